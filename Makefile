@@ -1,0 +1,57 @@
+# Two commands matter: `make demo` and `make test`. Each sets everything up by itself.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: help demo test lint format bench docs docs-figures clean
+
+help:
+	@echo "make demo      set up and show what finalist does"
+	@echo "make test      set up, lint and run every test"
+	@echo "make lint      ruff, mypy --strict, import-linter"
+	@echo "make format    let ruff rewrite the code"
+	@echo "make bench     measure the design solvers beside cvxpy and NumPy (about 20 minutes)"
+	@echo "make docs      build the documentation"
+	@echo "make clean     remove the environment and everything built"
+
+# The environment is made once and again only when its description changes.
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "finalist needs Python 3.11 or later; $(PYTHON) is $$($(PYTHON) --version)." \
+	         "Use: make PYTHON=python3.12 ..."; exit 1; }
+	@echo "Setting up $(VENV) (once, about a minute)..."
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check \
+	  --constraint constraints.txt --editable '.[parquet,dev,docs]'
+	@touch $@
+
+demo: $(READY)
+	@$(BIN)/finalist demo --out demo
+
+test: lint
+	@$(BIN)/python -m pytest -n 2
+
+lint: $(READY)
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+format: $(READY)
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+bench: $(READY)
+	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.designs
+
+docs: $(READY)
+	@$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
+	@echo "Open docs/_build/html/index.html"
+
+docs-figures: $(READY)
+	@$(BIN)/python -m benchmarks.figures
+
+clean:
+	rm -rf $(VENV) demo dist docs/_build .mypy_cache .ruff_cache .pytest_cache .hypothesis

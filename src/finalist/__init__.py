@@ -1,0 +1,49 @@
+"""finalist: find the best of K candidates when every measurement is costly and noisy.
+
+Names load on first use, so that `import finalist` stays fast.
+"""
+
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+__version__ = "0.1.0.dev0"
+
+if TYPE_CHECKING:
+    from finalist.arms import Arms as Arms
+
+_HOME = {
+    "Arms": "arms",
+    "Bernoulli": "problem",
+    "Gaussian": "problem",
+    "Problem": "problem",
+    "SubGaussian": "problem",
+    "complexity": "complexity",
+    "optimal_design": "design",
+    "round_design": "design",
+}
+
+__all__ = sorted([*_HOME, "__version__"])
+
+
+def __getattr__(name: str) -> object:
+    home = _HOME.get(name)
+    if home is None:
+        raise AttributeError(f"module 'finalist' has no attribute {name!r}")
+    return getattr(import_module(f"finalist.{home}"), name)
+
+
+def __dir__() -> list[str]:
+    return __all__
+
+
+class _Package(ModuleType):
+    """The package: importing the module `finalist.complexity` must not hide `fl.complexity`."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if not (name in _HOME and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package

@@ -1,0 +1,58 @@
+"""Every exception finalist raises on purpose.
+
+Each message says what was wrong, with the value, and what to do. Everything derives from
+`FinalistError`; errors about bad values are also `ValueError`, look-ups are also `KeyError`,
+so that code which does not know finalist catches them the usual way.
+"""
+
+
+class FinalistError(Exception):
+    """Base class of all errors raised on purpose by finalist."""
+
+    def __str__(self) -> str:
+        # KeyError would show the repr of its argument, quotes and all.
+        return str(self.args[0]) if self.args else ""
+
+
+class ArmsError(FinalistError, ValueError):
+    """Features or names that cannot be a set of arms."""
+
+
+class UnknownArmError(FinalistError, KeyError):
+    """A name that belongs to no arm."""
+
+
+class FileFormatError(FinalistError, ValueError):
+    """A file that cannot be read as what it should be; the message has the line and the column."""
+
+
+class ProblemError(FinalistError, ValueError):
+    """A problem that is not well posed: delta, noise, goal, costs or candidates."""
+
+
+class NotYetSupportedError(FinalistError, NotImplementedError):
+    """A setting that `Problem` can express and this version does not carry out yet."""
+
+
+class DirectionError(FinalistError, ValueError):
+    """Directions of the wrong shape, not finite, or none at all."""
+
+
+class OutsideSpanError(DirectionError):
+    """A direction that no measurement of these arms can estimate."""
+
+
+class RewardError(FinalistError, ValueError):
+    """A reward that is not a finite number, or belongs to no arm."""
+
+
+class DesignError(FinalistError, ValueError):
+    """A design, a criterion or a number of pulls that cannot be used."""
+
+
+class TiedArmsError(FinalistError, ValueError):
+    """Two arms are equally good where a single best arm is needed."""
+
+
+class MissingExtraError(FinalistError, ImportError):
+    """An optional dependency is not installed; the message has the command that installs it."""

@@ -1,0 +1,118 @@
+"""The information that pulls carry about directions.
+
+For weights w_i (counts of an allocation, or a design) on arms with coordinates z_i, the
+design matrix is A = sum_i w_i z_i z_i' (Soare 2014, Sect. 2). A direction y can be
+estimated when it lies in the row space of the arms with positive weight, and then its
+variance is sigma^2 y' A^+ y. The row space is taken from the arms, not from A: an arm
+pulled once beside one pulled 10^11 times still counts.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float
+from scipy.linalg import qr, solve_triangular
+
+#: A direction is in a row space when its residual is below this part of its norm.
+SPAN_TOLERANCE = 1e-6
+
+
+@dataclass(frozen=True)
+class Information:
+    """A factorised design matrix A = basis root' root basis'.
+
+    Attributes
+    ----------
+    basis : (r, s) array
+        Orthonormal basis of the row space of the weighted arms, s = their rank.
+    root : (s, s) array
+        Upper triangular factor of the design matrix in that basis.
+    """
+
+    basis: Float[np.ndarray, "r s"]
+    root: Float[np.ndarray, "s s"]
+
+    @property
+    def rank(self) -> int:
+        """Dimension of the space in which directions can be estimated."""
+        return self.root.shape[0]
+
+    def spans(self, directions: Float[np.ndarray, "M r"]) -> Bool[np.ndarray, " M"]:
+        """Tell which directions lie in the row space of the weighted arms."""
+        if self.rank == directions.shape[1]:
+            return np.ones(len(directions), dtype=bool)
+        residual = directions - (directions @ self.basis) @ self.basis.T
+        # einsum would square tiny numbers away: scale each direction to size 1 first.
+        size = np.abs(directions).max(axis=1, initial=0.0)
+        size = np.where(size == 0.0, 1.0, size)[:, None]
+        norm = np.linalg.norm(directions / size, axis=1)
+        return np.asarray(np.linalg.norm(residual / size, axis=1) <= SPAN_TOLERANCE * norm)
+
+    def whiten(self, directions: Float[np.ndarray, "M r"]) -> Float[np.ndarray, "M s"]:
+        """Map directions so that y'A^+ y is the squared norm, y'A^+ z the inner product."""
+        if self.rank == 0:
+            return np.zeros((len(directions), 0))
+        inside = directions @ self.basis
+        return solve_triangular(self.root, inside.T, trans="T", check_finite=False).T
+
+    def variances(self, directions: Float[np.ndarray, "M r"]) -> Float[np.ndarray, " M"]:
+        """Return y'A^+ y for each direction, infinity where it cannot be estimated."""
+        white = self.whiten(directions)
+        values = np.einsum("ij,ij->i", white, white)
+        return np.where(self.spans(directions), values, np.inf)
+
+    def solve(self, vector: Float[np.ndarray, " r"]) -> Float[np.ndarray, " r"]:
+        """Return A^+ b for a vector b in the row space."""
+        if self.rank == 0:
+            return np.zeros_like(vector)
+        half = solve_triangular(self.root, self.basis.T @ vector, trans="T", check_finite=False)
+        return np.asarray(self.basis @ solve_triangular(self.root, half, check_finite=False))
+
+
+def information(
+    coordinates: Float[np.ndarray, "K r"], weights: Float[np.ndarray, " K"]
+) -> Information:
+    """Factorise the design matrix of some weights.
+
+    The factor comes from a QR decomposition of the weighted rows, never from A itself, so
+    weights that differ by 10^12 cost half as many digits.
+
+    Parameters
+    ----------
+    coordinates : (K, r) array
+        Arms in span coordinates (`Arms.coordinates`).
+    weights : (K,) array
+        Nonnegative counts or design weights.
+
+    Returns
+    -------
+    Information
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> info = information(np.eye(3), np.array([4.0, 1.0, 0.0]))
+    >>> info.rank
+    2
+    >>> info.variances(np.array([[1.0, -1.0, 0.0], [0.0, 0.0, 1.0]]))
+    array([1.25,  inf])
+    """
+    support = np.flatnonzero(weights > 0)
+    rows = coordinates[support]
+    r = coordinates.shape[1]
+    if len(rows) == 0:
+        return Information(np.zeros((r, 0)), np.zeros((0, 0)))
+    norms = np.linalg.norm(rows, axis=1, keepdims=True)
+    unit = rows / np.where(norms == 0.0, 1.0, norms)
+    # The row space from rows of length 1: pivoted QR of their transpose.
+    if len(unit) > 4 * r:
+        unit = qr(unit, mode="r", check_finite=False)[0][:r]
+    q, upper, _ = qr(unit.T, mode="economic", pivoting=True, check_finite=False)
+    diagonal = np.abs(np.diag(upper))
+    s = int(np.count_nonzero(diagonal > 1e-9 * diagonal[0])) if diagonal[0] > 0 else 0
+    basis = np.eye(r) if s == r else q[:, :s]
+    weighted = np.sqrt(weights[support])[:, None] * (rows @ basis)
+    # Heavy rows first keep Householder QR accurate for rows of very different size.
+    order = np.argsort(-np.abs(weighted).max(axis=1, initial=0.0), kind="stable")
+    root = qr(weighted[order], mode="r", check_finite=False)[0][:s]
+    return Information(basis, root)
