@@ -8,6 +8,7 @@ pulled once beside one pulled 10^11 times still counts.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -15,6 +16,23 @@ from scipy.linalg import qr, solve_triangular
 
 #: A direction is in a row space when its residual is below this part of its norm.
 SPAN_TOLERANCE = 1e-6
+
+
+#: Rows a scan treats at once: the block and its product stay in the second-level cache.
+SCAN_ROWS = 2048
+
+
+def row_norms(
+    Z: Float[np.ndarray, "K r"], R: Float[np.ndarray, "q r"]
+) -> Float[np.ndarray, " K"]:
+    """Return ||R z_i||^2 for every row z_i, in blocks."""
+    if len(R) > R.shape[1]:
+        R = np.linalg.qr(R, mode="r")
+    out = np.empty(len(Z))
+    for start in range(0, len(Z), SCAN_ROWS):
+        image = Z[start : start + SCAN_ROWS] @ R.T
+        np.einsum("ij,ij->i", image, image, out=out[start : start + SCAN_ROWS])
+    return out
 
 
 @dataclass(frozen=True)
@@ -37,7 +55,9 @@ class Information:
         """Dimension of the space in which directions can be estimated."""
         return self.root.shape[0]
 
-    def spans(self, directions: Float[np.ndarray, "M r"]) -> Bool[np.ndarray, " M"]:
+    def spans(
+        self, directions: Float[np.ndarray, "M r"], tolerance: float = SPAN_TOLERANCE
+    ) -> Bool[np.ndarray, " M"]:
         """Tell which directions lie in the row space of the weighted arms."""
         if self.rank == directions.shape[1]:
             return np.ones(len(directions), dtype=bool)
@@ -46,27 +66,27 @@ class Information:
         size = np.abs(directions).max(axis=1, initial=0.0)
         size = np.where(size == 0.0, 1.0, size)[:, None]
         norm = np.linalg.norm(directions / size, axis=1)
-        return np.asarray(np.linalg.norm(residual / size, axis=1) <= SPAN_TOLERANCE * norm)
+        return np.asarray(np.linalg.norm(residual / size, axis=1) <= tolerance * norm)
 
-    def whiten(self, directions: Float[np.ndarray, "M r"]) -> Float[np.ndarray, "M s"]:
-        """Map directions so that y'A^+ y is the squared norm, y'A^+ z the inner product."""
+    @cached_property
+    def inverse_root(self) -> Float[np.ndarray, "s r"]:
+        """R with R'R = A^+: y'A^+ z is the inner product of Ry and Rz."""
         if self.rank == 0:
-            return np.zeros((len(directions), 0))
-        inside = directions @ self.basis
-        return solve_triangular(self.root, inside.T, trans="T", check_finite=False).T
+            return np.zeros((0, self.basis.shape[0]))
+        return np.asarray(
+            solve_triangular(self.root, self.basis.T, trans="T", check_finite=False)
+        )
 
-    def variances(self, directions: Float[np.ndarray, "M r"]) -> Float[np.ndarray, " M"]:
+    def variances(
+        self, directions: Float[np.ndarray, "M r"], tolerance: float = SPAN_TOLERANCE
+    ) -> Float[np.ndarray, " M"]:
         """Return y'A^+ y for each direction, infinity where it cannot be estimated."""
-        white = self.whiten(directions)
-        values = np.einsum("ij,ij->i", white, white)
-        return np.where(self.spans(directions), values, np.inf)
+        values = row_norms(directions, self.inverse_root)
+        return np.where(self.spans(directions, tolerance), values, np.inf)
 
     def solve(self, vector: Float[np.ndarray, " r"]) -> Float[np.ndarray, " r"]:
         """Return A^+ b for a vector b in the row space."""
-        if self.rank == 0:
-            return np.zeros_like(vector)
-        half = solve_triangular(self.root, self.basis.T @ vector, trans="T", check_finite=False)
-        return np.asarray(self.basis @ solve_triangular(self.root, half, check_finite=False))
+        return np.asarray(self.inverse_root.T @ (self.inverse_root @ vector))
 
 
 def information(
@@ -100,7 +120,7 @@ def information(
     support = np.flatnonzero(weights > 0)
     rows = coordinates[support]
     r = coordinates.shape[1]
-    if len(rows) == 0:
+    if rows.size == 0:
         return Information(np.zeros((r, 0)), np.zeros((0, 0)))
     norms = np.linalg.norm(rows, axis=1, keepdims=True)
     unit = rows / np.where(norms == 0.0, 1.0, norms)

@@ -1,0 +1,18 @@
+"""Optimal designs with certificates, rounding and the greedy rules (Soare 2014, Sect. 4)."""
+
+from finalist.design.greedy import Greedy, greedy, greedy_allocation
+from finalist.design.optimal import design_value, optimal_design
+from finalist.design.result import Design
+from finalist.design.rounding import round_design
+from finalist.design.support import reduce_support
+
+__all__ = [
+    "Design",
+    "Greedy",
+    "design_value",
+    "greedy",
+    "greedy_allocation",
+    "optimal_design",
+    "reduce_support",
+    "round_design",
+]

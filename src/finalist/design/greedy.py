@@ -1,0 +1,175 @@
+"""The greedy incremental allocations of the paper.
+
+Pull next the arm that leaves the smallest worst variance (Soare 2014,
+eq:g.optimal.design.incremental and eq:xy.optimal.design.incremental). On general arms the
+rule does not converge to the optimal design; it is here because the paper has it, and the
+rounded optimal design is the default everywhere.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from finalist.arms import Arms
+from finalist.design.linalg import spanning_arms
+from finalist.design.optimal import Criterion, span_directions
+from finalist.errors import DesignError
+from finalist.information import information, row_norms
+
+#: Pulls computed at once by the iterator.
+CHUNK = 256
+#: The rule looks at every pair at every step; beyond this many it is the wrong tool.
+MAX_PAIRS = 20_000_000
+
+
+class Greedy:
+    """The state of a greedy allocation; pulls are taken with `extend` or by iterating.
+
+    The first r pulls are a set of arms that spans, so that the design matrix is regular
+    from the start (the paper begins with the canonical arms).
+
+    Parameters
+    ----------
+    arms : Arms
+    criterion : {"g", "xy"} or (M, d) array
+        Which variances count: those of the arms, of all pairs, or of given directions.
+
+    Attributes
+    ----------
+    counts : (K,) array of int
+        The pulls so far.
+    """
+
+    def __init__(self, arms: Arms, criterion: Criterion) -> None:
+        Z = np.ascontiguousarray(arms.coordinates)
+        Y, pairs = _directions(arms, criterion)
+        K, r = Z.shape
+        self.counts: Int[np.ndarray, " K"] = np.zeros(K, dtype=np.int64)
+        self._start = spanning_arms(Z)
+        self._fresh = 0
+        self._Z, self._Y, self._pairs = Z, Y, pairs
+        self._inverse = np.zeros((r, r))
+        self._cross = np.zeros((K, K) if pairs else (1, 1))
+        self._leverage = np.zeros(K)
+        self._f = np.zeros(K * (K - 1) // 2 if pairs else len(Y))
+        self._rowmax = np.zeros(K - 1 if pairs else 1)
+        self._room = (np.zeros(r), np.zeros(max(K, len(Y))), np.zeros(K), np.zeros(K))
+
+    def extend(self, pulls: int) -> Int[np.ndarray, " n"]:
+        """Choose the next `pulls` arms and return them in order."""
+        from finalist.design import greedy_kernels
+
+        done = int(self.counts.sum())
+        picks = np.empty(pulls, dtype=np.int64)
+        start = self._start[done : done + pulls]
+        picks[: len(start)] = start
+        np.add.at(self.counts, start, 1)
+        directions = (self._Z, self._Y, self._pairs)
+        state = (self._inverse, self._cross, self._leverage, self._f, self._rowmax)
+        filled = len(start)
+        while filled < pulls:
+            if self._fresh == 0:
+                self._refresh()
+                self._fresh = greedy_kernels.REFRESH
+            took = greedy_kernels.run(
+                picks[filled:], self._fresh, *directions, *state, *self._room
+            )
+            np.add.at(self.counts, picks[filled : filled + took], 1)
+            self._fresh -= took
+            filled += took
+        return picks
+
+    def _refresh(self) -> None:
+        """Compute the state anew from the counts, so that rounding errors do not add up."""
+        R = information(self._Z, self.counts.astype(float)).inverse_root
+        white = self._Z @ R.T
+        self._inverse[:] = R.T @ R
+        self._leverage[:] = np.einsum("ij,ij->i", white, white)
+        if not self._pairs:
+            self._f[:] = row_norms(self._Y, R)
+            self._rowmax[0] = self._f.max()
+            return
+        self._cross[:] = white @ white.T
+        start = 0
+        for i in range(len(white) - 1):
+            difference = white[i + 1 :] - white[i]
+            row = np.einsum("ij,ij->i", difference, difference)
+            self._f[start : start + len(row)] = row
+            self._rowmax[i] = row.max()
+            start += len(row)
+
+    def __iter__(self) -> Iterator[int]:
+        while True:
+            yield from self.extend(CHUNK).tolist()
+
+
+def greedy(arms: Arms, criterion: Criterion) -> Iterator[int]:
+    """Iterate for ever over the arms that the greedy rule pulls.
+
+    Parameters
+    ----------
+    arms : Arms
+    criterion : {"g", "xy"} or (M, d) array
+        Which variances count: those of the arms, of all pairs, or of given directions.
+
+    Yields
+    ------
+    int
+        The index of the next arm.
+
+    Raises
+    ------
+    DesignError
+        For another criterion, or more than 20 million pairs.
+
+    Examples
+    --------
+    >>> from itertools import islice
+    >>> import finalist as fl
+    >>> list(islice(greedy(fl.Arms.unstructured(["a", "b", "c"]), "xy"), 7))
+    [0, 1, 2, 0, 1, 2, 0]
+    """
+    return iter(Greedy(arms, criterion))
+
+
+def greedy_allocation(arms: Arms, criterion: Criterion, pulls: int) -> Int[np.ndarray, " K"]:
+    """Return how often the greedy rule pulls each arm in its first `pulls` steps.
+
+    Parameters
+    ----------
+    arms : Arms
+    criterion : {"g", "xy"} or (M, d) array
+    pulls : int
+        At least the rank of the arms.
+
+    Examples
+    --------
+    >>> import finalist as fl
+    >>> greedy_allocation(fl.Arms.unstructured(["a", "b", "c"]), "g", 10)
+    array([4, 3, 3])
+    """
+    if pulls < arms.rank:
+        raise DesignError(f"{pulls} pulls do not span; the smallest number is {arms.rank}.")
+    state = Greedy(arms, criterion)
+    state.extend(pulls)
+    return state.counts
+
+
+def _directions(arms: Arms, criterion: Criterion) -> tuple[Float[np.ndarray, "M r"], bool]:
+    """Return a list of directions, or an empty one and True for all pairs of arms."""
+    if not isinstance(criterion, str):
+        return np.ascontiguousarray(span_directions(arms, criterion)), False
+    K = len(arms)
+    if criterion == "g" or (criterion == "xy" and K == 1):
+        return np.ascontiguousarray(arms.coordinates), False
+    if criterion != "xy":
+        raise DesignError(
+            f"criterion is {criterion!r}; the greedy rule knows 'g', 'xy' and directions."
+        )
+    if K * (K - 1) // 2 > MAX_PAIRS:
+        raise DesignError(
+            f"{K} arms have {K * (K - 1) // 2} pairs, too many for the greedy rule; "
+            'use optimal_design(arms, "xy") and round_design instead.'
+        )
+    return np.zeros((0, arms.rank)), True

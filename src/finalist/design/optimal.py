@@ -1,0 +1,221 @@
+"""`optimal_design`: from arms and a criterion to a certified design.
+
+| criterion  | minimised over all designs                      | Soare 2014                  |
+|------------|-------------------------------------------------|-----------------------------|
+| g, d       | max over arms of x' Lambda^-1 x                 | eq:g.optimal.design.relax   |
+| xy         | max over pairs of (x-x')' Lambda^-1 (x-x')      | eq:xy.optimal.design.relax  |
+| v          | mean over arms of x' Lambda^-1 x                | Sect. 7                     |
+| directions | max over the rows y of an array, y' Lambda^-1 y | eq:oracle.strategy, Sect. 5 |
+"""
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Float
+
+from finalist.arms import Arms
+from finalist.design.farthest import AllPairs, DirectionList, Directions, farthest_pairs
+from finalist.design.minimax import solve_minimax
+from finalist.design.result import OUT_OF_TIME, SOLVED, Design, Solution, relative_gap
+from finalist.design.rounding import check_weights
+from finalist.design.smooth import Smooth, solve_smooth
+from finalist.design.support import reduce_support
+from finalist.errors import DesignError, DirectionError
+from finalist.information import Information, information
+
+Criterion = Literal["g", "d", "xy", "v"] | Float[np.ndarray, "M d"]
+
+#: A direction counts as estimable by a design when its residual is below this part of it.
+ESTIMABLE = 1e-9
+
+
+@dataclass(frozen=True)
+class Task:
+    """A criterion made concrete for some arms: how to solve it and how to evaluate a design."""
+
+    name: str
+    solve: Callable[[float, float], Solution]
+    evaluate: Callable[[Information], float]
+
+
+def optimal_design(
+    arms: Arms,
+    criterion: Criterion,
+    tol: float = 1e-6,
+    *,
+    max_seconds: float | None = None,
+) -> Design:
+    """Find the design that minimises a criterion, with a certificate.
+
+    Parameters
+    ----------
+    arms : Arms
+        The arms that can be pulled.
+    criterion : {"g", "d", "xy", "v"} or (M, d) array
+        What to minimise: the largest variance over arms (`"g"`, and `"d"`, which has the
+        same optimum), over differences of arms (`"xy"`), or over the rows of an array of
+        directions; or the mean variance over arms (`"v"`).
+    tol : float
+        Stop when the value is certified to be within a factor 1 + tol of the optimum.
+    max_seconds : float, optional
+        Stop after about this time with the best design so far; its `status` says so.
+
+    Returns
+    -------
+    Design
+        Weights on at most r(r+1)/2 + 1 arms, r being the rank, with value, lower bound
+        and gap. The value is evaluated over all arms, pairs or directions.
+
+    Raises
+    ------
+    DesignError
+        For an unknown criterion or a tolerance that is not a positive number.
+    DirectionError
+        For directions that are not finite, not estimable, all zero, or none.
+
+    Examples
+    --------
+    >>> import numpy as np, finalist as fl
+    >>> arms = fl.Arms(np.array([[1.0, 0.25], [1.0, -0.25]]))
+    >>> design = fl.optimal_design(arms, "xy")
+    >>> design.weights.round(4), round(design.value, 4)
+    (array([0.5, 0.5]), 4.0)
+    """
+    number = isinstance(tol, int | float) and not isinstance(tol, bool)
+    if not (number and math.isfinite(tol) and tol > 0):
+        raise DesignError(f"tol is {tol!r}; it must be a positive number such as 1e-6.")
+    if max_seconds is not None and not max_seconds >= 0:
+        raise DesignError(f"max_seconds is {max_seconds!r}; it must be at least 0, or None.")
+    task = make_task(arms, criterion)
+    if arms.rank == 0 or len(arms) == 1:
+        return _trivial(arms, task)
+    deadline = math.inf if max_seconds is None else time.monotonic() + max_seconds
+    solution = task.solve(tol, deadline)
+    weights, value = tidy(arms.coordinates, solution, task, tol)
+    status = solution.status
+    if relative_gap(value, solution.lower_bound) <= tol:
+        status = SOLVED
+    elif status == SOLVED:
+        status = OUT_OF_TIME
+    return Design(weights, value, solution.lower_bound, task.name, status, solution.iterations)
+
+
+def design_value(arms: Arms, weights: Float[np.ndarray, " K"], criterion: Criterion) -> float:
+    """Evaluate a criterion at any design, over all arms, pairs or directions.
+
+    Parameters
+    ----------
+    arms : Arms
+    weights : (K,) array
+        A design: nonnegative weights that sum to 1.
+    criterion : {"g", "d", "xy", "v"} or (M, d) array
+        See `optimal_design`.
+
+    Returns
+    -------
+    float
+        Infinity when the arms of the design do not estimate everything that is asked.
+
+    Examples
+    --------
+    >>> import numpy as np, finalist as fl
+    >>> arms = fl.Arms.unstructured(["a", "b", "c"])
+    >>> design_value(arms, np.array([0.5, 0.25, 0.25]), "g")
+    4.0
+    """
+    lam = check_weights(weights, len(arms))
+    return make_task(arms, criterion).evaluate(information(arms.coordinates, lam))
+
+
+def make_task(arms: Arms, criterion: Criterion) -> Task:
+    """Translate a criterion into span coordinates."""
+    Z = arms.coordinates
+    if isinstance(criterion, str):
+        if criterion in ("g", "d"):
+            smooth = Smooth(None)
+            return Task(criterion, _smooth_solver(Z, smooth), lambda info: _largest(info, Z))
+        if criterion == "v":
+            smooth = Smooth(np.linalg.qr(Z, mode="r") / math.sqrt(len(Z)))
+            return Task(
+                "v", _smooth_solver(Z, smooth), lambda info: float(info.variances(Z).mean())
+            )
+        if criterion == "xy":
+            return Task("xy", _minimax_solver(Z, AllPairs(Z)), lambda info: _largest_pair(info, Z))
+        raise DesignError(
+            f"criterion is {criterion!r}; choose 'g', 'd', 'xy', 'v' or an array of directions."
+        )
+    Y = span_directions(arms, criterion)
+    return Task(
+        "directions", _minimax_solver(Z, DirectionList(Y)), lambda info: _largest(info, Y)
+    )
+
+
+def span_directions(arms: Arms, directions: Float[np.ndarray, "M d"]) -> np.ndarray:
+    """Check directions, drop zero ones and return the rest in span coordinates."""
+    rows = np.asarray(directions, dtype=float)
+    if rows.ndim == 1 and rows.size:
+        rows = rows[None, :]
+    if rows.size == 0:
+        raise DirectionError("the list of directions is empty; give at least one.")
+    Y = arms.to_span(rows)
+    Y = Y[np.any(Y != 0.0, axis=1)]
+    if len(Y) == 0:
+        raise DirectionError("every direction is zero; a zero direction needs no measurement.")
+    return Y
+
+
+def _smooth_solver(Z: np.ndarray, criterion: Smooth) -> Callable[[float, float], Solution]:
+    return lambda tol, deadline: solve_smooth(Z, criterion, tol, deadline)
+
+
+def _minimax_solver(Z: np.ndarray, directions: Directions) -> Callable[[float, float], Solution]:
+    return lambda tol, deadline: solve_minimax(Z, directions, tol, deadline)
+
+
+def _largest(info: Information, rows: np.ndarray) -> float:
+    return float(info.variances(rows, ESTIMABLE).max())
+
+
+def _largest_pair(info: Information, Z: np.ndarray) -> float:
+    if len(Z) < 2:
+        return 0.0
+    if not info.spans(Z[1:] - Z[0], ESTIMABLE).all():
+        return math.inf
+    return farthest_pairs(Z @ info.inverse_root.T, 0.0, 1)[1]
+
+
+def tidy(
+    Z: Float[np.ndarray, "K r"], solution: Solution, task: Task, tol: float
+) -> tuple[Float[np.ndarray, " K"], float]:
+    """Remove negligible weights and surplus support points; return weights and their value.
+
+    An interior-point method leaves a little weight everywhere. What it takes away changes
+    the value, so the least demanding clean-up whose value is still certified is kept.
+    """
+    largest = float(solution.weights.max())
+    target = (1.0 + tol) * solution.lower_bound
+    best: tuple[np.ndarray, float] | None = None
+    for cut in (1e-2 * math.sqrt(tol), 1e-2 * tol, 0.0):
+        weights = np.zeros(len(Z))
+        weights[solution.arms] = np.where(solution.weights > cut * largest, solution.weights, 0.0)
+        weights = reduce_support(Z, weights / weights.sum())
+        weights /= weights.sum()
+        value = task.evaluate(information(Z, weights))
+        if best is None or value < best[1]:
+            best = weights, value
+        if value <= target:
+            break
+    assert best is not None
+    return best
+
+
+def _trivial(arms: Arms, task: Task) -> Design:
+    """Return the design for a single arm, or for arms that are all zero."""
+    weights = np.zeros(len(arms))
+    weights[0] = 1.0
+    value = task.evaluate(information(arms.coordinates, weights))
+    return Design(weights, value, value, task.name, SOLVED, 0)

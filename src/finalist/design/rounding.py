@@ -1,0 +1,110 @@
+"""Efficient rounding: from a design to an allocation of n pulls.
+
+Pukelsheim, "Optimal Design of Experiments", ch. 12; Soare 2014, appendix, whose text of the
+procedure has misprints: the count that is raised is the one with the smallest n_i / lam_i,
+the one that is lowered has the largest (n_i - 1) / lam_i, and the first sum may fall short
+of n as well as exceed it.
+"""
+
+import heapq
+import math
+import operator
+from typing import SupportsIndex
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from finalist.design.result import Design
+from finalist.errors import DesignError
+
+
+def round_design(
+    design: Design | Float[np.ndarray, " K"], pulls: SupportsIndex
+) -> Int[np.ndarray, " K"]:
+    """Turn a design into whole numbers of pulls.
+
+    The allocation sums to `pulls`, gives every arm of the support at least one pull, and
+    grows by exactly one pull when `pulls` grows by one. With p support points its value is
+    at most 1 / (1 - p/n) times that of the design.
+
+    Parameters
+    ----------
+    design : Design or (K,) array
+        A design, or weights that sum to 1.
+    pulls : int
+        The number of pulls n, at least the number of support points.
+
+    Returns
+    -------
+    (K,) array of int
+        How often to pull each arm.
+
+    Raises
+    ------
+    DesignError
+        If the weights are not a design, or `pulls` is smaller than the support.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> round_design(np.array([0.5, 0.3, 0.2]), 7)
+    array([3, 2, 2])
+    """
+    weights = check_weights(design.weights if isinstance(design, Design) else design)
+    try:
+        n = operator.index(pulls)
+    except TypeError:
+        raise DesignError(f"pulls is {pulls!r}; it must be a whole number.") from None
+    support = np.flatnonzero(weights > 0)
+    if n < len(support):
+        raise DesignError(
+            f"{n} pulls cannot be spread over the {len(support)} arms of this design; "
+            f"the smallest number of pulls is {len(support)}."
+        )
+    counts = np.zeros(len(weights), dtype=np.int64)
+    counts[support] = _apportion(weights[support] / weights[support].sum(), n)
+    return counts
+
+
+def _apportion(lam: Float[np.ndarray, " p"], n: int) -> Int[np.ndarray, " p"]:
+    """Adams' apportionment, started close to the answer."""
+    counts = np.ceil(np.maximum(n - len(lam) / 2, 0.0) * lam).astype(np.int64)
+    counts = np.maximum(counts, 1)
+    missing = n - int(counts.sum())
+    if missing >= 0:
+        # Raise the smallest n_i / lam_i; among equals the arm that comes first.
+        heap = [(counts[i] / lam[i], i) for i in range(len(lam))]
+        heapq.heapify(heap)
+        for _ in range(missing):
+            i = heap[0][1]
+            counts[i] += 1
+            heapq.heapreplace(heap, (counts[i] / lam[i], i))
+        return counts
+    # Lower the largest (n_i - 1) / lam_i; among equals the arm that comes last.
+    heap = [(-(counts[i] - 1) / lam[i], -i) for i in range(len(lam))]
+    heapq.heapify(heap)
+    for _ in range(-missing):
+        i = -heap[0][1]
+        counts[i] -= 1
+        heapq.heapreplace(heap, (-(counts[i] - 1) / lam[i], -i))
+    return counts
+
+
+def check_weights(
+    weights: Float[np.ndarray, " K"], arms: int | None = None
+) -> Float[np.ndarray, " K"]:
+    """Return weights as floats after checking that they are a design (over `arms` arms)."""
+    lam = np.asarray(weights, dtype=float)
+    if lam.ndim != 1 or (arms is not None and len(lam) != arms):
+        wanted = f"({arms},)" if arms is not None else "(K,)"
+        raise DesignError(f"weights have shape {lam.shape}; a design has one per arm: {wanted}.")
+    bad = np.flatnonzero(~np.isfinite(lam) | (lam < 0))
+    if len(bad):
+        raise DesignError(
+            f"the weight of arm {bad[0] + 1} is {lam[bad[0]]}; weights are finite and at least 0."
+        )
+    if not math.isclose(float(lam.sum()), 1.0, rel_tol=1e-6):
+        raise DesignError(
+            f"the weights sum to {lam.sum():.9g}; a design sums to 1. Divide by the sum first."
+        )
+    return lam

@@ -1,0 +1,131 @@
+import math
+
+import numpy as np
+import pytest
+
+import finalist as fl
+from finalist.design import design_value
+from finalist.errors import DesignError, DirectionError, OutsideSpanError
+from tests import instances
+
+
+@pytest.fixture
+def arms():
+    return fl.Arms(instances.gaussian(30, 4, 0))
+
+
+def test_one_arm_gets_all_the_weight():
+    arm = fl.Arms([[1.0, 2.0]])
+    assert fl.optimal_design(arm, "g").value == pytest.approx(1.0)
+    xy = fl.optimal_design(arm, "xy")
+    assert (xy.value, xy.gap, xy.weights.tolist()) == (0.0, 0.0, [1.0])
+
+
+def test_arms_that_are_all_zero_need_no_information():
+    design = fl.optimal_design(fl.Arms([[0.0, 0.0]]), "g")
+    assert (design.value, design.gap) == (0.0, 0.0)
+
+
+def test_weights_are_read_only(arms):
+    with pytest.raises(ValueError, match="read-only"):
+        fl.optimal_design(arms, "g").weights[0] = 1.0
+
+
+@pytest.mark.parametrize("criterion", ["G", "a", "", None, 3])
+def test_unknown_criterion_is_named(arms, criterion):
+    with pytest.raises((DesignError, DirectionError)):
+        fl.optimal_design(arms, criterion)
+
+
+@pytest.mark.parametrize("tol", [0, -1e-6, math.nan, math.inf, "1e-6", True])
+def test_tolerance_is_a_positive_number(arms, tol):
+    with pytest.raises(DesignError, match="tol"):
+        fl.optimal_design(arms, "g", tol)
+
+
+@pytest.mark.parametrize("seconds", [-1.0, math.nan])
+def test_max_seconds_is_not_negative(arms, seconds):
+    with pytest.raises(DesignError, match="max_seconds"):
+        fl.optimal_design(arms, "g", max_seconds=seconds)
+
+
+def test_empty_list_of_directions(arms):
+    with pytest.raises(DirectionError, match="empty"):
+        fl.optimal_design(arms, np.zeros((0, 4)))
+
+
+def test_zero_directions_are_dropped_and_alone_refused(arms):
+    Y = np.vstack([np.zeros(4), np.eye(4)[0]])
+    both, one = fl.optimal_design(arms, Y), fl.optimal_design(arms, Y[1:])
+    assert both.value == pytest.approx(one.value, rel=1e-6)
+    with pytest.raises(DirectionError, match="zero"):
+        fl.optimal_design(arms, np.zeros((3, 4)))
+
+
+def test_direction_with_nan_is_named(arms):
+    Y = np.eye(4)
+    Y[2, 1] = np.nan
+    with pytest.raises(DirectionError, match="3"):
+        fl.optimal_design(arms, Y)
+
+
+def test_direction_of_the_wrong_length(arms):
+    with pytest.raises(DirectionError):
+        fl.optimal_design(arms, np.eye(5))
+
+
+def test_direction_outside_the_span_is_named():
+    flat = fl.Arms(np.column_stack([instances.gaussian(10, 2, 0), np.zeros(10)]))
+    with pytest.raises(OutsideSpanError, match="direction 2"):
+        fl.optimal_design(flat, np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 1.0]]))
+
+
+def test_stopping_early_says_so_and_the_gap_is_true():
+    arms = fl.Arms(instances.gaussian(3000, 20, 1))
+    design = fl.optimal_design(arms, "xy", max_seconds=0.0)
+    assert not design.solved
+    assert "max_seconds" in design.status
+    assert design.gap > 1e-6
+    best = fl.optimal_design(arms, "xy").value
+    assert design.lower_bound <= best
+    assert design.value <= (1.0 + design.gap) * best * (1.0 + 1e-9)
+
+
+def test_impossible_tolerance_is_not_claimed():
+    arms = fl.Arms(1.0 + 1e-6 * instances.gaussian(50, 4, 5))
+    design = fl.optimal_design(arms, "xy", 1e-16)
+    assert design.solved == (design.gap <= 1e-16)
+    if not design.solved:
+        assert "raise tol" in design.status
+
+
+@pytest.mark.parametrize("weights", [np.full(3, 1 / 3), np.eye(30)])
+def test_design_value_refuses_weights_of_the_wrong_shape(arms, weights):
+    with pytest.raises(DesignError, match="shape"):
+        design_value(arms, weights, "g")
+
+
+@pytest.mark.parametrize("bad", [math.nan, -0.1, math.inf])
+def test_design_value_names_the_bad_weight(arms, bad):
+    weights = np.full(30, 1 / 30)
+    weights[4] = bad
+    with pytest.raises(DesignError, match="arm 5"):
+        design_value(arms, weights, "g")
+
+
+def test_design_value_refuses_weights_that_do_not_sum_to_one(arms):
+    with pytest.raises(DesignError, match="sum to 2"):
+        design_value(arms, np.full(30, 2 / 30), "g")
+
+
+def test_design_value_is_infinite_when_something_cannot_be_estimated():
+    arms = fl.Arms.unstructured(3)
+    assert design_value(arms, np.array([0.5, 0.5, 0.0]), "g") == math.inf
+    assert design_value(arms, np.array([0.5, 0.5, 0.0]), "xy") == math.inf
+    one = design_value(arms, np.array([0.5, 0.5, 0.0]), np.array([[1.0, -1.0, 0.0]]))
+    assert one == pytest.approx(4.0)
+
+
+def test_same_call_same_design(arms):
+    first, second = fl.optimal_design(arms, "xy"), fl.optimal_design(arms, "xy")
+    np.testing.assert_array_equal(first.weights, second.weights)
