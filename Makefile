@@ -30,8 +30,13 @@ $(READY): pyproject.toml constraints.txt
 demo: $(READY)
 	@$(BIN)/finalist demo --out demo
 
+# BLAS threads would fight with the test processes.
+test: export OMP_NUM_THREADS := 1
+test: export OPENBLAS_NUM_THREADS := 1
 test: lint
 	@$(BIN)/python -m pytest -n 2
+	@echo "Again with the shapes of all arrays checked at run time:"
+	@FINALIST_SHAPES=1 $(BIN)/python -m pytest -n 2 tests/contracts tests/properties
 
 lint: $(READY)
 	@$(BIN)/ruff check .

@@ -11,20 +11,44 @@ from typing import TYPE_CHECKING
 __version__ = "0.1.0.dev0"
 
 if TYPE_CHECKING:
-    from finalist.arms import Arms as Arms
+    from finalist.arms import Arms
+    from finalist.complexity import Complexity, complexity
+    from finalist.design import Design, optimal_design, round_design
+    from finalist.noise import Bernoulli, Best, EpsilonBest, Gaussian, SubGaussian, TopM
+    from finalist.problem import Problem
 
 _HOME = {
     "Arms": "arms",
-    "Bernoulli": "problem",
-    "Gaussian": "problem",
+    "Bernoulli": "noise",
+    "Best": "noise",
+    "Complexity": "complexity",
+    "Design": "design",
+    "EpsilonBest": "noise",
+    "Gaussian": "noise",
     "Problem": "problem",
-    "SubGaussian": "problem",
+    "SubGaussian": "noise",
+    "TopM": "noise",
     "complexity": "complexity",
     "optimal_design": "design",
     "round_design": "design",
 }
 
-__all__ = sorted([*_HOME, "__version__"])
+__all__ = [
+    "Arms",
+    "Bernoulli",
+    "Best",
+    "Complexity",
+    "Design",
+    "EpsilonBest",
+    "Gaussian",
+    "Problem",
+    "SubGaussian",
+    "TopM",
+    "__version__",
+    "complexity",
+    "optimal_design",
+    "round_design",
+]
 
 
 def __getattr__(name: str) -> object:

@@ -56,3 +56,15 @@ class TiedArmsError(FinalistError, ValueError):
 
 class MissingExtraError(FinalistError, ImportError):
     """An optional dependency is not installed; the message has the command that installs it."""
+
+
+class EstimateError(FinalistError, ValueError):
+    """A quantity that the rewards so far cannot give."""
+
+
+class BoundError(FinalistError, ValueError):
+    """A confidence width that does not exist for the given numbers."""
+
+
+class ParameterError(FinalistError, ValueError):
+    """A parameter theta of the wrong length, not finite, or so large that rewards overflow."""

@@ -14,20 +14,16 @@ import numpy as np
 from jaxtyping import Bool, Float
 from scipy.linalg import qr, solve_triangular
 
-#: A direction is in a row space when its residual is below this part of its norm.
-SPAN_TOLERANCE = 1e-6
-
+from finalist.span import SPAN_TOLERANCE
 
 #: Rows a scan treats at once: the block and its product stay in the second-level cache.
 SCAN_ROWS = 2048
 
 
-def row_norms(
-    Z: Float[np.ndarray, "K r"], R: Float[np.ndarray, "q r"]
-) -> Float[np.ndarray, " K"]:
+def row_norms(Z: Float[np.ndarray, "K r"], R: Float[np.ndarray, "q r"]) -> Float[np.ndarray, " K"]:
     """Return ||R z_i||^2 for every row z_i, in blocks."""
     if len(R) > R.shape[1]:
-        R = np.linalg.qr(R, mode="r")
+        R = np.asarray(np.linalg.qr(R, mode="r"))
     out = np.empty(len(Z))
     for start in range(0, len(Z), SCAN_ROWS):
         image = Z[start : start + SCAN_ROWS] @ R.T
@@ -53,7 +49,7 @@ class Information:
     @property
     def rank(self) -> int:
         """Dimension of the space in which directions can be estimated."""
-        return self.root.shape[0]
+        return len(self.root)
 
     def spans(
         self, directions: Float[np.ndarray, "M r"], tolerance: float = SPAN_TOLERANCE
@@ -73,9 +69,7 @@ class Information:
         """R with R'R = A^+: y'A^+ z is the inner product of Ry and Rz."""
         if self.rank == 0:
             return np.zeros((0, self.basis.shape[0]))
-        return np.asarray(
-            solve_triangular(self.root, self.basis.T, trans="T", check_finite=False)
-        )
+        return np.asarray(solve_triangular(self.root, self.basis.T, trans="T", check_finite=False))
 
     def variances(
         self, directions: Float[np.ndarray, "M r"], tolerance: float = SPAN_TOLERANCE
@@ -123,7 +117,7 @@ def information(
     if rows.size == 0:
         return Information(np.zeros((r, 0)), np.zeros((0, 0)))
     norms = np.linalg.norm(rows, axis=1, keepdims=True)
-    unit = rows / np.where(norms == 0.0, 1.0, norms)
+    unit: np.ndarray = rows / np.where(norms == 0.0, 1.0, norms)
     # The row space from rows of length 1: pivoted QR of their transpose.
     if len(unit) > 4 * r:
         unit = qr(unit, mode="r", check_finite=False)[0][:r]

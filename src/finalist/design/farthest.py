@@ -6,7 +6,7 @@ done in blocks without ever forming the K(K-1)/2 directions.
 """
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -20,6 +20,7 @@ PAIR_BLOCK = 512
 WORTH_ADDING = 0.8
 
 
+@runtime_checkable
 class Directions(Protocol):
     """A set of directions, known through the ones that are worst for a given N."""
 

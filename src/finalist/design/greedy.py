@@ -42,19 +42,28 @@ class Greedy:
     """
 
     def __init__(self, arms: Arms, criterion: Criterion) -> None:
-        Z = np.ascontiguousarray(arms.coordinates)
+        from finalist.design import greedy_kernels
+
+        Z = np.array(arms.coordinates)
         Y, pairs = _directions(arms, criterion)
         K, r = Z.shape
         self.counts: Int[np.ndarray, " K"] = np.zeros(K, dtype=np.int64)
         self._start = spanning_arms(Z)
         self._fresh = 0
-        self._Z, self._Y, self._pairs = Z, Y, pairs
-        self._inverse = np.zeros((r, r))
-        self._cross = np.zeros((K, K) if pairs else (1, 1))
-        self._leverage = np.zeros(K)
-        self._f = np.zeros(K * (K - 1) // 2 if pairs else len(Y))
-        self._rowmax = np.zeros(K - 1 if pairs else 1)
-        self._room = (np.zeros(r), np.zeros(max(K, len(Y))), np.zeros(K), np.zeros(K))
+        self._state = greedy_kernels.State(
+            Z=Z,
+            Y=Y,
+            pairs=pairs,
+            inverse=np.zeros((r, r)),
+            cross=np.zeros((K, K) if pairs else (1, 1)),
+            leverage=np.zeros(K),
+            f=np.zeros(K * (K - 1) // 2 if pairs else len(Y)),
+            rowmax=np.zeros(K - 1 if pairs else 1),
+            a=np.zeros(r),
+            dots=np.zeros(max(K, len(Y))),
+            after=np.zeros(K),
+            total=np.zeros(K),
+        )
 
     def extend(self, pulls: int) -> Int[np.ndarray, " n"]:
         """Choose the next `pulls` arms and return them in order."""
@@ -65,38 +74,35 @@ class Greedy:
         start = self._start[done : done + pulls]
         picks[: len(start)] = start
         np.add.at(self.counts, start, 1)
-        directions = (self._Z, self._Y, self._pairs)
-        state = (self._inverse, self._cross, self._leverage, self._f, self._rowmax)
         filled = len(start)
         while filled < pulls:
             if self._fresh == 0:
                 self._refresh()
                 self._fresh = greedy_kernels.REFRESH
-            took = greedy_kernels.run(
-                picks[filled:], self._fresh, *directions, *state, *self._room
-            )
-            np.add.at(self.counts, picks[filled : filled + took], 1)
+            took = greedy_kernels.run(self._state, picks[filled:], self._fresh)
+            self.counts += np.bincount(picks[filled : filled + took], minlength=len(self.counts))
             self._fresh -= took
             filled += took
         return picks
 
     def _refresh(self) -> None:
         """Compute the state anew from the counts, so that rounding errors do not add up."""
-        R = information(self._Z, self.counts.astype(float)).inverse_root
-        white = self._Z @ R.T
-        self._inverse[:] = R.T @ R
-        self._leverage[:] = np.einsum("ij,ij->i", white, white)
-        if not self._pairs:
-            self._f[:] = row_norms(self._Y, R)
-            self._rowmax[0] = self._f.max()
+        state = self._state
+        R = information(state.Z, self.counts.astype(float)).inverse_root
+        white = state.Z @ R.T
+        state.inverse[:] = R.T @ R
+        state.leverage[:] = np.einsum("ij,ij->i", white, white)
+        if not state.pairs:
+            state.f[:] = row_norms(state.Y, R)
+            state.rowmax[0] = state.f.max()
             return
-        self._cross[:] = white @ white.T
+        state.cross[:] = white @ white.T
         start = 0
         for i in range(len(white) - 1):
             difference = white[i + 1 :] - white[i]
             row = np.einsum("ij,ij->i", difference, difference)
-            self._f[start : start + len(row)] = row
-            self._rowmax[i] = row.max()
+            state.f[start : start + len(row)] = row
+            state.rowmax[i] = row.max()
             start += len(row)
 
     def __iter__(self) -> Iterator[int]:
@@ -159,10 +165,10 @@ def greedy_allocation(arms: Arms, criterion: Criterion, pulls: int) -> Int[np.nd
 def _directions(arms: Arms, criterion: Criterion) -> tuple[Float[np.ndarray, "M r"], bool]:
     """Return a list of directions, or an empty one and True for all pairs of arms."""
     if not isinstance(criterion, str):
-        return np.ascontiguousarray(span_directions(arms, criterion)), False
+        return np.array(span_directions(arms, criterion)), False
     K = len(arms)
     if criterion == "g" or (criterion == "xy" and K == 1):
-        return np.ascontiguousarray(arms.coordinates), False
+        return np.array(arms.coordinates), False
     if criterion != "xy":
         raise DesignError(
             f"criterion is {criterion!r}; the greedy rule knows 'g', 'xy' and directions."

@@ -1,17 +1,12 @@
-"""The compiled inner loop of the greedy rules.
+"""The compiled inner loop of the greedy rules, cached on disk.
 
-Functions here are plain numba, cached on disk. `choose` and `absorb` are one step; `run`
-takes many. The directions are all pairs of arms (`pairs`), or the rows of `Y`. The state
-is a series of arrays, changed in place:
-
-    inverse (r, r)   A^-1
-    cross (K, K)     z_i'A^-1 z_j, kept for pairs only
-    leverage (K,)    z_i'A^-1 z_i
-    f (M,)           y'A^-1 y of every direction, pairs in the order (0,1), (0,2), ...
-    rowmax (n,)      the largest f among the pairs (i, .), or among all directions
-    a (r,), dots (n,), after (K,), total (K,)   room for one step
+`run` is all that is called from outside; the steps it is made of are inlined into it. Maxima
+are written as comparisons, which the compiler turns into fast code, unlike `max`.
 """
 
+from typing import Any, NamedTuple
+
+import numpy as np
 from numba import njit
 
 #: Values closer than this, relatively, are ties.
@@ -19,12 +14,52 @@ TIE = 1e-9
 #: Rank-one updates between two fresh inverses.
 REFRESH = 5000
 
-# No NaN can arise, which lets the compiler vectorise maxima; sums keep their order.
-_FLAGS = {"cache": True, "error_model": "numpy", "fastmath": {"nnan", "nsz"}}
+# No NaN can arise, which lets the compiler vectorise comparisons; sums keep their order.
+_FLAGS: dict[str, Any] = {"error_model": "numpy", "fastmath": {"nnan", "nsz"}}
+inlined = njit(inline="always", **_FLAGS)
 
 
-@njit(**_FLAGS)
-def multiply(M, v, out):  # type: ignore[no-untyped-def]
+class State(NamedTuple):
+    """Arms, directions, the design matrix A and the variances under it, changed in place.
+
+    Attributes
+    ----------
+    Z : (K, r) array
+        The arms.
+    Y : (M, r) array
+        The directions, unless they are all pairs of arms.
+    pairs : bool
+        Whether they are.
+    inverse : (r, r) array
+        A^-1, kept for a list of directions.
+    cross : (K, K) array
+        z_i'A^-1 z_j, kept for pairs.
+    leverage : (K,) array
+        z_i'A^-1 z_i.
+    f : (M,) array
+        y'A^-1 y of every direction, pairs in the order (0, 1), (0, 2), ...
+    rowmax : (K - 1,) or (1,) array
+        The largest f among the pairs (i, .), or among all directions.
+    a, dots, after, total : (r,), (max(K, M),), (K,), (K,) arrays
+        Room for one step.
+    """
+
+    Z: np.ndarray
+    Y: np.ndarray
+    pairs: bool
+    inverse: np.ndarray
+    cross: np.ndarray
+    leverage: np.ndarray
+    f: np.ndarray
+    rowmax: np.ndarray
+    a: np.ndarray
+    dots: np.ndarray
+    after: np.ndarray
+    total: np.ndarray
+
+
+@inlined
+def multiply(M, v, out):
     """Write M v to `out`."""
     for i in range(len(M)):
         total = 0.0
@@ -33,39 +68,21 @@ def multiply(M, v, out):  # type: ignore[no-untyped-def]
         out[i] = total
 
 
-@njit(**_FLAGS)
-def subtract(row, factor, v):  # type: ignore[no-untyped-def]
-    """Subtract factor * v from a row."""
-    for j in range(len(row)):
-        row[j] -= factor * v[j]
-
-
-@njit(**_FLAGS)
-def lower(values, here, dots, scale):  # type: ignore[no-untyped-def]
-    """Subtract (here - dots)^2 * scale from the values and return the largest that is left."""
-    largest = 0.0
-    for j in range(len(values)):
-        dot = here - dots[j]
-        values[j] -= dot * dot * scale
-        largest = max(largest, values[j])
-    return largest
-
-
-@njit(**_FLAGS)
-def consider(value, tied, dots, leverage, after, total):  # type: ignore[no-untyped-def]
+@inlined
+def consider(value, tied, leverage, dots, after, total):
     """Lower-bound what every arm leaves by what it leaves of one direction.
 
     Pulling z leaves y'A^-1 y - (z'A^-1 y)^2 / (1 + z'A^-1 z), by the matrix inversion lemma.
     """
-    for i in range(len(leverage)):
-        reduction = dots[i] * dots[i] / (1.0 + leverage[i])
-        after[i] = max(after[i], value - reduction)
-        if tied:
-            total[i] += reduction
+    for c in range(len(after)):
+        reduction = dots[c] * dots[c] / (1.0 + leverage[c])
+        left = value - reduction
+        after[c] = left if left > after[c] else after[c]
+        total[c] += tied * reduction
 
 
-@njit(**_FLAGS)
-def project(i, j, Z, Y, pairs, inverse, cross, a, dots):  # type: ignore[no-untyped-def]
+@inlined
+def project(i, j, Z, Y, pairs, inverse, cross, a, dots):
     """Write z'A^-1 y of every arm to `dots`, y being the pair (i, j) or row j of Y."""
     if pairs:
         for c in range(len(Z)):
@@ -75,8 +92,8 @@ def project(i, j, Z, Y, pairs, inverse, cross, a, dots):  # type: ignore[no-unty
         multiply(Z, a, dots)
 
 
-@njit(**_FLAGS)
-def choose(Z, Y, pairs, inverse, cross, leverage, f, rowmax, a, dots, after, total):  # type: ignore[no-untyped-def]
+@inlined
+def choose(Z, Y, pairs, inverse, cross, leverage, f, rowmax, a, dots, after, total):
     """Return argmin_i max_y y'(A + z_i z_i')^-1 y.
 
     Only directions above what the best reduction of the current worst one leaves can
@@ -84,69 +101,92 @@ def choose(Z, Y, pairs, inverse, cross, leverage, f, rowmax, a, dots, after, tot
     to the first arm (the paper does not say; without a rule one arm is pulled for ever).
     """
     K = len(Z)
-    row = rowmax.argmax()
+    row, start = 0, 0
+    skip = 0
+    for i in range(len(rowmax)):
+        if rowmax[i] > rowmax[row]:
+            row, start = i, skip
+        skip += K - 1 - i
     top = rowmax[row]
     limit = top * (1.0 - TIE)
+    k = start
+    while f[k] != top:
+        k += 1
     after[:] = 0.0
+    project(row, row + 1 + k - start if pairs else k, Z, Y, pairs, inverse, cross, a, dots)
+    consider(top, 0.0, leverage, dots, after, total)
+    floor = min(after.min(), limit)
     total[:] = 0.0
-    floor = limit
-    for turn in range(2):
-        start = 0
-        for i in range(len(rowmax)):
-            width = K - 1 - i if pairs else len(f)
-            # First the worst direction alone; then all that its best reduction leaves above.
-            if (i == row) if turn == 0 else (rowmax[i] > floor):
-                for k in range(width):
-                    value = f[start + k]
-                    if value == top if turn == 0 else value > floor:
-                        j = i + 1 + k if pairs else k
-                        project(i, j, Z, Y, pairs, inverse, cross, a, dots)
-                        consider(value, turn == 1 and value >= limit, dots, leverage, after, total)
-                        if turn == 0:
-                            break
-            start += width
-        floor = min(after.min(), limit)
+    start = 0
+    for i in range(len(rowmax)):
+        width = K - 1 - i if pairs else len(f)
+        if rowmax[i] > floor:
+            for k in range(width):
+                value = f[start + k]
+                if value > floor:
+                    j = i + 1 + k if pairs else k
+                    project(i, j, Z, Y, pairs, inverse, cross, a, dots)
+                    tied = 1.0 if value >= limit else 0.0
+                    consider(value, tied, leverage, dots, after, total)
+        start += width
     least = after.min() * (1.0 + TIE)
     most = 0.0
     for i in range(K):
-        if after[i] <= least:
-            most = max(most, total[i])
+        if after[i] <= least and total[i] > most:
+            most = total[i]
     best = 0
     while after[best] > least or total[best] < most * (1.0 - TIE):
         best += 1
     return best
 
 
-@njit(**_FLAGS)
-def absorb(arm, Z, Y, pairs, inverse, cross, leverage, f, rowmax, a, dots, after, total):  # type: ignore[no-untyped-def]
+@inlined
+def lower(values, here, dots, scale):
+    """Subtract (here - dots)^2 * scale from the values and return the largest that is left."""
+    for j in range(len(values)):
+        dot = here - dots[j]
+        values[j] -= dot * dot * scale
+    largest = values[0]
+    for j in range(len(values)):
+        largest = values[j] if values[j] > largest else largest
+    return largest
+
+
+@inlined
+def absorb(arm, Z, Y, pairs, inverse, cross, leverage, f, rowmax, a, dots):
     """Add one pull of an arm to the state by a rank-one update."""
-    K = len(Z)
+    K, r = Z.shape
     scale = 1.0 / (1.0 + leverage[arm])
-    multiply(inverse, Z[arm], a)
-    if not pairs:
+    if pairs:
+        dots[:K] = cross[arm]
+        start = 0
+        for i in range(K):
+            if i < K - 1:
+                width = K - 1 - i
+                rowmax[i] = lower(f[start : start + width], dots[i], dots[i + 1 :], scale)
+                start += width
+            factor = dots[i] * scale
+            for c in range(K):
+                cross[i, c] -= factor * dots[c]
+    else:
+        multiply(inverse, Z[arm], a)
         multiply(Y, a, dots)
         rowmax[0] = lower(f, 0.0, dots, scale)
-    multiply(Z, a, dots)
-    if pairs:
-        start = 0
-        for i in range(K - 1):
-            width = K - 1 - i
-            rowmax[i] = lower(f[start : start + width], dots[i], dots[i + 1 :], scale)
-            start += width
-        for i in range(K):
-            subtract(cross[i], dots[i] * scale, dots)
+        multiply(Z, a, dots)
+        for i in range(r):
+            for j in range(r):
+                inverse[i, j] -= a[i] * a[j] * scale
     for i in range(K):
         leverage[i] -= dots[i] * dots[i] * scale
-    for i in range(len(a)):
-        subtract(inverse[i], a[i] * scale, a)
 
 
-@njit(**_FLAGS)
-def run(picks, fresh, Z, Y, pairs, inverse, cross, leverage, f, rowmax, a, dots, after, total):  # type: ignore[no-untyped-def]
+@njit(cache=True, **_FLAGS)
+def run(state, picks, fresh):
     """Fill `picks` with the next greedy pulls; `fresh` of them are allowed before a refresh."""
+    Z, Y, pairs, inverse, cross, leverage, f, rowmax, a, dots, after, total = state
     steps = min(len(picks), fresh)
     for t in range(steps):
         arm = choose(Z, Y, pairs, inverse, cross, leverage, f, rowmax, a, dots, after, total)
-        absorb(arm, Z, Y, pairs, inverse, cross, leverage, f, rowmax, a, dots, after, total)
+        absorb(arm, Z, Y, pairs, inverse, cross, leverage, f, rowmax, a, dots)
         picks[t] = arm
     return steps

@@ -11,6 +11,7 @@ from scipy.linalg.lapack import dpotrf, dpotrs, dtrtri
 
 from finalist.information import row_norms
 
+
 def design_matrix(
     Z: Float[np.ndarray, "p r"], nu: Float[np.ndarray, " p"]
 ) -> Float[np.ndarray, "r r"]:
@@ -51,14 +52,14 @@ class PositiveSystem:
 
 
 def step_length(
-    fraction: float, *moves: tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]
+    fraction: float, *moves: tuple[Float[np.ndarray, " _"], Float[np.ndarray, " _"]]
 ) -> float:
     """Return the step in [0, 1] that keeps every (value, change) pair positive.
 
     `fraction` of the way to the boundary is used when the full step leaves it.
     """
-    steepest = max(float(np.max(-change / value, initial=0.0)) for value, change in moves)
-    return min(1.0, fraction / steepest) if steepest > 0.0 else 1.0
+    steepest = min(float((change / value).min()) for value, change in moves)
+    return min(1.0, -fraction / steepest) if steepest < 0.0 else 1.0
 
 
 def largest(values: Float[np.ndarray, " n"], count: int) -> Int[np.ndarray, " m"]:

@@ -212,8 +212,9 @@ def shrink(
 ) -> float:
     """Lower the barrier parameter as far as the point is near the path for it."""
     residual = max(np.abs(point.nu * dual).max(), np.abs(point.m * primal).max())
-    products = np.concatenate([point.nu * point.s, point.m * point.w])
-    while max(residual, np.abs(products - mu).max()) <= NEAR * mu and mu > 1e-300:
+    arms, rows = point.nu * point.s, point.m * point.w
+    least, most = min(arms.min(), rows.min()), max(arms.max(), rows.max())
+    while max(residual, most - mu, mu - least) <= NEAR * mu and mu > 1e-300:
         mu *= SHRINK
     return mu
 

@@ -139,7 +139,7 @@ def make_task(arms: Arms, criterion: Criterion) -> Task:
             smooth = Smooth(None)
             return Task(criterion, _smooth_solver(Z, smooth), lambda info: _largest(info, Z))
         if criterion == "v":
-            smooth = Smooth(np.linalg.qr(Z, mode="r") / math.sqrt(len(Z)))
+            smooth = Smooth(np.eye(arms.rank))  # in span coordinates the mean of z z' is I
             return Task(
                 "v", _smooth_solver(Z, smooth), lambda info: float(info.variances(Z).mean())
             )
@@ -149,9 +149,7 @@ def make_task(arms: Arms, criterion: Criterion) -> Task:
             f"criterion is {criterion!r}; choose 'g', 'd', 'xy', 'v' or an array of directions."
         )
     Y = span_directions(arms, criterion)
-    return Task(
-        "directions", _minimax_solver(Z, DirectionList(Y)), lambda info: _largest(info, Y)
-    )
+    return Task("directions", _minimax_solver(Z, DirectionList(Y)), lambda info: _largest(info, Y))
 
 
 def span_directions(arms: Arms, directions: Float[np.ndarray, "M d"]) -> np.ndarray:

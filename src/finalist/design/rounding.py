@@ -68,8 +68,8 @@ def round_design(
 
 def _apportion(lam: Float[np.ndarray, " p"], n: int) -> Int[np.ndarray, " p"]:
     """Adams' apportionment, started close to the answer."""
-    counts = np.ceil(np.maximum(n - len(lam) / 2, 0.0) * lam).astype(np.int64)
-    counts = np.maximum(counts, 1)
+    start = np.ceil(max(n - len(lam) / 2, 0.0) * lam)
+    counts: Int[np.ndarray, " p"] = np.maximum(start, 1.0).astype(np.int64)
     missing = n - int(counts.sum())
     if missing >= 0:
         # Raise the smallest n_i / lam_i; among equals the arm that comes first.

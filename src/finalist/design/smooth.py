@@ -57,7 +57,7 @@ class Smooth:
     ) -> Float[np.ndarray, " p"]:
         """Return the best multiple of nu: the one with 1'nu = sum_i nu_i c_i."""
         _, R, k = self.roots(design_matrix(Z, nu))
-        return nu * (float(nu @ row_norms(Z, R)) / nu.sum()) ** (1.0 / k)
+        return np.asarray(nu * (float(nu @ row_norms(Z, R)) / nu.sum()) ** (1.0 / k))
 
 
 @dataclass

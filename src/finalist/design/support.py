@@ -83,4 +83,4 @@ def _eliminate(
         null[out] = 0.0
         norms = np.linalg.norm(null, axis=0)
         null = null[:, norms > 1e-10] / norms[norms > 1e-10]
-    return mass / scale
+    return np.asarray(mass / scale)

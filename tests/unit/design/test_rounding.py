@@ -11,7 +11,9 @@ from tests import instances
 
 @st.composite
 def designs(draw):
-    raw = draw(st.lists(st.floats(0.0, 1.0).filter(lambda x: x == 0 or x > 1e-9), min_size=1, max_size=12))
+    raw = draw(
+        st.lists(st.floats(0.0, 1.0).filter(lambda x: x == 0 or x > 1e-9), min_size=1, max_size=12)
+    )
     weights = np.array([*raw, 0.5])
     return weights / weights.sum()
 

@@ -1,0 +1,5 @@
+"""`python -m finalist` is the command `finalist`."""
+
+from finalist.cli import main
+
+main()

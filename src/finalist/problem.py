@@ -1,0 +1,295 @@
+"""What is asked: arms, candidates, noise, goal, confidence and costs, as one value.
+
+Every later layer takes a `Problem`. It is the setting of Soare 2014, Sect. 2 (find the best arm
+with probability at least 1 - delta), and can express more than this version carries out: arms
+to measure that differ from the candidates, unequal noise, costs, top-m. A consumer declares
+which of these words it supports and calls `Problem.refuse_unsupported`, so that nothing is
+ignored silently.
+"""
+
+from dataclasses import KW_ONLY, dataclass, field, replace
+from typing import Any, Literal, cast, get_args
+
+import numpy as np
+from jaxtyping import Float
+
+from finalist.arms import Arms
+from finalist.errors import NotYetSupportedError, OutsideSpanError, ProblemError
+from finalist.noise import (
+    UNSET,
+    Bernoulli,
+    Best,
+    EpsilonBest,
+    Gaussian,
+    Goal,
+    Noise,
+    PerArm,
+    SubGaussian,
+    TopM,
+    Unset,
+    as_noise,
+    checked_number,
+    store_positive,
+)
+
+Feature = Literal[
+    "unknown sigma",
+    "sigma per arm",
+    "sub-gaussian",
+    "bernoulli",
+    "other candidates",
+    "epsilon-best",
+    "top-m",
+    "minimise",
+    "cost",
+    "batch intercept",
+]
+
+#: Every word that `Problem.needs` can contain.
+FEATURES: frozenset[Feature] = frozenset(get_args(Feature))
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A question about arms, with everything a guarantee depends on.
+
+    Parameters
+    ----------
+    arms : Arms
+        What can be measured (K arms).
+    candidates : Arms, optional
+        What the winner is chosen from; the arms themselves unless given. Differences of
+        candidates must lie in the span of the arms.
+    noise : Gaussian, SubGaussian or Bernoulli
+    goal : Best, EpsilonBest or TopM
+    delta : float
+        Probability with which the answer may be wrong, between 0 and 1.
+    objective : "max" or "min"
+        Whether a large or a small reward is good.
+    cost : float or (K,) sequence
+        Cost of a pull.
+    batch_intercept : bool
+        Whether each batch is shifted by a constant of its own, unknown.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from finalist.arms import Arms
+    >>> problem = Problem(Arms(np.eye(3)), goal=TopM(2), delta=0.1)
+    >>> sorted(problem.needs)
+    ['top-m']
+    """
+
+    arms: Arms
+    _: KW_ONLY
+    candidates: Arms = None  # type: ignore[assignment]  # None means the arms
+    noise: Noise = field(default_factory=Gaussian)
+    goal: Goal = field(default_factory=Best)
+    delta: float = 0.05
+    objective: Literal["max", "min"] = "max"
+    cost: PerArm = 1.0
+    batch_intercept: bool = False
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.arms, Arms):
+            raise ProblemError(f"arms is of type {_type(self.arms)}; use Arms(features).")
+        if cast(Arms | None, self.candidates) is None:
+            object.__setattr__(self, "candidates", self.arms)
+        store_positive(self, "cost", self.cost, "Use cost=1 if all pulls cost the same.")
+        object.__setattr__(self, "delta", _checked_delta(self.delta))
+        _check_choices(self)
+        _check_candidates(self)
+        _check_length("sigma", self.noise.sigma, self.arms)
+        _check_length("cost", self.cost, self.arms)
+        if isinstance(self.goal, TopM) and self.goal.m >= len(self.candidates):
+            raise ProblemError(
+                f"m is {self.goal.m} and there are {len(self.candidates)} candidates; "
+                "m must be smaller than their number."
+            )
+
+    @property
+    def sign(self) -> int:
+        """+1 when large rewards are good, -1 when small ones are."""
+        return 1 if self.objective == "max" else -1
+
+    @property
+    def epsilon(self) -> float:
+        """How far the answer may be from the best; 0 unless the goal is `EpsilonBest`."""
+        return self.goal.epsilon if isinstance(self.goal, EpsilonBest) else 0.0
+
+    @property
+    def sigma(self) -> float:
+        """The one sigma of all arms; refused when it is unknown or differs between arms."""
+        sigma = self.noise.sigma
+        if sigma is None:
+            raise ProblemError("sigma is unknown; give sigma=, or estimate it from the residuals.")
+        if not isinstance(sigma, float):
+            raise ProblemError("sigma differs between arms; use `sigmas`, or give one number.")
+        return sigma
+
+    @property
+    def sigmas(self) -> Float[np.ndarray, " K"]:
+        """Sigma of each arm, read-only."""
+        return _per_arm(self.sigma if self.noise.sigma is None else self.noise.sigma, self.arms)
+
+    @property
+    def costs(self) -> Float[np.ndarray, " K"]:
+        """Cost of one pull of each arm, read-only."""
+        return _per_arm(self.cost, self.arms)
+
+    @property
+    def needs(self) -> frozenset[Feature]:
+        """What a consumer must support to answer this problem, beyond the paper's setting."""
+        noise, goal = self.noise, self.goal
+        present: dict[Feature, bool] = {
+            "unknown sigma": noise.sigma is None,
+            "sigma per arm": isinstance(noise.sigma, tuple),
+            "sub-gaussian": isinstance(noise, SubGaussian),
+            "bernoulli": isinstance(noise, Bernoulli),
+            "other candidates": self.candidates != self.arms,
+            "epsilon-best": isinstance(goal, EpsilonBest),
+            "top-m": isinstance(goal, TopM),
+            "minimise": self.objective == "min",
+            "cost": self.cost != 1.0,
+            "batch intercept": self.batch_intercept,
+        }
+        return frozenset(word for word, needed in present.items() if needed)
+
+    def refuse_unsupported(self, consumer: str, supported: frozenset[Feature]) -> None:
+        """Raise `NotYetSupportedError` if the problem needs more than a consumer supports.
+
+        Parameters
+        ----------
+        consumer : str
+            Who asks, as the message should call it: "optimal designs".
+        supported : frozenset of str
+            Words from `FEATURES`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from finalist.arms import Arms
+        >>> problem = Problem(Arms(np.eye(3)), cost=2.0)
+        >>> problem.refuse_unsupported("optimal designs", frozenset({"cost"}))
+        >>> problem.refuse_unsupported("simulation", frozenset({"minimise"}))
+        Traceback (most recent call last):
+        finalist.errors.NotYetSupportedError: not yet supported by simulation: 'cost'. It takes ...
+        """
+        unknown = supported - FEATURES
+        if unknown:
+            raise ProblemError(f"{sorted(unknown)} are no features; known: {sorted(FEATURES)}.")
+        missing = sorted(self.needs - supported)
+        if missing:
+            words = ", ".join(repr(word) for word in missing)
+            beyond = ", ".join(sorted(supported)) or "nothing else"
+            raise NotYetSupportedError(
+                f"not yet supported by {consumer}: {words}. It takes the best arm, the largest "
+                f"mean, one known sigma, cost 1, and beyond that: {beyond}."
+            )
+
+    def with_(self, **changes: Any) -> "Problem":
+        """Return the problem with some fields changed; candidates follow new arms if the same."""
+        if "arms" in changes and self.candidates is self.arms:
+            changes.setdefault("candidates", changes["arms"])
+        return replace(self, **changes)
+
+
+def as_problem(
+    arms: Arms,
+    *,
+    sigma: PerArm | Unset | None = UNSET,
+    noise: Noise | str | None = None,
+    epsilon: float = 0.0,
+    goal: Goal | None = None,
+    **settings: Any,
+) -> Problem:
+    """Make a `Problem` from the arguments that public functions take.
+
+    Parameters
+    ----------
+    arms : Arms
+    sigma : float, (K,) sequence or None, default 1.0
+        Size of the noise, Gaussian unless `noise` names another; None if unknown.
+    noise : Noise or "gaussian", "sub-gaussian", "bernoulli", optional
+        Model of the noise. A `Noise` object and "bernoulli" have their own sigma.
+    epsilon : float, default 0.0
+        Positive: an arm less than `epsilon` away from the best one is good enough.
+    goal : Goal, optional
+        Instead of `epsilon`.
+    **settings
+        `delta`, `objective`, `candidates`, `cost`, `batch_intercept` of `Problem`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from finalist.arms import Arms
+    >>> as_problem(Arms(np.eye(2)), sigma=2, epsilon=0.1, delta=0.01).goal
+    EpsilonBest(epsilon=0.1)
+    """
+    if goal is not None and epsilon != 0:
+        raise ProblemError(f"epsilon={epsilon!r} and goal={goal!r} are both given; give one.")
+    if goal is None:
+        goal = Best() if epsilon == 0 else EpsilonBest(epsilon)
+    return Problem(arms, noise=as_noise(sigma, noise), goal=goal, **settings)
+
+
+def _type(value: object) -> str:
+    return type(value).__name__
+
+
+def _checked_delta(value: object) -> float:
+    delta = checked_number(value, "delta")
+    if not 0 < delta < 1:
+        raise ProblemError(
+            f"delta is {delta}; it is the probability of a wrong answer, between 0 and 1, "
+            "for example 0.05."
+        )
+    return delta
+
+
+def _check_length(name: str, value: PerArm | None, arms: Arms) -> None:
+    if isinstance(value, tuple) and len(value) != len(arms):
+        raise ProblemError(
+            f"{name} has {len(value)} values for {len(arms)} arms; give one per arm, in the order "
+            "of arms.names (arms with identical features are one arm)."
+        )
+
+
+def _per_arm(value: PerArm, arms: Arms) -> Float[np.ndarray, " K"]:
+    array = np.array(np.broadcast_to(np.asarray(value, dtype=float), len(arms)))
+    array.setflags(write=False)
+    return array
+
+
+def _check_choices(problem: Problem) -> None:
+    if not isinstance(problem.noise, Noise):
+        raise ProblemError(
+            f"noise is {problem.noise!r}; use Gaussian(sigma), SubGaussian(sigma) or Bernoulli()."
+        )
+    if not isinstance(problem.goal, Goal):
+        raise ProblemError(f"goal is {problem.goal!r}; use Best(), EpsilonBest(...) or TopM(...).")
+    if problem.objective not in ("max", "min"):
+        raise ProblemError(f"objective is {problem.objective!r}; it is 'max' or 'min'.")
+    if not isinstance(problem.batch_intercept, bool):
+        raise ProblemError(f"batch_intercept is {problem.batch_intercept!r}; it is True or False.")
+
+
+def _check_candidates(problem: Problem) -> None:
+    """Refuse candidates whose differences the arms cannot estimate."""
+    arms, candidates = problem.arms, problem.candidates
+    if candidates is arms:
+        return
+    if not isinstance(candidates, Arms):
+        raise ProblemError(f"candidates is of type {_type(candidates)}; use Arms(features).")
+    d, d_candidates = arms.features.shape[1], candidates.features.shape[1]
+    if d != d_candidates:
+        raise ProblemError(f"candidates have {d_candidates} features and arms {d}; use the same.")
+    directions = candidates.features[1:] - candidates.features[0]
+    try:
+        arms.to_span(directions)
+    except OutsideSpanError as error:
+        raise ProblemError(
+            "candidates cannot be compared by measuring these arms (direction 1 is the second "
+            f"candidate, {candidates.names[1]!r}, minus the first, {candidates.names[0]!r}, and so "
+            f"on): {error} Or leave such candidates out."
+        ) from error

@@ -1,0 +1,213 @@
+"""Sufficient statistics of rewards: for each arm the count, the mean and the scatter.
+
+That is all least squares needs (Soare 2014, Sect. 2: theta_hat = A^-1 b). They can be merged, and
+sums of squares are always sums of squared deviations, so that rewards around 10^9 with noise 1
+lose no digits that matter.
+"""
+
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any, SupportsFloat, SupportsIndex
+
+import numpy as np
+from jaxtyping import Float, Int64
+from numpy.typing import ArrayLike
+
+from finalist.errors import RewardError
+
+#: Larger rewards could overflow when squared and summed.
+LARGEST_REWARD = 1e150
+
+
+@dataclass(eq=False)
+class Statistics:
+    """Count, mean and squared deviations of the rewards of each arm; change only by its methods.
+
+    Attributes
+    ----------
+    count : (K,) int array
+        Pulls of each arm.
+    mean : (K,) array
+        Mean reward, 0 for an arm without pulls.
+    m2 : (K,) array
+        Sum of squared deviations from the mean; NaN when a batch came without them.
+    carry : (K,) array
+        What rounding cut off the mean. With it 10^5 updates of means around 10^9 are as
+        accurate as one sum.
+
+    Examples
+    --------
+    >>> s = Statistics.empty(2)
+    >>> s.add(0, 1.5)
+    >>> s.add_many([0, 1], [2.5, -1.0])
+    >>> s.count, s.mean, s.m2, s.pulls
+    (array([2, 1]), array([ 2., -1.]), array([0.5, 0. ]), 3)
+    """
+
+    count: Int64[np.ndarray, " K"]
+    mean: Float[np.ndarray, " K"]
+    m2: Float[np.ndarray, " K"]
+    carry: Float[np.ndarray, " K"]
+
+    @classmethod
+    def empty(cls, K: int) -> "Statistics":
+        """Return the statistics of K arms without pulls."""
+        return cls(np.zeros(K, dtype=np.int64), np.zeros(K), np.zeros(K), np.zeros(K))
+
+    @property
+    def total(self) -> Float[np.ndarray, " K"]:
+        """Sum of the rewards of each arm."""
+        return np.asarray(self.count * self.mean)
+
+    @property
+    def pulls(self) -> int:
+        """Number of pulls of all arms together."""
+        return int(self.count.sum())
+
+    def copy(self) -> "Statistics":
+        """Return statistics that change independently of these."""
+        return Statistics(self.count.copy(), self.mean.copy(), self.m2.copy(), self.carry.copy())
+
+    def add(self, arm: SupportsIndex, reward: SupportsFloat) -> None:
+        """Add one pull (Welford's update)."""
+        i = _checked_arm(arm, len(self.count), pull=0)
+        r = _checked_reward(reward, pull=0)
+        n = int(self.count[i]) + 1
+        old, carry = float(self.mean[i]), float(self.carry[i])
+        deviation = (r - old) - carry
+        step = carry + deviation / n
+        mean = old + step
+        carry = step - (mean - old)
+        self.m2[i] += deviation * ((r - mean) - carry)
+        self.count[i], self.mean[i], self.carry[i] = n, mean, carry
+
+    def add_many(self, arms: ArrayLike, rewards: ArrayLike) -> None:
+        """Add pulls of arms (given by index) with their rewards: all of them, or none on error."""
+        index, r = _checked_pulls(arms, rewards, len(self.count))
+        if len(index) == 0:
+            return
+        K = len(self.count)
+        n = np.bincount(index, minlength=K).astype(np.int64)
+        size = np.maximum(n, 1)
+        rough = np.bincount(index, r, minlength=K) / size
+        # Two passes: summing deviations keeps the digits that a sum of large rewards loses.
+        step = np.bincount(index, r - rough[index], minlength=K) / size
+        mean = rough + step
+        carry = step - (mean - rough)
+        m2 = np.bincount(index, ((r - mean[index]) - carry[index]) ** 2, minlength=K)
+        self._absorb(Statistics(n, mean, m2, carry))
+
+    def add_batch(
+        self, count: ArrayLike, total: ArrayLike, squares: ArrayLike | None = None
+    ) -> None:
+        """Add a batch of which only sums per arm are known, as a simulation draws it.
+
+        Parameters
+        ----------
+        count : (K,) integers
+            Pulls of each arm in the batch.
+        total : (K,) array
+            Sum of the rewards of each arm.
+        squares : (K,) array, optional
+            Sum of squared deviations of each arm's rewards from their mean in the batch (not
+            of the squared rewards, whose difference to the squared sum loses all digits).
+            Without it the residual variance is not available from then on.
+        """
+        n, sums, m2 = _checked_batch(count, total, squares, len(self.count))
+        self._absorb(Statistics(n, sums / np.maximum(n, 1), m2, np.zeros(len(n))))
+
+    def merge(self, other: "Statistics") -> None:
+        """Add all pulls of other statistics of the same arms."""
+        if len(other.count) != len(self.count):
+            raise RewardError(
+                f"statistics of {len(other.count)} arms cannot be added to those of "
+                f"{len(self.count)}; both must be of the same arms."
+            )
+        self._absorb(other)
+
+    def _absorb(self, other: "Statistics") -> None:
+        """Combine with checked statistics (Chan, Golub and LeVeque 1983)."""
+        n = self.count + other.count
+        share = other.count / np.maximum(n, 1)
+        away = (other.mean - self.mean) + (other.carry - self.carry)
+        step = self.carry + away * share
+        mean = self.mean + step
+        self.m2 += other.m2 + away**2 * (self.count * share)
+        self.carry[:] = step - (mean - self.mean)
+        self.mean[:] = mean
+        self.count += other.count
+
+
+def _checked_reward(value: Any, pull: int) -> float:
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real):
+        raise RewardError(f"reward for pull {pull} is {value!r}; a reward is a finite number.")
+    try:
+        reward = float(value)
+    except OverflowError:
+        reward = float("inf")
+    if not np.isfinite(reward):
+        raise RewardError(f"reward for pull {pull} is {reward}; a reward is a finite number.")
+    if abs(reward) > LARGEST_REWARD:
+        raise RewardError(
+            f"reward for pull {pull} is {reward}; the largest is {LARGEST_REWARD}. Rescale."
+        )
+    return reward
+
+
+def _checked_arm(value: Any, K: int, pull: int) -> int:
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
+        raise RewardError(f"arm of pull {pull} is {value!r}; give its index from 0 to {K - 1}.")
+    if not 0 <= value < K:
+        raise RewardError(f"arm of pull {pull} is {value}; the {K} arms are 0 to {K - 1}.")
+    return int(value)
+
+
+def _checked_pulls(
+    arms: ArrayLike, rewards: ArrayLike, K: int
+) -> tuple[Int64[np.ndarray, " N"], Float[np.ndarray, " N"]]:
+    """Check pulls one by one only where the whole array does not already pass."""
+    index, r = _one_dimensional(arms), _one_dimensional(rewards)
+    if len(index) != len(r):
+        raise RewardError(f"{len(index)} arms and {len(r)} rewards; give one reward per pull.")
+    if not (index.dtype.kind in "iu" and np.all((index >= 0) & (index < K))):
+        index = np.array([_checked_arm(v, K, i) for i, v in enumerate(index)], dtype=np.int64)
+    if r.dtype.kind in "iuf":
+        with np.errstate(over="ignore"):
+            r = r.astype(float)
+    if not (r.dtype.kind == "f" and np.all(np.abs(r) <= LARGEST_REWARD)):
+        r = np.array([_checked_reward(v, i) for i, v in enumerate(r)], dtype=float)
+    return index.astype(np.int64), r
+
+
+def _one_dimensional(values: ArrayLike) -> np.ndarray:
+    """Return a one-dimensional array that shows bools and text among numbers as such."""
+    if not hasattr(values, "dtype"):
+        try:
+            values = np.fromiter(values, dtype=object)  # type: ignore[arg-type]
+        except TypeError:
+            raise RewardError(f"{values!r} is no sequence; use add(arm, reward).") from None
+    array = np.asarray(values)
+    if array.ndim != 1:
+        raise RewardError(f"pulls have shape {array.shape}; give one-dimensional sequences.")
+    return array
+
+
+def _checked_batch(
+    count: ArrayLike, total: ArrayLike, squares: ArrayLike | None, K: int
+) -> tuple[Int64[np.ndarray, " K"], Float[np.ndarray, " K"], Float[np.ndarray, " K"]]:
+    n, sums = np.asarray(count), np.asarray(total)
+    if n.shape != (K,) or n.dtype.kind not in "iu" or np.any(n < 0):
+        raise RewardError(f"count is {count!r}; give {K} integers, 0 or more.")
+    if sums.shape != (K,) or sums.dtype.kind not in "iuf" or not np.all(np.isfinite(sums)):
+        raise RewardError(f"total is {total!r}; give {K} finite numbers.")
+    if np.any(np.abs(sums) > n * LARGEST_REWARD):
+        raise RewardError("total is not 0 for an arm without pulls, or too large; check count.")
+    if squares is None:
+        m2 = np.where(n > 1, np.nan, 0.0)
+    else:
+        m2 = np.asarray(squares)
+        if m2.shape != (K,) or m2.dtype.kind not in "iuf" or not np.all(np.isfinite(m2)):
+            raise RewardError(f"squares is {squares!r}; give {K} finite numbers.")
+        if np.any(m2 < 0) or np.any(m2[n <= 1] != 0):
+            raise RewardError("squares is negative, or not 0 for an arm pulled less than twice.")
+    return n.astype(np.int64), sums.astype(float), m2.astype(float)

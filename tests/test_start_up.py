@@ -1,0 +1,60 @@
+"""What a second process needs: light imports and kernels that are compiled already."""
+
+import json
+import os
+import subprocess
+import sys
+
+HEAVY = {"numba", "pandas", "altair", "scipy", "numpy", "formulaic", "narwhals", "fastapi"}
+
+
+def python(code: str, **environment: str) -> str:
+    result = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return result.stdout
+
+
+def loaded_after(statement: str) -> set[str]:
+    code = f"import sys, json\n{statement}\nprint(json.dumps(sorted(sys.modules)))"
+    return set(json.loads(python(code)))
+
+
+def test_importing_finalist_loads_nothing_heavy():
+    assert not HEAVY & loaded_after("import finalist")
+
+
+def test_designs_need_no_compiler_and_no_data_frames():
+    heavy = HEAVY - {"numpy", "scipy"}
+    statement = "import finalist as fl; fl.optimal_design(fl.Arms([[1.0, 0.0], [0.0, 1.0]]), 'xy')"
+    assert not heavy & loaded_after(statement)
+
+
+def test_a_second_process_does_not_compile_again(tmp_path):
+    code = """
+import finalist as fl
+from finalist.design import greedy_allocation
+for criterion in ("g", "xy"):
+    greedy_allocation(fl.Arms.unstructured(3), criterion, 10)
+from finalist.design.greedy_kernels import run
+print(sum(run.stats.cache_hits.values()), sum(run.stats.cache_misses.values()))
+"""
+    assert python(code, NUMBA_CACHE_DIR=str(tmp_path)).split()[1] != "0"
+    assert python(code, NUMBA_CACHE_DIR=str(tmp_path)).split() == ["1", "0"]
+
+
+def test_public_names_are_there():
+    import finalist as fl
+
+    for name in fl.__all__:
+        assert getattr(fl, name) is not None
+    assert set(fl.__all__) <= set(dir(fl))
+
+
+def test_unknown_names_are_refused():
+    code = "import finalist\ntry:\n    finalist.nothing\nexcept AttributeError as e:\n    print(e)"
+    assert "nothing" in python(code)

@@ -1,0 +1,255 @@
+"""Problems: what is refused, what is stored, and what a consumer must support."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+from finalist.arms import Arms
+from finalist.errors import NotYetSupportedError, OutsideSpanError, ProblemError
+from finalist.noise import Bernoulli, Best, EpsilonBest, Gaussian, SubGaussian, TopM
+from finalist.problem import FEATURES, Problem, as_problem
+
+
+@pytest.fixture
+def arms():
+    return Arms(np.array([[1.0, 0.0], [0.0, 1.0], [0.6, 0.8]]))
+
+
+@pytest.fixture
+def others():
+    return Arms(np.array([[1.0, 1.0], [2.0, 1.0], [3.0, 1.0]]))
+
+
+def every_feature(arms):
+    """One problem for each feature, which needs this feature only."""
+    return {
+        "unknown sigma": Problem(arms, noise=Gaussian(None)),
+        "sigma per arm": Problem(arms, noise=Gaussian([1.0, 2.0, 3.0])),
+        "sub-gaussian": Problem(arms, noise=SubGaussian(1.0)),
+        "bernoulli": Problem(arms, noise=Bernoulli()),
+        "other candidates": Problem(arms, candidates=Arms(np.array([[1.0, 1.0], [2.0, 0.0]]))),
+        "epsilon-best": Problem(arms, goal=EpsilonBest(0.1)),
+        "top-m": Problem(arms, goal=TopM(2)),
+        "minimise": Problem(arms, objective="min"),
+        "cost": Problem(arms, cost=[1.0, 1.0, 2.0]),
+        "batch intercept": Problem(arms, batch_intercept=True),
+    }
+
+
+def test_defaults_are_the_papers_setting(arms):
+    problem = Problem(arms)
+    assert problem.candidates is arms
+    assert problem.noise == Gaussian(1.0)
+    assert problem.goal == Best()
+    assert (problem.delta, problem.sigma, problem.epsilon, problem.sign) == (0.05, 1.0, 0.0, 1)
+    assert problem.needs == frozenset()
+    problem.refuse_unsupported("anything", frozenset())
+
+
+def test_every_feature_is_needed_by_its_own_problem(arms):
+    problems = every_feature(arms)
+    assert set(problems) == FEATURES
+    for word, problem in problems.items():
+        assert problem.needs == {word}
+
+
+def test_unsupported_features_are_refused_by_name(arms):
+    for word, problem in every_feature(arms).items():
+        problem.refuse_unsupported("optimal designs", frozenset({word}))
+        with pytest.raises(NotYetSupportedError, match=f"by optimal designs: '{word}'"):
+            problem.refuse_unsupported("optimal designs", FEATURES - {word})
+
+
+def test_all_unsupported_features_are_listed(arms):
+    problem = Problem(arms, objective="min", cost=2.0)
+    with pytest.raises(NotYetSupportedError, match="'cost', 'minimise'"):
+        problem.refuse_unsupported("designs", frozenset({"top-m"}))
+
+
+def test_misspelt_features_are_refused(arms):
+    with pytest.raises(ProblemError, match="top_m"):
+        Problem(arms).refuse_unsupported("designs", frozenset({"top_m"}))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("delta", [0.0, 1.0, -0.1, 2, np.nan, np.inf, True, "0.05", None])
+def test_wrong_delta(arms, delta):
+    with pytest.raises(ProblemError, match="delta is"):
+        Problem(arms, delta=delta)
+
+
+@pytest.mark.parametrize("sigma", [0.0, -1.0, np.nan, np.inf, True, "1", [[1.0]], [1.0, "a"]])
+@pytest.mark.parametrize("model", [Gaussian, SubGaussian])
+def test_wrong_sigma(model, sigma):
+    with pytest.raises(ProblemError, match="sigma is"):
+        model(sigma)
+
+
+def test_wrong_sigma_of_one_arm_is_named():
+    with pytest.raises(ProblemError, match=r"sigma for arm 1 is -2\.0"):
+        Gaussian([1.0, -2.0, 0.0])
+
+
+def test_ragged_sigma():
+    with pytest.raises(ProblemError, match="one per arm"):
+        Gaussian([[1.0, 2.0], [3.0]])  # type: ignore[list-item]
+
+
+def test_sub_gaussian_noise_needs_a_sigma():
+    with pytest.raises(ProblemError, match="sigma is None"):
+        SubGaussian(None)  # type: ignore[arg-type]
+
+
+def test_sigma_per_arm_must_fit_the_arms(arms):
+    with pytest.raises(ProblemError, match="sigma has 2 values for 3 arms"):
+        Problem(arms, noise=Gaussian([1.0, 2.0]))
+    with pytest.raises(ProblemError, match="cost has 4 values for 3 arms"):
+        Problem(arms, cost=np.ones(4))
+
+
+@pytest.mark.parametrize("cost", [0.0, -1, np.nan, np.inf, [1.0, 0.0, 1.0], None, "cheap"])
+def test_wrong_cost(arms, cost):
+    with pytest.raises(ProblemError, match="cost"):
+        Problem(arms, cost=cost)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, -0.1, np.nan, np.inf, True, "0.1"])
+def test_wrong_epsilon(epsilon):
+    with pytest.raises(ProblemError, match="epsilon is"):
+        EpsilonBest(epsilon)
+
+
+@pytest.mark.parametrize("m", [0, -1, 1.5, True, "2", None])
+def test_wrong_m(m):
+    with pytest.raises(ProblemError, match="m is"):
+        TopM(m)
+
+
+def test_top_m_leaves_someone_out(arms):
+    assert Problem(arms, goal=TopM(2)).goal == TopM(2)
+    with pytest.raises(ProblemError, match="m is 3 and there are 3 candidates"):
+        Problem(arms, goal=TopM(3))
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("arms", np.eye(2)),
+        ("candidates", np.eye(2)),
+        ("noise", 1.0),
+        ("goal", "best"),
+        ("objective", "maximise"),
+        ("batch_intercept", 1),
+    ],
+)
+def test_values_of_the_wrong_kind_are_named(arms, field, value):
+    with pytest.raises(ProblemError, match=f"{field} is"):
+        Problem(**{"arms": arms, field: value})
+
+
+def test_candidates_must_have_the_same_features(arms):
+    with pytest.raises(ProblemError, match="candidates have 3 features and arms 2"):
+        Problem(arms, candidates=Arms(np.eye(3)))
+
+
+def test_only_differences_of_candidates_need_be_in_the_span():
+    arms = Arms(np.array([[1.0, 0.0], [2.0, 0.0]]))
+    shifted = Arms(np.array([[1.0, 5.0], [7.0, 5.0]]))
+    assert Problem(arms, candidates=shifted).candidates is shifted
+    outside = Arms(np.array([[1.0, 5.0], [7.0, 5.0], [1.0, 4.0]]), names=["a", "b", "c"])
+    with pytest.raises(ProblemError, match=r"minus the first, 'a'.*direction 2") as caught:
+        Problem(arms, candidates=outside)
+    assert isinstance(caught.value.__cause__, OutsideSpanError)
+
+
+def test_one_candidate_outside_the_span_needs_no_comparison():
+    arms = Arms(np.array([[1.0, 0.0], [2.0, 0.0]]))
+    assert len(Problem(arms, candidates=Arms(np.array([[0.0, 1.0]]))).candidates) == 1
+
+
+def test_equal_candidates_are_no_other_candidates(arms):
+    same = Arms(np.array(arms.features), names=arms.names)
+    assert Problem(arms, candidates=same).needs == frozenset()
+
+
+def test_arrays_are_read_only_and_independent(arms):
+    given = np.array([1.0, 2.0, 3.0])
+    problem = Problem(arms, noise=Gaussian(given), cost=given)
+    given[0] = 99.0
+    for array in (problem.sigmas, problem.costs):
+        assert list(array) == [1.0, 2.0, 3.0]
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 5.0
+
+
+def test_one_sigma_or_one_per_arm(arms):
+    assert list(Problem(arms, noise=Gaussian(2)).sigmas) == [2.0, 2.0, 2.0]
+    assert list(Problem(arms, noise=Bernoulli()).sigmas) == [0.5, 0.5, 0.5]
+    assert Problem(arms, noise=Bernoulli()).sigma == 0.5
+    assert list(Problem(arms, cost=3).costs) == [3.0, 3.0, 3.0]
+    with pytest.raises(ProblemError, match="differs between arms"):
+        _ = Problem(arms, noise=Gaussian([1.0, 2.0, 3.0])).sigma
+    for unknown in ("sigma", "sigmas"):
+        with pytest.raises(ProblemError, match="sigma is unknown"):
+            getattr(Problem(arms, noise=Gaussian(None)), unknown)
+
+
+def test_frozen(arms):
+    with pytest.raises(AttributeError):
+        Problem(arms).delta = 0.1
+
+
+def test_comparable_and_picklable(arms):
+    for problem in every_feature(arms).values():
+        again = pickle.loads(pickle.dumps(problem))
+        assert again == problem
+        assert hash(again) == hash(problem)
+        assert again.needs == problem.needs
+        assert again.costs.flags.writeable is False
+    assert Problem(arms, cost=np.ones(3)) == Problem(arms, cost=(1.0, 1.0, 1.0))
+    assert Problem(arms) != Problem(arms, delta=0.1)
+
+
+def test_with_changes_and_checks(arms):
+    problem = Problem(arms, objective="min")
+    assert problem.with_(delta=0.2) == Problem(arms, objective="min", delta=0.2)
+    assert problem.sign == -1
+    with pytest.raises(ProblemError, match="delta is"):
+        problem.with_(delta=7.0)
+
+
+def test_candidates_follow_new_arms_unless_they_are_others(arms, others):
+    assert Problem(arms).with_(arms=others).candidates is others
+    assert Problem(arms, candidates=others).with_(arms=arms).candidates is others
+    assert Problem(arms).with_(candidates=others).candidates is others
+
+
+def test_as_problem_reads_sigma_and_noise(arms):
+    assert as_problem(arms) == Problem(arms)
+    assert as_problem(arms, sigma=2.0).noise == Gaussian(2.0)
+    assert as_problem(arms, sigma=None).noise == Gaussian(None)
+    assert as_problem(arms, noise="bernoulli").noise == Bernoulli()
+    assert as_problem(arms, noise="sub-gaussian", sigma=3.0).noise == SubGaussian(3.0)
+    assert as_problem(arms, noise=SubGaussian(3.0)).noise == SubGaussian(3.0)
+    settings = {"delta": 0.1, "objective": "min", "cost": 2.0}
+    assert as_problem(arms, **settings) == Problem(arms, **settings)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("noise", [Bernoulli(), Gaussian(1.0), "bernoulli"])
+@pytest.mark.parametrize("sigma", [1.0, None])
+def test_as_problem_refuses_two_sigmas(arms, noise, sigma):
+    with pytest.raises(ProblemError, match="both given"):
+        as_problem(arms, sigma=sigma, noise=noise)
+
+
+def test_as_problem_refuses_unknown_noise(arms):
+    with pytest.raises(ProblemError, match="'cauchy'; it is one of gaussian, sub-gaussian, bern"):
+        as_problem(arms, noise="cauchy")
+
+
+def test_as_problem_reads_epsilon_and_goal(arms):
+    assert as_problem(arms, epsilon=0.2).goal == EpsilonBest(0.2)
+    assert as_problem(arms, epsilon=0.2).epsilon == 0.2
+    assert as_problem(arms, goal=TopM(2)).goal == TopM(2)
+    with pytest.raises(ProblemError, match="both given"):
+        as_problem(arms, epsilon=0.2, goal=TopM(2))
