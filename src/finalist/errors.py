@@ -68,3 +68,11 @@ class BoundError(FinalistError, ValueError):
 
 class ParameterError(FinalistError, ValueError):
     """A parameter theta of the wrong length, not finite, or so large that rewards overflow."""
+
+
+class ChartError(FinalistError, ValueError):
+    """A chart that cannot be drawn from these numbers, or saved under this name."""
+
+
+class OutputError(FinalistError, ValueError):
+    """A file that cannot be written where it should go."""

@@ -39,6 +39,8 @@ from finalist.information import row_norms
 
 MAX_ROUNDS = 300
 MAX_STEPS = 200
+#: After so many rounds nothing is dropped any more, so that no exchange can go in circles.
+DROP_ROUNDS = 12
 #: A point is near the central path when the KKT residuals are below this multiple of mu.
 NEAR = 1.0
 #: What mu is multiplied by when it shrinks.
@@ -94,7 +96,7 @@ def solve_minimax(
     anchors = problem.arms
     lower, iterations, gap, status = 0.0, 0, 1.0, STALLED
     best = (np.inf, problem.arms, problem.start.nu)
-    for _ in range(MAX_ROUNDS):
+    for turn in range(MAX_ROUNDS):
         inner = max(0.2 * tol, min(1e-2, 1e-2 * gap))
         now, steps = restricted_solve(Z[problem.arms], problem, inner, deadline)
         iterations += steps
@@ -113,12 +115,12 @@ def solve_minimax(
         if time.monotonic() > deadline:
             status = OUT_OF_TIME
             break
-        c[problem.arms] = 0.0
-        new_arms = np.flatnonzero(c > 1.0 + 0.1 * tol)
+        new_arms = np.flatnonzero(c > (1.0 + 0.1 * tol) * c[problem.arms].max())
         if inner <= 0.2 * tol and len(new_arms) == 0 and len(new_directions) == 0:
             break
         new_arms = new_arms[largest(c[new_arms], 2 * r)]
-        problem = exchange(problem, now, anchors, new_arms, new_directions, min(gap, 1.0))
+        keep = anchors if turn < DROP_ROUNDS else None
+        problem = exchange(problem, now, keep, new_arms, new_directions, min(gap, 1.0))
     _, arms, nu = best
     return Solution(arms, nu / nu.sum(), lower, status, iterations)
 
@@ -143,19 +145,22 @@ def starting_problem(
 def exchange(
     problem: Active,
     now: Iterate,
-    anchors: Int[np.ndarray, " a"],
+    anchors: Int[np.ndarray, " a"] | None,
     new_arms: Int[np.ndarray, " b"],
     new_directions: Float[np.ndarray, "c r"],
     gap: float,
 ) -> Active:
     """Drop arms and directions that clearly do not matter and add new ones.
 
-    The anchors stay, so that N is never singular. Every product nu * s and m * w is raised
-    to the size of the gap that the new members opened: a point near the central path.
+    The anchors stay, so that N is regular; without any, everything does. Every product nu * s and
+    m * w is raised to the size of the gap that the new members opened: a point near the central
+    path.
     """
     old = now.point
-    kept = (old.nu > 1e-6 * old.nu.max()) | (old.s < 1e-2) | np.isin(problem.arms, anchors)
+    kept = (old.nu > 1e-6 * old.nu.max()) | (old.s < 1e-2)
     rows = (old.m > 1e-6 * old.m.max()) | (old.w < 1e-2)
+    kept |= True if anchors is None else np.isin(problem.arms, anchors)
+    rows |= anchors is None
     arms = np.concatenate([problem.arms[kept], new_arms])
     Y = np.concatenate([problem.Y[rows], new_directions])
     mu = 0.1 * gap * float(old.nu.sum()) / (len(arms) + len(Y))

@@ -36,6 +36,8 @@ from finalist.information import row_norms
 #: Restricted problems are solved to this part of the gap that the last scan left.
 INNER_PRECISION = 0.05
 MAX_ROUNDS = 200
+#: After so many rounds nothing is dropped any more, so that no exchange can go in circles.
+DROP_ROUNDS = 12
 MAX_STEPS = 100
 
 
@@ -82,7 +84,7 @@ def solve_smooth(
     slack = np.full(len(active), 0.3)
     lower, iterations, gap, status = 0.0, 0, np.inf, STALLED
     best = (np.inf, active, nu)
-    for _ in range(MAX_ROUNDS):
+    for turn in range(MAX_ROUNDS):
         inner = max(0.3 * tol, min(1e-2, INNER_PRECISION * gap))
         now, steps = restricted_solve(Z[active], nu, slack, criterion, inner, deadline)
         nu, slack = now.nu, now.slack
@@ -98,30 +100,29 @@ def solve_smooth(
         if time.monotonic() > deadline:
             status = OUT_OF_TIME
             break
-        c[active] = 0.0
-        new = np.flatnonzero(c > 1.0 + 0.1 * tol)
+        new = np.flatnonzero(c > (1.0 + 0.1 * tol) * c[active].max())
         if inner <= 0.3 * tol and len(new) == 0:
             break
         new = new[largest(c[new], 3 * r)]
-        active, nu, slack = exchange(active, nu, slack, new, min(gap, 1.0))
+        keep = (nu > 1e-3 * slack) | (slack < 1e-2) | (turn >= DROP_ROUNDS)
+        active, nu, slack = extend(active[keep], nu[keep], slack[keep], new, min(gap, 1.0))
     bound = float(r) if criterion.moment is None else lower
     _, active, nu = best
     return Solution(active, nu / nu.sum(), bound, status, iterations)
 
 
-def exchange(
+def extend(
     active: Int[np.ndarray, " p"],
     nu: Float[np.ndarray, " p"],
     slack: Float[np.ndarray, " p"],
     new: Int[np.ndarray, " m"],
     gap: float,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Drop arms that are clearly not in the support, add `new`, and step off the boundary."""
-    keep = (nu > 1e-3 * slack) | (slack < 1e-2)
-    active = np.concatenate([active[keep], new])
+    """Add `new` arms to those kept, and step off the boundary."""
+    active = np.concatenate([active, new])
     share = 0.3 * gap * nu.sum() / max(1, len(new))
-    nu = np.concatenate([nu[keep], np.full(len(new), share)])
-    slack = np.concatenate([slack[keep], np.full(len(new), 1e-2)])
+    nu = np.concatenate([nu, np.full(len(new), share)])
+    slack = np.concatenate([slack, np.full(len(new), 1e-2)])
     nu = np.maximum(nu, 1e-3 * gap * nu.sum() / len(nu))
     return active, nu, np.maximum(slack, 1e-3 * gap)
 

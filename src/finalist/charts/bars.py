@@ -1,0 +1,283 @@
+"""Designs and gaps as bars and dots."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from finalist.charts.theme import (
+    ACCENT,
+    INK,
+    MOST_ARMS,
+    MUTED,
+    PALETTE,
+    AnyChart,
+    data,
+    finish,
+    labels,
+)
+from finalist.errors import ChartError
+from finalist.files import printable
+
+#: Gaps that differ by more than this factor need a logarithmic axis.
+_LOGARITHMIC = 50.0
+
+
+def weights_chart(
+    names: Sequence[str],
+    weights: Float[np.ndarray, " K"],
+    pulls: Int[np.ndarray, " K"] | None = None,
+    title: str = "Where to measure",
+) -> AnyChart:
+    """Show a design as bars, the heaviest arm first; at most 40 arms.
+
+    Parameters
+    ----------
+    names : sequence of str
+        A name for each arm.
+    weights : (K,) array
+        The design.
+    pulls : (K,) array of int, optional
+        The allocation, written beside the bars.
+    title : str
+
+    Returns
+    -------
+    altair chart
+
+    Examples
+    --------
+    >>> chart = weights_chart(["a", "b", "c"], np.array([0.2, 0.8, 0.0]))
+    >>> [row["arm"] for row in chart.to_dict()["data"]["values"]]
+    ['b', 'a']
+    """
+    import altair as alt
+
+    _check(names, weights)
+    support = np.flatnonzero(weights > 0)
+    shown = support[np.argsort(-weights[support], kind="stable")][:MOST_ARMS]
+    notes = [_share(weights[i]) for i in shown]
+    if pulls is not None:
+        notes = [f"{_count(pulls[i])}  ({note})" for i, note in zip(shown, notes, strict=True)]
+    rows: list[dict[str, Any]] = [
+        {"arm": label, "weight": float(weights[i]), "note": note}
+        for label, i, note in zip(labels([names[i] for i in shown]), shown, notes, strict=True)
+    ]
+    base = alt.Chart(data(rows)).encode(y=_arm_axis())
+    bars = base.mark_bar(color=PALETTE[0], height={"band": 0.68}, cornerRadiusEnd=2).encode(
+        x=_share_axis(float(weights.max()), "Share of all pulls")
+    )
+    text = base.mark_text(align="left", dx=6, color=MUTED, fontSize=12).encode(
+        x="weight:Q", text="note:N"
+    )
+    total = "" if pulls is None else f", {_count(pulls.sum())} in all"
+    subtitle = [f"{_arms(len(support))} of {len(names)} to pull{total}"]
+    if len(support) > len(shown):
+        rest = max(float(weights[support].sum() - weights[shown].sum()), 0.0)
+        subtitle.append(
+            f"Not shown: {len(support) - len(shown)} more with {_share(rest)} of the pulls"
+        )
+    return finish((bars + text).properties(width=420, height=_height(len(shown))), title, subtitle)
+
+
+def designs_chart(
+    designs: Mapping[str, Float[np.ndarray, " K"]],
+    names: Sequence[str],
+    title: str = "Where the designs measure",
+) -> AnyChart:
+    """Show several designs for the same arms side by side, one panel each.
+
+    Parameters
+    ----------
+    designs : mapping of str to (K,) array
+        Weights by the label of the design.
+    names : sequence of str
+        A name for each arm.
+    title : str
+
+    Returns
+    -------
+    altair chart
+        With the arms that some design pulls, in their order; the 40 heaviest if there are more.
+
+    Examples
+    --------
+    >>> chart = designs_chart({"G": np.array([0.5, 0.5]), "XY": np.array([0.9, 0.1])}, ["a", "b"])
+    >>> len(chart.to_dict()["data"]["values"])
+    4
+    """
+    import altair as alt
+
+    if not designs:
+        raise ChartError("there is no design to show. Pass at least one.")
+    for weights in designs.values():
+        _check(names, weights)
+    heaviest = np.max(list(designs.values()), axis=0)
+    support = np.flatnonzero(heaviest > 0)
+    shown = np.sort(support[np.argsort(-heaviest[support], kind="stable")][:MOST_ARMS])
+    titles = labels(list(designs), width=40)
+    arm_labels = labels([names[i] for i in shown])
+    rows: list[dict[str, Any]] = [
+        {
+            "design": heading,
+            "arm": label,
+            "weight": float(weights[i]),
+            "note": _share(weights[i]),
+        }
+        for heading, weights in zip(titles, designs.values(), strict=True)
+        for label, i in zip(arm_labels, shown, strict=True)
+    ]
+    colours = [PALETTE[j % len(PALETTE)] for j in range(len(titles))]
+    base = alt.Chart().encode(y=_arm_axis())
+    bars = base.mark_bar(height={"band": 0.68}, cornerRadiusEnd=2).encode(
+        x=_share_axis(float(heaviest.max()), "Share of all pulls", ticks=3),
+        color=alt.Color(
+            "design:N", sort=titles, scale=alt.Scale(domain=titles, range=colours), legend=None
+        ),
+    )
+    text = base.mark_text(align="left", dx=5, color=MUTED, fontSize=11.5).encode(
+        x="weight:Q", text="note:N"
+    )
+    panels = (bars + text).properties(width=200, height=_height(len(shown)))
+    header = alt.Header(labelAnchor="start", labelPadding=8)
+    chart = panels.facet(
+        facet=alt.Facet("design:N", sort=titles, header=header, title=None),
+        columns=len(titles),
+        data=data(rows),
+        spacing=28,
+    )
+    subtitle = [f"{_arms(len(support))} of {len(names)} pulled by at least one design"]
+    if len(support) > len(shown):
+        subtitle.append(f"Not shown: {len(support) - len(shown)} more with smaller weights")
+    return finish(chart, title, subtitle)
+
+
+def gaps_chart(
+    names: Sequence[str], gaps: Float[np.ndarray, " K"], title: str | None = None
+) -> AnyChart:
+    """Show how far each arm is behind the best one, the closest first; at most 40 arms.
+
+    Parameters
+    ----------
+    names : sequence of str
+        A name for each arm.
+    gaps : (K,) array
+        Expected reward of the best arm minus that of each arm (`Complexity.gaps`); the best
+        arm has gap 0.
+    title : str, optional
+        By default it names the best arm.
+
+    Returns
+    -------
+    altair chart
+        With a logarithmic axis when the gaps differ by more than a factor of 50.
+
+    Examples
+    --------
+    >>> chart = gaps_chart(["a", "b", "c"], np.array([0.5, 0.0, 0.1]))
+    >>> [row["arm"] for row in chart.to_dict()["data"]["values"]]
+    ['c', 'a']
+    """
+    import altair as alt
+
+    _check(names, gaps)
+    order = np.argsort(gaps, kind="stable")
+    best, behind = int(order[0]), order[1:]
+    shown = behind[:MOST_ARMS]
+    rows: list[dict[str, Any]] = [
+        {"arm": label, "gap": float(gaps[i]), "note": f"{gaps[i]:.3g}", "hardest": rank == 0}
+        for rank, (label, i) in enumerate(
+            zip(labels([names[i] for i in shown]), shown, strict=True)
+        )
+    ]
+    positive = [row["gap"] for row in rows if row["gap"] > 0]
+    wide = len(positive) == len(rows) > 1 and max(positive) > _LOGARITHMIC * min(positive)
+    base = alt.Chart(data(rows)).encode(y=_arm_axis(grid=wide))
+    text = base.mark_text(align="left", dx=10 if wide else 6, color=INK, fontSize=12).encode(
+        x="gap:Q", text="note:N"
+    )
+    marks = (_dots if wide else _bars)(base, max(positive, default=1.0), min(positive, default=0.1))
+    if title is None:
+        title = f"How far each arm is behind {printable(names[best], 40)}, the best"
+    subtitle = ["The closer an arm, the more pulls it takes to rule it out."]
+    if len(behind) > len(shown):
+        subtitle.append(f"Not shown: {len(behind) - len(shown)} more that are further behind")
+    return finish((marks + text).properties(width=420, height=_height(len(shown))), title, subtitle)
+
+
+def _bars(base: Any, largest: float, smallest: float) -> Any:  # noqa: ARG001
+    return base.mark_bar(height={"band": 0.68}, cornerRadiusEnd=2).encode(
+        x=_gap_axis("Gap to the best, in units of the reward", [0.0, 1.15 * largest]),
+        color=_hardest(),
+    )
+
+
+def _dots(base: Any, largest: float, smallest: float) -> Any:
+    """Draw points, since bars on a logarithmic axis have no honest length."""
+    axis = _gap_axis(
+        "Gap to the best, in units of the reward (logarithmic)",
+        [smallest / 2, 4 * largest],
+        type="log",
+    )
+    return base.mark_circle(size=130, opacity=1).encode(x=axis, color=_hardest())
+
+
+def _gap_axis(title: str, domain: list[float], **scale: Any) -> Any:
+    import altair as alt
+
+    return alt.X(
+        "gap:Q",
+        scale=alt.Scale(domain=domain, nice=False, **scale),
+        axis=alt.Axis(title=title, format="~g", tickCount=5),
+    )
+
+
+def _hardest() -> Any:
+    import altair as alt
+
+    return alt.condition("datum.hardest", alt.value(ACCENT), alt.value(PALETTE[0]))
+
+
+def _arm_axis(grid: bool = False) -> Any:
+    import altair as alt
+
+    axis = alt.Axis(title=None, domain=False, ticks=False, grid=grid)
+    return alt.Y("arm:N", sort=None, axis=axis)
+
+
+def _share_axis(largest: float, title: str, ticks: int = 5) -> Any:
+    import altair as alt
+
+    # Room on the right for the number beside the longest bar.
+    return alt.X(
+        "weight:Q",
+        scale=alt.Scale(domain=[0.0, 1.3 * (largest or 1.0)], nice=False),
+        axis=alt.Axis(title=title, format="~%", tickCount=ticks),
+    )
+
+
+def _height(rows: int) -> Any:
+    """Return the height of a bar chart; many rows stand closer."""
+    return {"step": 24 if rows <= 20 else 19}
+
+
+def _share(weight: float) -> str:
+    if weight == 0:
+        return "0%"
+    return "<0.1%" if weight < 0.0005 else f"{weight:.1%}"
+
+
+def _arms(count: int) -> str:
+    return "1 arm" if count == 1 else f"{count} arms"
+
+
+def _count(pulls: Any) -> str:
+    return "1 pull" if pulls == 1 else f"{int(pulls):,} pulls"
+
+
+def _check(names: Sequence[str], values: Float[np.ndarray, " K"]) -> None:
+    if len(names) != len(values):
+        raise ChartError(f"there are {len(names)} names for {len(values)} numbers. Pass as many.")
+    if len(values) == 0 or not np.isfinite(values).all() or (values < 0).any():
+        raise ChartError("a chart needs finite numbers that are at least 0, and at least one.")

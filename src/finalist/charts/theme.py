@@ -1,0 +1,169 @@
+"""What all charts share: colours, typography, labels, and saving to a file.
+
+Nothing is downloaded: vl-convert draws with the fonts it finds on the machine. Colours are
+those of Okabe and Ito, which colour-blind readers can tell apart. Altair is imported when
+a chart is made, not before.
+"""
+
+from collections.abc import Sequence
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from finalist.errors import ChartError
+from finalist.files import check_folder, printable, write_file
+
+if TYPE_CHECKING:
+    import altair as alt
+
+    AnyChart: TypeAlias = alt.Chart | alt.LayerChart | alt.FacetChart
+else:
+    AnyChart = Any
+
+#: Okabe and Ito: blue, orange, green, purple, vermilion, sky blue; the yellow is too faint.
+PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9")
+ACCENT = "#D55E00"
+INK = "#1F2933"
+MUTED = "#616E7C"
+RULE = "#E4E7EB"
+FONT = "Inter, Helvetica Neue, Helvetica, Arial, Liberation Sans, DejaVu Sans, sans-serif"
+
+#: Arms a chart shows at most; the rest is counted in the subtitle.
+MOST_ARMS = 40
+#: Letters of a label.
+LABEL_WIDTH = 24
+#: File types that `save` writes.
+SUFFIXES = (".png", ".svg", ".pdf")
+
+
+def labels(names: Sequence[str], width: int = LABEL_WIDTH) -> list[str]:
+    """Return a label for each name, different ones even where the shortened names agree.
+
+    Examples
+    --------
+    >>> labels(["a", "steel, annealed", "steel, rolled"], width=8)
+    ['a', 'steel, …', 'steel, … (2)']
+    """
+    taken: set[str] = set()
+    unique = []
+    for name in names:
+        short = printable(name, width)
+        label, copy = short, 1
+        while label in taken:
+            copy += 1
+            label = f"{short} ({copy})"
+        taken.add(label)
+        unique.append(label)
+    return unique
+
+
+def data(rows: list[dict[str, Any]]) -> Any:
+    """Return rows as the data of a chart."""
+    import altair as alt
+
+    return alt.Data(values=rows)  # type: ignore[no-untyped-call]
+
+
+def finish(chart: Any, title: str, subtitle: Sequence[str]) -> AnyChart:
+    """Give a chart its title and the common look."""
+    import altair as alt
+
+    heading = alt.TitleParams(text=title, subtitle=list(subtitle))
+    themed: AnyChart = (
+        chart.properties(title=heading, background="white", padding=18)
+        .configure(font=FONT)
+        .configure_view(stroke=None)
+        .configure_title(
+            anchor="start",
+            frame="group",
+            color=INK,
+            fontSize=17,
+            fontWeight=600,
+            subtitleColor=MUTED,
+            subtitleFontSize=12.5,
+            subtitleLineHeight=17,
+            subtitlePadding=6,
+            offset=16,
+        )
+        .configure_axis(
+            labelColor=INK,
+            labelFontSize=12,
+            labelLimit=260,
+            labelPadding=6,
+            titleColor=MUTED,
+            titleFontSize=12,
+            titleFontWeight="normal",
+            titlePadding=10,
+            domainColor=MUTED,
+            tickColor=MUTED,
+            gridColor=RULE,
+        )
+        .configure_header(labelColor=INK, labelFontSize=13, labelFontWeight=600, title=None)
+        .configure_legend(
+            labelColor=INK,
+            labelFontSize=12,
+            labelLimit=260,
+            titleColor=MUTED,
+            titleFontSize=12,
+            titleFontWeight="normal",
+            symbolSize=140,
+        )
+    )
+    return themed
+
+
+def save(chart: AnyChart, path: str | PathLike[str]) -> Path:
+    """Write a chart as .png (twice the screen resolution), .svg or .pdf, by its suffix.
+
+    The file appears under its name only when it is complete.
+
+    Parameters
+    ----------
+    chart : altair chart
+        What a function of this package returned, or any other Altair chart.
+    path : path-like
+        Where to; the folder must exist.
+
+    Returns
+    -------
+    Path
+
+    Raises
+    ------
+    ChartError
+        For another suffix.
+    OutputError
+        For a folder that does not exist.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from finalist import charts
+    >>> chart = charts.weights_chart(["a", "b"], np.array([0.7, 0.3]))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     charts.save(chart, folder + "/weights.svg").read_bytes()[:4]
+    b'<svg'
+    """
+    target = check_target(path)
+    import vl_convert as vlc
+
+    spec = chart.to_dict()
+    suffix = target.suffix.lower()
+    if suffix == ".png":
+        content = vlc.vegalite_to_png(spec, scale=2.0)
+    elif suffix == ".pdf":
+        content = vlc.vegalite_to_pdf(spec)
+    else:
+        content = vlc.vegalite_to_svg(spec).encode()
+    return write_file(target, content)
+
+
+def check_target(path: str | PathLike[str]) -> Path:
+    """Return where a chart will go, or say why it cannot, before anything is computed."""
+    target = Path(path)
+    if target.suffix.lower() not in SUFFIXES:
+        raise ChartError(
+            f"cannot save a chart as {target.name!r}: the name must end in {', '.join(SUFFIXES)}."
+        )
+    return check_folder(target)

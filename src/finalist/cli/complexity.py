@@ -1,0 +1,205 @@
+"""`finalist complexity`: how hard a problem is when the parameter is known."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from finalist.cli import inputs, output
+from finalist.cli.options import (
+    AllOption,
+    ArmsFile,
+    ChartOption,
+    DeltaOption,
+    Format,
+    FormatOption,
+    OutputOption,
+    SigmaOption,
+)
+from finalist.files import printable
+
+if TYPE_CHECKING:
+    from finalist.arms import Arms
+    from finalist.complexity import Complexity
+
+HELP = """Say how many pulls it takes to find the best arm, for a given theta.
+
+\b
+Example:
+  finalist complexity arms.csv --theta 2,0,-0.5 --sigma 0.3
+
+The expected reward of an arm is the sum of its features times theta. --format csv has one
+row per arm: name, mean, gap, oracle_weight. --format json has everything under the keys
+
+\b
+  best, sigma, delta, bound, objective, alpha, delta_min, h_lb, h_mab,
+  t_star, lower_bound, oracle_budget, m_star, bounds (lemma2_lower,
+  lemma2_upper, theorem1, theorem2, theorem3), oracle_design (value,
+  lower_bound, gap, status), arms (list of name, aliases, mean, gap,
+  oracle_weight, in the order of the file)
+
+What is infinite is null.
+"""
+
+
+class BoundName(StrEnum):
+    """Constants of the confidence widths."""
+
+    sharp = "sharp"
+    soare = "soare"
+
+
+class Objective(StrEnum):
+    """Which mean is best."""
+
+    max = "max"
+    min = "min"
+
+
+def complexity(
+    arms_file: ArmsFile,
+    theta: Annotated[
+        str | None, typer.Option(metavar="T1,T2,...", help="The parameter, a number per feature.")
+    ] = None,
+    theta_file: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            exists=True,
+            dir_okay=False,
+            help="The parameter in a file: numbers, or the columns of ARMS with a single row.",
+        ),
+    ] = None,
+    sigma: SigmaOption = 1.0,
+    delta: DeltaOption = 0.05,
+    bound: Annotated[
+        BoundName, typer.Option(help="Constants: the tighter valid ones, or the paper's.")
+    ] = BoundName.sharp,
+    objective: Annotated[
+        Objective, typer.Option(help="Whether the largest or the smallest mean is best.")
+    ] = Objective.max,
+    alpha: Annotated[float, typer.Option(help="Setting of XY-Adaptive, for Theorem 3.")] = 0.4,
+    everything: AllOption = False,
+    form: FormatOption = Format.table,
+    out: OutputOption = None,
+    chart: ChartOption = None,
+) -> None:
+    """Read, compute, print."""
+    output.check_files(out, chart)
+    import numpy as np
+
+    import finalist as fl
+
+    arms = inputs.read_arms(arms_file)
+    parameter = np.array(inputs.read_theta(theta, theta_file, arms))
+    with output.working("Computing complexities..."):
+        result: Complexity = fl.complexity(
+            arms,
+            parameter,
+            sigma=sigma,
+            delta=delta,
+            bound=bound.value,
+            objective=objective.value,
+            alpha=alpha,
+        )
+        if form is Format.json:
+            text = output.to_json(_as_dict(arms, result))
+        elif form is Format.csv:
+            text = output.to_csv(["name", "mean", "gap", "oracle_weight"], _rows(arms, result))
+        else:
+            text = _table(arms, result, everything)
+    output.deliver(text, out)
+    if chart is not None:
+        from finalist.charts import gaps_chart
+
+        with output.working("Drawing..."):
+            output.draw(gaps_chart(arms.names, result.gaps), chart)
+
+
+def _rows(arms: "Arms", result: "Complexity") -> list[list[Any]]:
+    """Return name, mean, gap and the oracle's weight, the best arm first."""
+    means = arms.means(result.theta).tolist()
+    gaps, weights = result.gaps.tolist(), result.oracle_design.weights.tolist()
+    order = sorted(range(len(gaps)), key=gaps.__getitem__)
+    return [[arms.names[i], means[i], gaps[i], weights[i]] for i in order]
+
+
+def _as_dict(arms: "Arms", result: "Complexity") -> dict[str, Any]:
+    oracle, bounds = result.oracle_design, result.bounds
+    columns = (arms.means(result.theta), result.gaps, oracle.weights)
+    per_arm = zip(arms.aliases, *(column.tolist() for column in columns), strict=True)
+    return {
+        "best": arms.names[result.best],
+        "sigma": result.problem.sigma,
+        "delta": result.problem.delta,
+        "bound": result.bound,
+        "objective": result.problem.objective,
+        "alpha": result.alpha,
+        "delta_min": result.delta_min,
+        "h_lb": result.h_lb,
+        "h_mab": result.h_mab,
+        "t_star": result.t_star,
+        "lower_bound": result.lower_bound,
+        "oracle_budget": result.oracle_budget,
+        "m_star": result.m_star,
+        "bounds": {
+            "lemma2_lower": bounds.lemma2_lower,
+            "lemma2_upper": bounds.lemma2_upper,
+            "theorem1": bounds.theorem1,
+            "theorem2": bounds.theorem2,
+            "theorem3": bounds.theorem3,
+        },
+        "oracle_design": {
+            "value": oracle.value,
+            "lower_bound": oracle.lower_bound,
+            "gap": oracle.gap,
+            "status": oracle.status,
+        },
+        "arms": [
+            {"name": names[0], "aliases": list(names), "mean": mean, "gap": gap, "oracle_weight": w}
+            for names, mean, gap, w in per_arm
+        ],
+    }
+
+
+def facts(arms: "Arms", result: "Complexity") -> list[tuple[str, str, str]]:
+    """Return every quantity with its value and one line of plain words."""
+    bounds, delta = result.bounds, result.problem.delta
+    number = output.number
+    return [
+        ("best arm", printable(arms.names[result.best], 30), "what a study should find"),
+        ("smallest gap", number(result.delta_min), "how far the runner-up is behind it"),
+        (
+            "lower bound",
+            number(result.lower_bound),
+            f"pulls no method can beat on average, at error {delta:g}",
+        ),
+        (
+            "oracle budget N*",
+            number(result.oracle_budget),
+            "pulls of an oracle that knows theta and must prove it",
+        ),
+        ("H_LB", number(result.h_lb), "difficulty when arms share what is learnt about theta"),
+        ("H_MAB", number(result.h_mab), "difficulty when every arm is measured for itself"),
+        ("T*", number(result.t_star), "2 sigma^2 H_LB, the scale of the lower bound"),
+        ("M*", number(result.m_star), "pulls after which no two losing arms can tie for the lead"),
+        (
+            "Lemma 2",
+            f"{number(bounds.lemma2_lower)} to {number(bounds.lemma2_upper)}",
+            "range in which H_LB must lie",
+        ),
+        ("Theorem 1", number(bounds.theorem1), "pulls that suffice for the G-allocation"),
+        ("Theorem 2", number(bounds.theorem2), "pulls that suffice for the XY-allocation"),
+        ("Theorem 3", number(bounds.theorem3), "scale of the pulls of XY-Adaptive"),
+    ]
+
+
+def _table(arms: "Arms", result: "Complexity", everything: bool) -> str:
+    rows = [
+        [name, output.number(mean), output.number(gap) if gap else "best", f"{weight:.6f}"]
+        for name, mean, gap, weight in _rows(arms, result)
+    ]
+    table = output.arms_table(["Name", "Mean", "Gap", "Oracle weight"], rows, everything)
+    merged = f"{len(arms)} distinct arms; {output.merged(arms.aliases)}"
+    return output.to_text(*table, output.facts_table(facts(arms, result)), merged)

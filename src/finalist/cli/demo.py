@@ -1,0 +1,159 @@
+"""`finalist demo`: the example of Soare 2014, Sect. 6, explained to a newcomer."""
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from finalist.cli import output
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from finalist.arms import Arms
+    from finalist.complexity import Complexity
+    from finalist.design import Design
+
+HELP = """Show on a small example what finalist computes.
+
+\b
+Example:
+  finalist demo --out demo
+
+Prints the designs for an example with six arms (Soare 2014, Sect. 6) and what they cost, and
+writes charts (.png and .svg) and the example's file of arms to the folder, which is created.
+"""
+#: Angle between the best arm and the runner-up: in the paper, and where one can see it.
+_OMEGA, _WIDE_OMEGA = 0.01, 0.5
+_PLANE_PULLS = 300
+
+_STORY = """\
+Six candidates ("arms"). x1 to x5 have one feature each; x6 is almost x1 (an angle of 0.01).
+A measurement ("pull") of an arm gives its features times an unknown theta, plus noise.
+Here theta = (2, 0, 0, 0, 0) and the noise has size 1, so x1 is best, and x6 is hardly worse.
+Which arms should be measured, and how often, to name x1 with at most 5% risk of error?
+"""
+_LESSON = """\
+Measuring x1 and x6, the two in question, would be a waste: their rewards differ by 0.0001.
+They differ in the second feature, and x2 measures just that: hence the oracle's design.
+The oracle knows theta. finalist does not, and an adaptive strategy learns where to measure.
+"""
+
+
+def demo(
+    out: Annotated[
+        Path, typer.Option(metavar="DIR", help="Folder for the charts; created if missing.")
+    ] = Path("demo"),
+) -> None:
+    """Compute, explain, draw."""
+    import numpy as np
+
+    import finalist as fl
+
+    out.mkdir(parents=True, exist_ok=True)
+    with output.working("Solving three designs..."):
+        arms = _example(5, _OMEGA)
+        theta = np.array([2.0, 0.0, 0.0, 0.0, 0.0])
+        result = fl.complexity(arms, theta)
+        designs = {
+            "G-optimal": fl.optimal_design(arms, "g"),
+            "XY-optimal": fl.optimal_design(arms, "xy"),
+            "Oracle": result.oracle_design,
+        }
+        text = output.to_text(_STORY, *_weights(arms, result, designs), *_costs(result, designs))
+    typer.echo(text)
+    typer.echo(_LESSON)
+    with output.working("Drawing..."):
+        arms.to_csv(out / "arms.csv")
+        files = [out / "arms.csv", *_charts(arms, designs, out)]
+    typer.echo("Written:")
+    for path in files:
+        typer.echo(f"  {path}")
+    typer.echo("\nNext, plan 1000 pulls of these arms, or of your own file:")
+    typer.echo(f"  finalist design {out / 'arms.csv'} --criterion xy --pulls 1000")
+
+
+def _example(d: int, omega: float) -> "Arms":
+    """Return the unit vectors of R^d and a last arm at the angle omega from the first."""
+    import numpy as np
+
+    from finalist.arms import Arms
+
+    last = np.zeros(d)
+    last[:2] = math.cos(omega), math.sin(omega)
+    return Arms(np.vstack([np.eye(d), last]))
+
+
+def _weights(
+    arms: "Arms", result: "Complexity", designs: "dict[str, Design]"
+) -> "list[Table | str]":
+    means = arms.means(result.theta)
+    rows = [
+        [
+            name,
+            f"{means[i]:.4f}",
+            f"{result.gaps[i]:.4f}" if i != result.best else "best",
+            *(_percent(design.weights[i]) for design in designs.values()),
+        ]
+        for i, name in enumerate(arms.names)
+    ]
+    header = ["Arm", "Expected reward", "Behind the best", *designs]
+    return [
+        "Share of the measurements that each design gives to each arm:",
+        *output.arms_table(header, rows, True),
+    ]
+
+
+def _percent(weight: float) -> str:
+    if weight == 0:
+        return "-"
+    return "<0.1%" if weight < 0.0005 else f"{weight:.1%}"
+
+
+def _costs(result: "Complexity", designs: "dict[str, Design]") -> "list[Table | str]":
+    meaning = {
+        "G-optimal": "learns every arm equally well",
+        "XY-optimal": "learns every difference of two arms equally well",
+        "Oracle": "learns what separates the best arm from the others, knowing theta",
+    }
+    rows = [
+        (label, output.number(pulls_needed(result, design)), meaning[label])
+        for label, design in designs.items()
+    ]
+    rows.append(
+        ("No method", output.number(math.ceil(result.lower_bound)), "can need fewer on average")
+    )
+    return [
+        "Measurements until x1 is proven best, when they are shared like this:",
+        "",
+        output.facts_table(rows),
+        "",
+    ]
+
+
+def pulls_needed(result: "Complexity", design: "Design") -> int:
+    """Return what `Complexity.oracle_budget` is for the oracle's design, for any design."""
+    from finalist.bounds import smallest_pulls
+    from finalist.design import design_value
+
+    X, gaps = result.problem.arms.features, result.gaps
+    others = result.others
+    directions = (X[result.best] - X[others]) / gaps[others, None]
+    h = design_value(result.problem.arms, design.weights, directions)
+    return smallest_pulls(h, result.radius)
+
+
+def _charts(arms: "Arms", designs: "dict[str, Design]", out: Path) -> list[Path]:
+    import finalist as fl
+    from finalist.charts import designs_chart, plane_chart, save
+
+    flat = _example(2, _WIDE_OMEGA)
+    plane = plane_chart(flat, [2.0, 0.0], fl.optimal_design(flat, "xy"), _PLANE_PULLS)
+    weights = {label: design.weights for label, design in designs.items()}
+    sides = designs_chart(weights, arms.names, title="Three ways to share the measurements")
+    return [
+        save(chart, out / f"{stem}.{suffix}")
+        for stem, chart in (("designs", sides), ("plane", plane))
+        for suffix in ("png", "svg")
+    ]

@@ -1,0 +1,190 @@
+"""`finalist design`: the optimal design of a file of arms."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from finalist.cli import inputs, output
+from finalist.cli.options import (
+    AllOption,
+    ArmsFile,
+    ChartOption,
+    Format,
+    FormatOption,
+    OutputOption,
+)
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from finalist.arms import Arms
+    from finalist.design import Design
+
+HELP = """Say how to share measurements among the arms.
+
+\b
+Example:
+  finalist design arms.csv --criterion xy --pulls 96
+
+The table has the arms to pull, the heaviest first; --format csv has the same rows in full.
+--format json has every arm, in the order of the file, under the keys
+
+\b
+  criterion, value, lower_bound, gap, tol, status, solved, iterations,
+  features, rank, rows, distinct_arms, merged (lists of names that are one
+  arm), pulls, arms (list of name, aliases, weight, pulls)
+
+What is infinite, or was not asked for, is null.
+"""
+
+
+class CriterionName(StrEnum):
+    """The criteria that need no further input."""
+
+    g = "g"
+    d = "d"
+    xy = "xy"
+    v = "v"
+
+
+_MEANING = {
+    "g": "largest variance of an arm's estimated reward",
+    "d": "largest variance of an arm's estimated reward",
+    "xy": "largest variance of a difference of two arms",
+    "v": "mean variance of the arms' estimated rewards",
+    "directions": "largest variance over the directions given",
+}
+
+
+def design(
+    arms_file: ArmsFile,
+    criterion: Annotated[
+        CriterionName | None,
+        typer.Option(
+            help="What to minimise: the largest variance of an arm (g; d has the same optimum), "
+            "of a difference of two arms (xy), or the mean over arms (v). By default xy.",
+        ),
+    ] = None,
+    directions: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            exists=True,
+            dir_okay=False,
+            help="Minimise the largest variance over these directions instead: a file with the "
+            "columns of ARMS, one direction per row.",
+        ),
+    ] = None,
+    tol: Annotated[float, typer.Option(help="Stop within this factor of the optimum.")] = 1e-6,
+    max_seconds: Annotated[
+        float | None, typer.Option(metavar="S", help="Stop after about S seconds.")
+    ] = None,
+    pulls: Annotated[
+        int | None, typer.Option(metavar="N", help="Also round the design to N pulls.")
+    ] = None,
+    everything: AllOption = False,
+    form: FormatOption = Format.table,
+    out: OutputOption = None,
+    chart: ChartOption = None,
+) -> None:
+    """Read, solve, round, print."""
+    if criterion is not None and directions is not None:
+        raise typer.BadParameter("give --criterion or --directions, not both.")
+    output.check_files(out, chart)
+    import numpy as np
+
+    from finalist.design import optimal_design, round_design
+
+    arms = inputs.read_arms(arms_file)
+    goal: Any = str((criterion or CriterionName.xy).value)
+    if directions is not None:
+        goal = np.array(inputs.read_vectors(directions, arms))
+    with output.working("Solving the design..."):
+        result = optimal_design(arms, goal, tol, max_seconds=max_seconds)
+    counts = None if pulls is None else round_design(result, pulls)
+    if form is Format.json:
+        text = output.to_json(_as_dict(arms, result, tol, pulls, counts))
+    else:
+        rows = _rows(arms, result, counts, everything)
+        header = ["name", "weight"] + ([] if counts is None else ["pulls"])
+        if form is Format.csv:
+            text = output.to_csv(header, rows)
+        else:
+            text = _table(arms, result, header, rows, everything)
+    output.deliver(text, out)
+    if chart is not None:
+        _draw(arms, result, counts, chart)
+
+
+def _rows(
+    arms: "Arms", result: "Design", counts: "np.ndarray | None", everything: bool
+) -> list[list[Any]]:
+    """Return name, weight and pulls, the heaviest first; the support unless all are wanted."""
+    weights = result.weights.tolist()
+    order = sorted(range(len(weights)), key=lambda i: -weights[i])
+    return [
+        [arms.names[i], weights[i], *([] if counts is None else [int(counts[i])])]
+        for i in order
+        if everything or weights[i] > 0
+    ]
+
+
+def _as_dict(
+    arms: "Arms", result: "Design", tol: float, pulls: int | None, counts: "np.ndarray | None"
+) -> dict[str, Any]:
+    weights = result.weights.tolist()
+    each = [None] * len(arms) if counts is None else counts.tolist()
+    return {
+        "criterion": result.criterion,
+        "value": result.value,
+        "lower_bound": result.lower_bound,
+        "gap": result.gap,
+        "tol": tol,
+        "status": result.status,
+        "solved": result.solved,
+        "iterations": result.iterations,
+        "features": list(arms.feature_names),
+        "rank": arms.rank,
+        "rows": sum(map(len, arms.aliases)),
+        "distinct_arms": len(arms),
+        "merged": [list(names) for names in arms.aliases if len(names) > 1],
+        "pulls": pulls,
+        "arms": [
+            {"name": names[0], "aliases": list(names), "weight": weight, "pulls": count}
+            for names, weight, count in zip(arms.aliases, weights, each, strict=True)
+        ],
+    }
+
+
+def _table(
+    arms: "Arms", result: "Design", header: list[str], rows: list[list[Any]], everything: bool
+) -> str:
+    cells = [[name, f"{weight:.6f}", *(f"{n:,}" for n in rest)] for name, weight, *rest in rows]
+    named = sum(map(len, arms.aliases))
+    d = len(arms.feature_names)
+    facts = [
+        ("value", output.number(result.value), f"{_MEANING[result.criterion]}, sigma = 1, 1 pull"),
+        ("lower bound", output.number(result.lower_bound), "no design has a smaller value"),
+        ("gap", f"{result.gap:.1e}", "the value is at most 1 + gap times the best possible"),
+        (
+            "status",
+            "solved" if result.solved else "not solved",
+            "" if result.solved else result.status,
+        ),
+        ("rank", f"{arms.rank} of {d}", "dimensions of the features that the arms span"),
+        ("arms", f"{len(arms):,} of {named:,}", f"distinct arms; {output.merged(arms.aliases)}"),
+    ]
+    table = output.arms_table([name.capitalize() for name in header], cells, everything)
+    return output.to_text(*table, output.facts_table(facts))
+
+
+def _draw(arms: "Arms", result: "Design", counts: "np.ndarray | None", path: Path) -> None:
+    from finalist.charts import weights_chart
+
+    label = {"directions": "Optimal design for the directions", "v": "V-optimal design"}
+    title = label.get(result.criterion, f"{result.criterion.upper()}-optimal design")
+    with output.working("Drawing..."):
+        picture = weights_chart(arms.names, result.weights, counts, title=title)
+        output.draw(picture, path)

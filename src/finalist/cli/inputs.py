@@ -1,0 +1,118 @@
+"""What the commands read: arms, directions and the parameter theta.
+
+A file that is wrong is refused with the line and the column, by the same code that reads arms.
+"""
+
+import csv
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from finalist.errors import FileFormatError, ParameterError
+
+if TYPE_CHECKING:
+    from finalist.arms import Arms
+    from finalist.arms_io import Table
+
+
+def read_arms(path: Path) -> "Arms":
+    """Read a file of arms, .parquet by its suffix, otherwise CSV."""
+    from finalist.arms import Arms
+
+    return Arms.from_parquet(path) if _is_parquet(path) else Arms.from_csv(path)
+
+
+def read_vectors(path: Path, arms: "Arms") -> list[list[float]]:
+    """Read vectors in feature space: the columns of the arms in any order, a row each."""
+    from finalist import arms_files
+
+    table = arms_files.read_parquet(path) if _is_parquet(path) else arms_files.read_csv(path)
+    return _in_order(path, table, arms.feature_names)
+
+
+def _is_parquet(path: Path) -> bool:
+    return path.suffix.lower() in (".parquet", ".pq")
+
+
+def _in_order(path: Path, table: "Table", wanted: tuple[str, ...]) -> list[list[float]]:
+    """Bring the columns of a table into the order of the features; they must be the same."""
+    missing = [column for column in wanted if column not in table.feature_names]
+    surplus = [column for column in table.feature_names if column not in wanted]
+    if missing and table.names is not None:
+        raise FileFormatError(
+            f"{path}, column {missing[0]!r}: it is missing, or text such as {table.names[0]!r}; "
+            "it is a feature of the arms and needs a number in every row."
+        )
+    if missing:
+        raise FileFormatError(
+            f"{path}, line 1: there is no column {missing[0]!r}, a feature of the arms. "
+            "Use the columns of the file of arms."
+        )
+    if surplus:
+        raise FileFormatError(
+            f"{path}, line 1, column {surplus[0]!r}: the arms have no such feature. "
+            "Use the columns of the file of arms."
+        )
+    order = [table.feature_names.index(column) for column in wanted]
+    rows: list[list[float]] = table.features[:, order].tolist()
+    return rows
+
+
+def read_theta(text: str | None, path: Path | None, arms: "Arms") -> list[float]:
+    """Read theta from the command line or from a file; exactly one of them must be given."""
+    if (text is None) == (path is None):
+        raise ParameterError("theta is needed once: give either --theta 1,0,... or --theta-file.")
+    if text is not None:
+        return _parse(text)
+    assert path is not None
+    if not _is_parquet(path):
+        bare = _bare_numbers(path)
+        if bare is not None:
+            return bare
+    rows = read_vectors(path, arms)
+    if len(rows) != 1:
+        raise FileFormatError(
+            f"{path}: there are {len(rows)} rows below the header; theta is a single one."
+        )
+    return rows[0]
+
+
+def _parse(text: str) -> list[float]:
+    values = []
+    for position, part in enumerate(text.split(","), 1):
+        number = _number(part)
+        if number is None:
+            raise ParameterError(
+                f"--theta {text!r}: number {position} is {part!r}; "
+                "write numbers with commas between them, such as 1,0,-0.5."
+            )
+        values.append(number)
+    return values
+
+
+def _bare_numbers(path: Path) -> list[float] | None:
+    """Read numbers with commas or line ends between them; None if the file has a header."""
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            reader = csv.reader(file)
+            rows = [(reader.line_num, row) for row in reader if row]
+    except (UnicodeDecodeError, csv.Error):
+        return None  # the reader of tables says where
+    if not rows or _number(rows[0][1][0]) is None:
+        return None
+    values = []
+    for line, row in rows:
+        for position, cell in enumerate(row, 1):
+            number = _number(cell)
+            if number is None:
+                raise FileFormatError(
+                    f"{path}, line {line}, column {position}: {cell!r} is not a number."
+                )
+            values.append(number)
+    return values
+
+
+def _number(text: str) -> float | None:
+    try:
+        return None if "_" in text else float(text)
+    except ValueError:
+        return None

@@ -1,0 +1,166 @@
+"""What the commands write: tables for people, JSON and CSV for programs, files in one piece."""
+
+import csv
+import io
+import json
+import math
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from finalist.files import check_folder, printable, write_file
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from finalist.charts.theme import AnyChart
+
+#: Rows of a table for people, unless --all is given.
+MOST_ROWS = 40
+#: Letters of a name in a table for people.
+NAME_WIDTH = 40
+#: Columns of a table that does not go to a terminal.
+_PLAIN_WIDTH = 100
+
+
+@contextmanager
+def working(message: str) -> Iterator[None]:
+    """Show that something is going on, on stderr and only if that is a terminal."""
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield
+        return
+    with console.status(message):
+        yield
+
+
+def check_files(output: Path | None, chart: Path | None) -> None:
+    """Refuse files that cannot be written, before the work is done."""
+    if output is not None:
+        check_folder(output)
+    if chart is not None:
+        from finalist.charts.theme import check_target
+
+        check_target(chart)
+
+
+def deliver(text: str, output: Path | None) -> None:
+    """Print a result, or write it to a file and say so on stderr."""
+    if output is None:
+        typer.echo(text, nl=False)
+        return
+    write_file(output, text.encode())
+    typer.echo(f"Wrote {output}", err=True)
+
+
+def draw(chart: "AnyChart", path: Path) -> None:
+    """Save a chart and say so on stderr."""
+    from finalist.charts import save
+
+    save(chart, path)
+    typer.echo(f"Wrote {path}", err=True)
+
+
+def to_json(content: dict[str, Any]) -> str:
+    """Return valid JSON with floats in full; what is infinite or undefined becomes null."""
+    return json.dumps(_finite(content), indent=2, allow_nan=False) + "\n"
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def to_csv(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """Return CSV whose first column is a name that no spreadsheet runs as a formula."""
+    from finalist.arms_files import escape
+
+    buffer = io.StringIO(newline="")
+    writer = csv.writer(buffer)
+    writer.writerow(header)
+    writer.writerows([escape(name), *cells] for name, *cells in rows)
+    return buffer.getvalue()
+
+
+def to_text(*parts: "Table | str") -> str:
+    """Lay out tables and lines for the terminal, or as plain text if there is none."""
+    from rich.console import Console
+
+    terminal = sys.stdout.isatty()
+    console = Console(
+        file=io.StringIO(),
+        force_terminal=terminal,
+        width=Console().width if terminal else _PLAIN_WIDTH,
+        markup=False,
+        highlight=False,
+        emoji=False,
+    )
+    with console.capture() as capture:
+        for part in parts:
+            console.print(part)
+    return "\n".join(line.rstrip() for line in capture.get().split("\n"))
+
+
+def arms_table(
+    header: Sequence[str], rows: Sequence[Sequence[str]], everything: bool
+) -> "Iterator[Table | str]":
+    """Yield a table whose first column is a name, and a line that counts what is left out."""
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, header_style="bold")
+    table.add_column(header[0], no_wrap=True, overflow="ellipsis")
+    for column in header[1:]:
+        table.add_column(column, justify="right", no_wrap=True)
+    shown = rows if everything else rows[:MOST_ROWS]
+    for name, *cells in shown:
+        table.add_row(Text(printable(name, NAME_WIDTH)), *map(Text, cells))
+    yield table
+    if len(rows) > len(shown):
+        yield f"... and {len(rows) - len(shown)} more (--all shows them, --format csv has them)\n"
+
+
+def facts_table(rows: Iterable[tuple[str, str, str]]) -> "Table":
+    """Return a table of quantities: name, value, and what it means in plain words."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column(no_wrap=True, style="bold")
+    table.add_column(no_wrap=True)
+    table.add_column(style="dim")
+    for row in rows:
+        table.add_row(*map(Text, row))
+    return table
+
+
+def number(value: float) -> str:
+    """Return a number for people: six digits, thousands with commas, no false precision."""
+    if not math.isfinite(value):
+        return "infinite"
+    if float(value).is_integer() and abs(value) < 1e15:
+        return f"{int(value):,}"
+    if 1e4 <= abs(value) < 1e15:
+        return f"{value:,.1f}" if abs(value) < 1e6 else f"{value:,.0f}"
+    return f"{value:.6g}"
+
+
+def merged(aliases: Sequence[Sequence[str]]) -> str:
+    """Say which names belong to one arm because their features are identical."""
+    groups = [names for names in aliases if len(names) > 1]
+    if not groups:
+        return "no two have the same features"
+    shown = "; ".join(" = ".join(printable(n, 20) for n in names[:4]) for names in groups[:3])
+    surplus = sum(len(names) - 1 for names in groups)
+    more = "" if len(groups) <= 3 else f" and {len(groups) - 3} more groups"
+    return f"{surplus} merged, the same features: {shown}{more}"

@@ -1,0 +1,57 @@
+"""Names on one line, and files that are there in full or not at all."""
+
+import os
+import tempfile
+from os import PathLike
+from pathlib import Path
+
+from finalist.errors import OutputError
+
+
+def printable(text: str, width: int | None = None) -> str:
+    r"""Return text on one line, control characters spelt out, cut to a width with an ellipsis.
+
+    Examples
+    --------
+    >>> printable("two\nlines and more", 12)
+    'two\\nlines …'
+    """
+    plain = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    return plain if width is None or len(plain) <= width else plain[: width - 1] + "…"
+
+
+def check_folder(target: Path) -> Path:
+    """Return the path of a file to write, or say that there is no such folder."""
+    if not target.parent.is_dir():
+        raise OutputError(
+            f"cannot write {target}: there is no folder {str(target.parent)!r}. Create it first."
+        )
+    if target.is_dir():
+        raise OutputError(f"cannot write {target}: it is a folder. Give the name of a file.")
+    return target
+
+
+def write_file(path: str | PathLike[str], content: bytes) -> Path:
+    """Write a file under a temporary name and rename it: it is there in full or not at all."""
+    target = check_folder(Path(path))
+    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, _permissions(target))
+        os.replace(temporary, target)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+    return target
+
+
+def _permissions(target: Path) -> int:
+    """Return the mode of the file that is replaced, or what a new file gets by the umask."""
+    if target.exists():
+        return target.stat().st_mode & 0o777
+    umask = os.umask(0)
+    os.umask(umask)
+    return 0o666 & ~umask

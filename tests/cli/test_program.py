@@ -1,0 +1,123 @@
+"""The program as a whole: light start, help, version, exit codes, and the demo."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import finalist as fl
+from finalist.cli import demo
+from finalist.cli.app import app
+from tests.cli.common import ARMS, MAGIC, check_refused, run, write
+
+COMMANDS = sorted(command.name for command in app.registered_commands if command.name)
+
+
+def program(*arguments: object) -> "subprocess.CompletedProcess[str]":
+    """Run `python -m finalist` as a process of its own."""
+    command = [sys.executable, "-m", "finalist", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+
+
+def test_help_imports_nothing_heavy() -> None:
+    code = (
+        "import sys, finalist.cli\n"
+        "try: finalist.cli.app(['--help'])\n"
+        "except SystemExit as done: assert done.code == 0\n"
+        "heavy = {'numpy', 'numba', 'pandas', 'altair', 'fastapi', 'scipy', 'pyarrow'}\n"
+        "print(sorted(heavy & set(sys.modules)), file=sys.stderr)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True
+    )
+    assert done.stderr.strip() == "[]"
+    assert "Exit codes: 0 done" in done.stdout
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_an_example_and_the_exit_codes(command: str) -> None:
+    text = run(command, "--help").stdout
+    assert f"Example:\n    finalist {command} " in text
+    assert "Exit codes" in text
+    assert command in run("--help").stdout
+
+
+def test_version() -> None:
+    assert run("--version").stdout == f"finalist {fl.__version__}\n"
+
+
+def test_the_process_ends_with_the_code_and_one_line(tmp_path: Path) -> None:
+    good = write(tmp_path / "arms.csv", ARMS)
+    bad = write(tmp_path / "bad.csv", "name,a\nx,1\ny,oops\n")
+    done = program("design", good, "--format", "json")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(done.stdout)["distinct_arms"] == 4
+    done = program("design", bad)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("Error: ")
+    assert done.stderr.count("\n") == 1
+    assert "line 3, column 'a'" in done.stderr
+
+
+def test_a_name_cannot_send_commands_to_the_terminal(tmp_path: Path) -> None:
+    path = write(tmp_path / "arms.csv", "name,a\n\x1b[2Jx,1\n\x1b[2Jx,2\n")
+    check_refused(run("design", path), "\\x1b[2Jx")
+    path = write(tmp_path / "\x1b[2J\n.csv", "name,a\nx,oops\n")
+    check_refused(run("design", path), "\\x1b[2J\\n.csv, line 2")
+    path = write(tmp_path / "arms.csv", "name,a\n\x1b[2Jx,1\n")
+    assert "\x1b" not in run("design", path).stdout
+
+
+def test_an_unexpected_error_is_not_dressed_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise RuntimeError("a defect")
+
+    monkeypatch.setattr("finalist.cli.inputs.read_arms", fail)
+    result = run("design", write(tmp_path / "arms.csv", ARMS))
+    assert result.exit_code == 1
+    assert isinstance(result.exception, RuntimeError)
+
+
+def test_an_unknown_command_is_refused() -> None:
+    check_refused(run("desing"), "desing")
+
+
+def test_demo_explains_and_draws(tmp_path: Path) -> None:
+    folder = tmp_path / "new" / "demo"
+    result = run("demo", "--out", folder)
+    assert result.exit_code == 0
+    for word in ("x6", "G-optimal", "XY-optimal", "Oracle", "proven best", "No method"):
+        assert word in result.stdout
+    for stem in ("designs", "plane"):
+        for suffix in ("png", "svg"):
+            path = folder / f"{stem}.{suffix}"
+            assert path.read_bytes().startswith(MAGIC[suffix])
+            assert str(path) in result.stdout
+
+
+def test_the_command_the_demo_suggests_works(tmp_path: Path) -> None:
+    text = run("demo", "--out", tmp_path).stdout
+    suggestion = text.strip().splitlines()[-1].split()
+    assert suggestion[0] == "finalist"
+    done = run(*suggestion[1:])
+    assert done.exit_code == 0
+    assert "x2" in done.stdout
+
+
+def test_the_pulls_of_the_demo_agree_with_the_oracle_budget() -> None:
+    arms = demo._example(5, 0.01)
+    c = fl.complexity(arms, np.array([2.0, 0.0, 0.0, 0.0, 0.0]))
+    needed = demo.pulls_needed(c, c.oracle_design)
+    assert needed == pytest.approx(c.oracle_budget, rel=1e-6)
+    assert demo.pulls_needed(c, fl.optimal_design(arms, "xy")) > needed
+
+
+def test_demo_refuses_a_folder_that_is_a_file(tmp_path: Path) -> None:
+    path = write(tmp_path / "file", "")
+    check_refused(run("demo", "--out", path), str(path))
+    assert path.read_text() == ""
