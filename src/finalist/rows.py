@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int, UInt64
 
 #: Numbers in a block of rows: what the tall computations need beside their result.
-BLOCK = 2**20
+BLOCK = 2**16
 
 
 def blocks(X: Float[np.ndarray, "N d"]) -> Iterator[slice]:

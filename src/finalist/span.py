@@ -6,6 +6,7 @@ collinear features and more features than arms then need no special care.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -15,6 +16,8 @@ from finalist.rows import blocks
 
 #: A direction is in the span when its residual is below this part of its norm.
 SPAN_TOLERANCE = 1e-6
+#: Below this ratio of singular values rounding leaves Z'Z / K = I to 13 digits by itself.
+WELL_CONDITIONED = 1e2
 #: The power of two of a column of zeros: no entry of a direction is small beside it.
 _ZERO_COLUMN = -4000
 
@@ -43,15 +46,21 @@ class Span:
     polish: Float[np.ndarray, "r r"]
     inverse: Float[np.ndarray, "r r"]
 
+    @cached_property
+    def _polished(self) -> bool:
+        return not np.array_equal(self.polish, np.eye(len(self.polish)))
+
     def embed(self, scaled: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n r"]:
         """Return the coordinates of vectors whose columns are scaled already."""
-        return np.asarray((scaled @ self.basis / self.scale) @ self.inverse)
+        # Two products where it matters: one combined map would round what polish repairs.
+        rough = scaled @ (self.basis / self.scale)
+        return np.asarray(rough @ self.inverse if self._polished else rough)
 
     def coordinates(self, X: Float[np.ndarray, "K d"]) -> Float[np.ndarray, "K r"]:
         """Return Z, the coordinates of the arms."""
         Z = np.empty((len(X), len(self.scale)))
         for rows in blocks(X):
-            Z[rows] = self.embed(np.ldexp(X[rows], -self.exponents))
+            Z[rows] = self.embed(scale_columns(X[rows], self.exponents))
         return Z
 
     def parameter(self, theta: Float[np.ndarray, " d"]) -> Float[np.ndarray, " r"]:
@@ -95,6 +104,15 @@ class Span:
         return np.asarray(np.linalg.norm(rest, axis=1) / np.where(norms == 0.0, 1.0, norms))
 
 
+def scale_columns(
+    X: Float[np.ndarray, "n d"], exponents: Int[np.ndarray, " d"]
+) -> Float[np.ndarray, "n d"]:
+    """Divide columns by powers of two, exactly."""
+    if np.abs(exponents).max() < 1000:
+        return np.asarray(X * np.ldexp(1.0, -exponents))  # much faster than ldexp of all X
+    return np.asarray(np.ldexp(X, -exponents))
+
+
 def factorise(X: Float[np.ndarray, "K d"]) -> Span:
     """Find the row space of the arms from the triangular factor of the scaled rows."""
     K, d = X.shape
@@ -102,16 +120,18 @@ def factorise(X: Float[np.ndarray, "K d"]) -> Span:
     exponents = np.where(largest == 0.0, _ZERO_COLUMN, np.frexp(largest)[1]).astype(np.int32)
     R = np.empty((0, d))
     for rows in blocks(X):  # tall-skinny QR: no copy of X
-        R = np.asarray(np.linalg.qr(np.vstack([R, np.ldexp(X[rows], -exponents)]), mode="r"))
+        R = np.asarray(np.linalg.qr(np.vstack([R, scale_columns(X[rows], exponents)]), mode="r"))
     s, Vt = _singular(R)
     # 64: a handful of arms may be collinear up to more than max(K, d) units of rounding.
     r = int(np.count_nonzero(s > max(K, d, 64) * np.finfo(float).eps * s[0]))
     peaks = Vt[np.arange(r), np.abs(Vt[:r]).argmax(axis=1)]
     basis = Vt[:r].T * np.where(peaks < 0.0, -1.0, 1.0)
     rough = Span(exponents, basis, s[:r] / np.sqrt(K), np.eye(r), np.eye(r))
+    if r == 0 or s[0] <= WELL_CONDITIONED * s[r - 1]:
+        return rough
     gram = np.zeros((r, r))
     for rows in blocks(X):
-        Z = rough.embed(np.ldexp(X[rows], -exponents))
+        Z = rough.embed(scale_columns(X[rows], exponents))
         gram += Z.T @ Z / K
     polish = np.linalg.cholesky(gram).T
     return Span(exponents, basis, rough.scale, polish, np.linalg.inv(polish))

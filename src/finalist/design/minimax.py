@@ -33,7 +33,14 @@ from finalist.design.linalg import (
     largest,
     step_length,
 )
-from finalist.design.result import OUT_OF_TIME, SOLVED, STALLED, Solution, relative_gap
+from finalist.design.result import (
+    OUT_OF_TIME,
+    SOLVED,
+    STALLED,
+    Solution,
+    heavy,
+    relative_gap,
+)
 from finalist.design.smooth import Smooth, solve_smooth
 from finalist.information import row_norms
 
@@ -95,7 +102,7 @@ def solve_minimax(
     problem = starting_problem(Z, directions, deadline)
     anchors = problem.arms
     lower, iterations, gap, status = 0.0, 0, 1.0, STALLED
-    best = (np.inf, problem.arms, problem.start.nu)
+    best = (np.inf, problem, problem.start)
     for turn in range(MAX_ROUNDS):
         inner = max(0.2 * tol, min(1e-2, 1e-2 * gap))
         now, steps = restricted_solve(Z[problem.arms], problem, inner, deadline)
@@ -107,7 +114,7 @@ def solve_minimax(
         lower = max(lower, float(m.sum() / c.max()))
         value = float(nu.sum()) * top
         if value < best[0]:
-            best = (value, problem.arms, nu)
+            best = (value, problem, now.point)
         gap = relative_gap(best[0], lower)
         if gap <= tol:
             status = SOLVED
@@ -121,8 +128,35 @@ def solve_minimax(
         new_arms = new_arms[largest(c[new_arms], 2 * r)]
         keep = anchors if turn < DROP_ROUNDS else None
         problem = exchange(problem, now, keep, new_arms, new_directions, min(gap, 1.0))
-    _, arms, nu = best
-    return Solution(arms, nu / nu.sum(), lower, status, iterations)
+    _, problem, point = best
+    sparser = without_light_arms(Z, problem, point, lower, tol, deadline)
+    weights = point.nu / point.nu.sum()
+    return Solution(problem.arms, weights, lower, status, iterations, sparser)
+
+
+def without_light_arms(
+    Z: Float[np.ndarray, "K r"],
+    problem: Active,
+    point: Point,
+    lower: float,
+    tol: float,
+    deadline: float,
+) -> tuple[np.ndarray, np.ndarray] | None:
+    """Optimise again over the heavy arms alone; None unless that is as good."""
+    keep = heavy(point.nu)
+    if keep.all():
+        return None
+    mu = 1e-2 * float(point.nu.sum()) / (keep.sum() + len(problem.Y))
+    nu, m = point.nu[keep], np.maximum(point.m, mu)
+    start = Point(nu, np.maximum(point.s[keep], mu / nu), m, np.maximum(point.w, mu / m))
+    try:
+        smaller = Active(problem.arms[keep], problem.Y, start)
+        now, _ = restricted_solve(Z[smaller.arms], smaller, 0.1 * tol, deadline)
+    except np.linalg.LinAlgError:
+        return None
+    weights = now.point.nu / now.point.nu.sum()
+    good = now.point.nu.sum() * now.f.max() <= (1.0 + tol) * lower
+    return (smaller.arms, weights) if good else None
 
 
 def starting_problem(

@@ -10,7 +10,7 @@
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -29,6 +29,8 @@ from finalist.information import Information, information
 
 Criterion = Literal["g", "d", "xy", "v"] | Float[np.ndarray, "M d"]
 
+#: Part of the tolerance that the solver may use up; tidying the support takes the rest.
+SOLVER_SHARE = 0.5
 #: A direction counts as estimable by a design when its residual is below this part of it.
 ESTIMABLE = 1e-9
 
@@ -94,7 +96,7 @@ def optimal_design(
     if arms.rank == 0 or len(arms) == 1:
         return _trivial(arms, task)
     deadline = math.inf if max_seconds is None else time.monotonic() + max_seconds
-    solution = task.solve(tol, deadline)
+    solution = task.solve(SOLVER_SHARE * tol, deadline)
     weights, value = tidy(arms.coordinates, solution, task, tol)
     status = solution.status
     if relative_gap(value, solution.lower_bound) <= tol:
@@ -191,15 +193,14 @@ def tidy(
 ) -> tuple[Float[np.ndarray, " K"], float]:
     """Remove negligible weights and surplus support points; return weights and their value.
 
-    An interior-point method leaves a little weight everywhere. What it takes away changes
-    the value, so the least demanding clean-up whose value is still certified is kept.
+    An interior-point method leaves a little weight everywhere. What is taken away changes the
+    value, so candidates are tried from the simplest on until one is still certified.
     """
-    largest = float(solution.weights.max())
     target = (1.0 + tol) * solution.lower_bound
     best: tuple[np.ndarray, float] | None = None
-    for cut in (1e-2 * math.sqrt(tol), 1e-2 * tol, 0.0):
+    for arms, light in candidates(solution, tol):
         weights = np.zeros(len(Z))
-        weights[solution.arms] = np.where(solution.weights > cut * largest, solution.weights, 0.0)
+        weights[arms] = light
         weights = reduce_support(Z, weights / weights.sum())
         weights /= weights.sum()
         value = task.evaluate(information(Z, weights))
@@ -209,6 +210,15 @@ def tidy(
             break
     assert best is not None
     return best
+
+
+def candidates(solution: Solution, tol: float) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield arms and weights, from the fewest arms to all that the solver left."""
+    if solution.sparser is not None:
+        yield solution.sparser
+    largest = float(solution.weights.max())
+    for cut in (1e-2 * math.sqrt(tol), 1e-2 * tol, 0.0):
+        yield solution.arms, np.where(solution.weights > cut * largest, solution.weights, 0.0)
 
 
 def _trivial(arms: Arms, task: Task) -> Design:

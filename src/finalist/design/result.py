@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass, field
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 SOLVED = "solved"
 OUT_OF_TIME = (
@@ -73,7 +73,8 @@ def relative_gap(value: float, lower_bound: float) -> float:
 class Solution:
     """What a solver hands to `optimal_design`, before the support is tidied up.
 
-    `weights` belong to `arms` (indices); `lower_bound` holds for any design.
+    `weights` belong to `arms` (indices); `lower_bound` holds for any design. `sparser` are arms
+    and weights without the light arms, optimised again: a simpler design that may be as good.
     """
 
     arms: Int[np.ndarray, " p"]
@@ -81,3 +82,9 @@ class Solution:
     lower_bound: float
     status: str
     iterations: int
+    sparser: tuple[Int[np.ndarray, " q"], Float[np.ndarray, " q"]] | None = None
+
+
+def heavy(weights: Float[np.ndarray, " p"]) -> Bool[np.ndarray, " p"]:
+    """Tell which arms of a design are not light: at least a twentieth of the heaviest."""
+    return np.asarray(weights >= 0.05 * weights.max())

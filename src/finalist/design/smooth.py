@@ -30,7 +30,7 @@ from finalist.design.linalg import (
     spanning_arms,
     step_length,
 )
-from finalist.design.result import OUT_OF_TIME, SOLVED, STALLED, Solution
+from finalist.design.result import OUT_OF_TIME, SOLVED, STALLED, Solution, heavy
 from finalist.information import row_norms
 
 #: Restricted problems are solved to this part of the gap that the last scan left.
@@ -79,7 +79,7 @@ def solve_smooth(
     """Minimise a smooth criterion over all designs to relative accuracy `tol`."""
     K, r = Z.shape
     leverage = np.einsum("ij,ij->i", Z, Z)
-    active = np.union1d(spanning_arms(Z), largest(leverage, min(K, 6 * r)))
+    active = np.union1d(spanning_arms(Z), largest(leverage, min(K, 10 * r)))
     nu = np.full(len(active), r / len(active))
     slack = np.full(len(active), 0.3)
     lower, iterations, gap, status = 0.0, 0, np.inf, STALLED
@@ -108,7 +108,29 @@ def solve_smooth(
         active, nu, slack = extend(active[keep], nu[keep], slack[keep], new, min(gap, 1.0))
     bound = float(r) if criterion.moment is None else lower
     _, active, nu = best
-    return Solution(active, nu / nu.sum(), bound, status, iterations)
+    sparser = without_light_arms(Z, active, nu, criterion, tol, deadline)
+    return Solution(active, nu / nu.sum(), bound, status, iterations, sparser)
+
+
+def without_light_arms(
+    Z: Float[np.ndarray, "K r"],
+    active: Int[np.ndarray, " p"],
+    nu: Float[np.ndarray, " p"],
+    criterion: Smooth,
+    tol: float,
+    deadline: float,
+) -> tuple[np.ndarray, np.ndarray] | None:
+    """Optimise again over the heavy arms alone; None unless that is as good."""
+    keep = heavy(nu)
+    if keep.all():
+        return None
+    try:
+        rest, weights, slack = extend(active[keep], nu[keep], 0.0 * nu[keep], active[:0], 1e-2)
+        now, _ = restricted_solve(Z[rest], weights, slack, criterion, 0.1 * tol, deadline)
+    except np.linalg.LinAlgError:
+        return None
+    gap = float(row_norms(Z[active], now.R).max() * now.nu.sum() / now.total) - 1.0
+    return (rest, now.nu / now.nu.sum()) if gap <= tol else None
 
 
 def extend(

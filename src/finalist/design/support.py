@@ -34,15 +34,21 @@ def reduce_support(
     Examples
     --------
     >>> import numpy as np
-    >>> square = np.array([[1.0, 1.0], [1.0, -1.0], [-1.0, 1.0], [-1.0, -1.0]])
-    >>> reduced = reduce_support(square, np.full(4, 0.25))
-    >>> int(np.count_nonzero(reduced)), square.T @ (reduced[:, None] * square)
-    (2, array([[1., 0.], [0., 1.]]))
+    >>> angles = np.arange(12) * np.pi / 6
+    >>> clock = np.column_stack([np.cos(angles), np.sin(angles)])
+    >>> reduced = reduce_support(clock, np.full(12, 1 / 12))
+    >>> int(np.count_nonzero(reduced)) <= 4
+    True
+    >>> (clock.T @ (reduced[:, None] * clock)).round(12)
+    array([[0.5, 0. ],
+           [0. , 0.5]])
     """
     r = coordinates.shape[1]
     most = r * (r + 1) // 2 + 1
     reduced = np.array(weights, dtype=float)
     support = np.flatnonzero(reduced > 0)
+    if len(support) <= most:
+        return reduced
     kept = support[:0]
     # Chunks keep the null space small: its cost is cubic in the number of arms at hand.
     for start in range(0, len(support), most):
