@@ -16,7 +16,7 @@ from jaxtyping import Float, Int
 
 from finalist.arms import Arms
 from finalist.bounds import Bound, lower_bound_pulls, smallest_pulls, static_radius
-from finalist.design import Design, optimal_design
+from finalist.design import Design, design_value, optimal_design
 from finalist.errors import ProblemError, TiedArmsError
 from finalist.information import information
 from finalist.problem import Problem, as_problem
@@ -80,12 +80,8 @@ class Complexity:
     @cached_property
     def oracle_design(self) -> Design:
         """The design of an oracle that knows theta (Soare 2014, eq:oracle.strategy)."""
-        X = self.problem.arms.features
-        if len(X) == 1:
-            return optimal_design(self.problem.arms, "xy")
-        # Scaled by the smallest gap, so that features of size 1e150 do not overflow.
-        scale = self.delta_min / self.gaps[self.others]
-        return optimal_design(self.problem.arms, (X[self.best] - X[self.others]) * scale[:, None])
+        arms = self.problem.arms
+        return optimal_design(arms, "xy" if len(arms) == 1 else self._scaled_directions())
 
     @property
     def h_lb(self) -> float:
@@ -115,6 +111,23 @@ class Complexity:
     def oracle_budget(self) -> int:
         """N*, the pulls of the oracle: N = c^2 H_LB log_N(K^2 / delta) solved for N."""
         return smallest_pulls(self.h_lb, self.radius)
+
+    def budget(self, design: Design) -> int:
+        """Return what N* is for the oracle's design, for any other design.
+
+        The pulls after which the oracle's stopping rule (eq:oracle.stop.condition.2) holds when
+        they are shared like `design`.
+        """
+        if len(self.gaps) == 1:
+            return 1
+        value = design_value(self.problem.arms, design.weights, self._scaled_directions())
+        return smallest_pulls(value / self.delta_min**2, self.radius)
+
+    def _scaled_directions(self) -> Float[np.ndarray, "K-1 d"]:
+        """Return y Delta_min / Delta(y): scaled so that features of size 1e150 do not overflow."""
+        X = self.problem.arms.features
+        scale = self.delta_min / self.gaps[self.others]
+        return np.asarray((X[self.best] - X[self.others]) * scale[:, None])
 
     @cached_property
     def m_star(self) -> int:

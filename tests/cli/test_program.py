@@ -112,9 +112,9 @@ def test_the_command_the_demo_suggests_works(tmp_path: Path) -> None:
 def test_the_pulls_of_the_demo_agree_with_the_oracle_budget() -> None:
     arms = demo._example(5, 0.01)
     c = fl.complexity(arms, np.array([2.0, 0.0, 0.0, 0.0, 0.0]))
-    needed = demo.pulls_needed(c, c.oracle_design)
+    needed = c.budget(c.oracle_design)
     assert needed == pytest.approx(c.oracle_budget, rel=1e-6)
-    assert demo.pulls_needed(c, fl.optimal_design(arms, "xy")) > needed
+    assert c.budget(fl.optimal_design(arms, "xy")) > needed
 
 
 def test_demo_refuses_a_folder_that_is_a_file(tmp_path: Path) -> None:

@@ -197,6 +197,25 @@ class TestPlane:
         radius = static_radius(300.0, 3, 0.1, 0.5)
         np.testing.assert_allclose(np.einsum("ij,jk,ik->i", points, A, points), radius**2)
 
+    def test_a_design_is_drawn_beside_its_ellipse_around_the_origin(self) -> None:
+        design = np.array([0.5, 0.3, 0.2])
+        chart = charts.design_plane_chart(self.arms, design, 50).to_dict()
+        bars, plane = chart["hconcat"]
+        data = chart.get("datasets", {})
+        rows = [
+            layer["data"].get("values") or data[layer["data"]["name"]]
+            for layer in plane["layer"]
+            if "data" in layer
+        ]
+        outline = next(r for r in rows if len(r) > 100 and "step" in r[0] and "arm" not in r[0])
+        points = np.array([[row["x"], row["y"]] for row in outline], dtype=float)
+        n = fl.round_design(design, 50)
+        A = self.arms.features.T @ (n[:, None] * self.arms.features)
+        radius = static_radius(50.0, 3, 0.05, 1.0)
+        np.testing.assert_allclose(np.einsum("ij,jk,ik->i", points, A, points), radius**2)
+        assert "θ" not in str(plane)
+        assert str(int(n.max())) in str(bars)
+
     @pytest.mark.parametrize("pulls", [10, 60, 100, 200, 300, 1000])
     def test_the_title_says_whether_the_ellipse_is_in_one_cone(self, pulls: int) -> None:
         chart = self.chart(pulls)

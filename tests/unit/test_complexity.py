@@ -125,6 +125,16 @@ def test_theorem_budgets(bound):
     assert c.oracle_budget < c.bounds.theorem1
 
 
+def test_budget_of_a_design():
+    c = paper()
+    assert c.budget(c.oracle_design) == pytest.approx(c.oracle_budget, rel=1e-6)
+    xy = fl.optimal_design(c.problem.arms, "xy")
+    # On the basis, XY gives 1/5 to x_2 where the oracle gives nearly all: about five times.
+    assert 4 * c.oracle_budget < c.budget(xy) < 7 * c.oracle_budget
+    one = fl.complexity(fl.Arms([[1.0]]), np.array([1.0]))
+    assert one.budget(one.oracle_design) == 1
+
+
 def test_scaling_rules():
     c, doubled = paper(), paper(sigma=2.0)
     assert doubled.h_lb == c.h_lb

@@ -52,6 +52,17 @@ def weights_chart(
     >>> [row["arm"] for row in chart.to_dict()["data"]["values"]]
     ['b', 'a']
     """
+    panel, subtitle = weights_panel(names, weights, pulls)
+    return finish(panel, title, subtitle)
+
+
+def weights_panel(
+    names: Sequence[str],
+    weights: Float[np.ndarray, " K"],
+    pulls: Int[np.ndarray, " K"] | None,
+    width: int = 420,
+) -> tuple[Any, list[str]]:
+    """Return the bars of `weights_chart` without title, and its subtitle."""
     import altair as alt
 
     _check(names, weights)
@@ -78,7 +89,7 @@ def weights_chart(
         subtitle.append(
             f"Not shown: {len(support) - len(shown)} more with {_share(rest)} of the pulls"
         )
-    return finish((bars + text).properties(width=420, height=_height(len(shown))), title, subtitle)
+    return (bars + text).properties(width=width, height=_height(len(shown))), subtitle
 
 
 def designs_chart(

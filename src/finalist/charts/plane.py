@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from finalist.arms import Arms
 from finalist.bounds import Bound, static_radius
+from finalist.charts.bars import weights_panel
 from finalist.charts.geometry import Cone, cones, ellipse, sector
 from finalist.charts.theme import (
     ACCENT,
@@ -84,37 +85,112 @@ def plane_chart(
     >>> chart.to_dict()["title"]["text"]
     '500 pulls settle it: the whole ellipse is in the cone of x1'
     """
-    if arms.features.shape[1] != 2 or arms.rank != 2:
-        raise ChartError(
-            f"the plane needs arms with 2 features that span it; these have "
-            f"{arms.features.shape[1]} features and rank {arms.rank}."
-        )
+    _check(arms)
     t = np.asarray(theta, dtype=float)
     means = arms.means(t)
     counts = round_design(design, pulls)
     radius = static_radius(float(pulls), len(arms), delta, sigma, bound)
-    outline = ellipse(arms.features, counts, t, radius)
-    side = 1.18 * float(np.abs(np.vstack([outline, t])).max())
-    cones_ = cones(arms.features)
-    hull = [cone.arm for cone in cones_]
-    arm_labels = dict(zip(hull, labels([arms.names[i] for i in hull], 16), strict=True))
-    layers = (
-        _cone_layer(cones_, arm_labels, side)
-        + _ellipse_layer(outline, t, side)
-        + _arm_layer(arms, arm_labels, side, _arrow_length(outline, side))
-    )
+    panel = _panel(arms, ellipse(arms.features, counts, t, radius), t)
     best = printable(arms.names[int(means.argmax())], 24)
     if _settled(arms, counts, means, radius):
         title = f"{pulls:,} pulls settle it: the whole ellipse is in the cone of {best}"
     else:
         title = f"{pulls:,} pulls are not enough: the ellipse leaves the cone of {best}"
+    accuracy = f"(error {delta:g}, noise {sigma:g})"
     subtitle = [
         "Each coloured cone holds the parameters under which that arm is best.",
-        f"The ellipse shows how far the estimate may be from θ (error {delta:g}, noise {sigma:g}).",
-        "Arrows are the arms, at a scale of their own."
-        + ("" if len(arms) <= _MOST_ARROWS else " Dots: arms that are never best."),
+        f"The ellipse shows how far the estimate may be from θ {accuracy}.",
+        _arrows(arms),
     ]
-    return finish(layers.properties(width=_SIDE, height=_SIDE), title, subtitle)
+    return finish(panel, title, subtitle)
+
+
+def design_plane_chart(
+    arms: Arms,
+    design: Design | Float[np.ndarray, " K"],
+    pulls: int,
+    delta: float = 0.05,
+    sigma: float = 1.0,
+    title: str = "Where to measure",
+) -> AnyChart:
+    """Show a design of arms with two features: its weights, and what its pulls can tell.
+
+    The parameter is not known, so the ellipse is drawn around the origin: whatever theta is,
+    the estimate is that far from it at most. A long ellipse across a border between cones means
+    that the design tells those two arms apart badly.
+
+    Parameters
+    ----------
+    arms : Arms
+        Arms with d = 2 features that span the plane.
+    design : Design or (K,) array
+        How the pulls are shared; rounded to `pulls`.
+    pulls : int
+        The number of pulls.
+    delta, sigma : float
+        Probability of error and size of the noise.
+    title : str
+
+    Returns
+    -------
+    altair chart
+
+    Examples
+    --------
+    >>> import finalist as fl
+    >>> arms = fl.Arms([[1.0, 0.0], [0.0, 1.0], [0.8, 0.6]])
+    >>> chart = design_plane_chart(arms, fl.optimal_design(arms, "xy"), pulls=500)
+    >>> len(chart.to_dict()["hconcat"])
+    2
+    """
+    import altair as alt
+
+    _check(arms)
+    counts = round_design(design, pulls)
+    weights = design.weights if isinstance(design, Design) else design
+    radius = static_radius(float(pulls), len(arms), delta, sigma)
+    bars, subtitle = weights_panel(arms.names, weights, counts, width=260)
+    plane = _panel(arms, ellipse(arms.features, counts, np.zeros(2), radius), None)
+    accuracy = f"(error {delta:g}, noise {sigma:g})"
+    subtitle += [
+        "Each coloured cone holds the parameters under which that arm is best.",
+        f"The ellipse: how far the estimate may be from the true parameter {accuracy}.",
+        _arrows(arms),
+    ]
+    both = alt.hconcat(bars, plane, spacing=50).resolve_scale(color="independent")
+    return finish(both, title, subtitle)
+
+
+def _check(arms: Arms) -> None:
+    if arms.features.shape[1] != 2 or arms.rank != 2:
+        raise ChartError(
+            f"the plane needs arms with 2 features that span it; these have "
+            f"{arms.features.shape[1]} features and rank {arms.rank}."
+        )
+
+
+def _arrows(arms: Arms) -> str:
+    few = len(arms) <= _MOST_ARROWS
+    return "Arrows are the arms, at a scale of their own." + (
+        "" if few else " Dots: arms that are never best."
+    )
+
+
+def _panel(
+    arms: Arms, outline: Float[np.ndarray, "n 2"], theta: Float[np.ndarray, " 2"] | None
+) -> Any:
+    """Draw cones, ellipse and arms; theta and its name if it is known."""
+    known = outline if theta is None else np.vstack([outline, theta])
+    side = 1.18 * float(np.abs(known).max())
+    cones_ = cones(arms.features)
+    hull = [cone.arm for cone in cones_]
+    arm_labels = dict(zip(hull, labels([arms.names[i] for i in hull], 16), strict=True))
+    layers = (
+        _cone_layer(cones_, arm_labels, side)
+        + _ellipse_layer(outline, theta)
+        + _arm_layer(arms, arm_labels, side, _arrow_length(outline, side))
+    )
+    return layers.properties(width=_SIDE, height=_SIDE)
 
 
 def _settled(
@@ -178,9 +254,7 @@ def _colours(cones_: int) -> list[str]:
     return colours
 
 
-def _ellipse_layer(
-    outline: Float[np.ndarray, "n 2"], theta: Float[np.ndarray, " 2"], side: float
-) -> Any:
+def _ellipse_layer(outline: Float[np.ndarray, "n 2"], theta: Float[np.ndarray, " 2"] | None) -> Any:
     import altair as alt
 
     rows: list[dict[str, Any]] = [
@@ -191,11 +265,11 @@ def _ellipse_layer(
         .mark_line(filled=True, fill="white", fillOpacity=0.6, stroke=INK, strokeWidth=1.8)
         .encode(x="x:Q", y="y:Q", order="step:Q")
     )
-    above = float(outline[:, 1].max()) + 0.05 * side
+    if theta is None:
+        return line
     centre = alt.Chart(data([{"x": float(theta[0]), "y": float(theta[1])}]))
-    name = alt.Chart(data([{"x": float(theta[0]), "y": above}]))
     dot = centre.mark_point(shape="cross", filled=True, size=100, color=ACCENT, opacity=1)
-    text = name.mark_text(text="θ", fontSize=16, fontWeight=600, color=ACCENT)
+    text = centre.mark_text(text="θ", dx=14, fontSize=16, fontWeight=600, color=ACCENT)
     return line + dot.encode(x="x:Q", y="y:Q") + text.encode(x="x:Q", y="y:Q")
 
 

@@ -16,7 +16,7 @@ from finalist.files import check_folder, printable, write_file
 if TYPE_CHECKING:
     import altair as alt
 
-    AnyChart: TypeAlias = alt.Chart | alt.LayerChart | alt.FacetChart
+    AnyChart: TypeAlias = alt.Chart | alt.LayerChart | alt.FacetChart | alt.HConcatChart
 else:
     AnyChart = Any
 

@@ -21,6 +21,7 @@ from finalist.files import printable
 
 if TYPE_CHECKING:
     from finalist.arms import Arms
+    from finalist.charts.theme import AnyChart
     from finalist.complexity import Complexity
 
 HELP = """Say how many pulls it takes to find the best arm, for a given theta.
@@ -111,10 +112,23 @@ def complexity(
             text = _table(arms, result, everything)
     output.deliver(text, out)
     if chart is not None:
-        from finalist.charts import gaps_chart
-
         with output.working("Drawing..."):
-            output.draw(gaps_chart(arms.names, result.gaps), chart)
+            output.draw(_picture(arms, result), chart)
+
+
+def _picture(arms: "Arms", result: "Complexity") -> "AnyChart":
+    """Return the plane after the oracle's pulls for two features, otherwise the gaps."""
+    from finalist.charts import gaps_chart, plane_chart
+    from finalist.information import information
+
+    oracle, problem = result.oracle_design, result.problem
+    flat = len(arms.feature_names) == 2 and problem.objective == "max"
+    if not (flat and information(arms.coordinates, oracle.weights).rank == 2):
+        return gaps_chart(arms.names, result.gaps)
+    pulls = max(result.oracle_budget, len(oracle.support))
+    return plane_chart(
+        arms, result.theta, oracle, pulls, problem.delta, problem.sigma, result.bound
+    )
 
 
 def _rows(arms: "Arms", result: "Complexity") -> list[list[Any]]:

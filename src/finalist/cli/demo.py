@@ -118,7 +118,7 @@ def _costs(result: "Complexity", designs: "dict[str, Design]") -> "list[Table | 
         "Oracle": "learns what separates the best arm from the others, knowing theta",
     }
     rows = [
-        (label, output.number(pulls_needed(result, design)), meaning[label])
+        (label, output.number(result.budget(design)), meaning[label])
         for label, design in designs.items()
     ]
     rows.append(
@@ -130,18 +130,6 @@ def _costs(result: "Complexity", designs: "dict[str, Design]") -> "list[Table | 
         output.facts_table(rows),
         "",
     ]
-
-
-def pulls_needed(result: "Complexity", design: "Design") -> int:
-    """Return what `Complexity.oracle_budget` is for the oracle's design, for any design."""
-    from finalist.bounds import smallest_pulls
-    from finalist.design import design_value
-
-    X, gaps = result.problem.arms.features, result.gaps
-    others = result.others
-    directions = (X[result.best] - X[others]) / gaps[others, None]
-    h = design_value(result.problem.arms, design.weights, directions)
-    return smallest_pulls(h, result.radius)
 
 
 def _charts(arms: "Arms", designs: "dict[str, Design]", out: Path) -> list[Path]:

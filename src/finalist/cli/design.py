@@ -180,11 +180,22 @@ def _table(
     return output.to_text(*table, output.facts_table(facts))
 
 
+#: Pulls of the picture of two features when the command does not say how many.
+_PLANE_PULLS = 100
+
+
 def _draw(arms: "Arms", result: "Design", counts: "np.ndarray | None", path: Path) -> None:
-    from finalist.charts import weights_chart
+    """Draw the weights; beside them, for two features, the plane with its cones."""
+    from finalist.charts import design_plane_chart, weights_chart
+    from finalist.information import information
 
     label = {"directions": "Optimal design for the directions", "v": "V-optimal design"}
     title = label.get(result.criterion, f"{result.criterion.upper()}-optimal design")
     with output.working("Drawing..."):
-        picture = weights_chart(arms.names, result.weights, counts, title=title)
+        flat = len(arms.feature_names) == 2 and arms.rank == 2
+        if flat and information(arms.coordinates, result.weights).rank == 2:
+            pulls = _PLANE_PULLS if counts is None else int(counts.sum())
+            picture = design_plane_chart(arms, result, pulls, title=title)
+        else:
+            picture = weights_chart(arms.names, result.weights, counts, title=title)
         output.draw(picture, path)
