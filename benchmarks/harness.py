@@ -3,6 +3,7 @@
 Also the report they end in: tables on the terminal and in Markdown, and targets met or missed.
 """
 
+import gc
 import json
 import os
 import platform
@@ -70,10 +71,17 @@ class Timing:
 
 
 def timed(call: Callable[[], Any]) -> Timing:
-    """Run once."""
-    wall, cpu = time.perf_counter(), time.process_time()
-    result = call()
-    return Timing(time.perf_counter() - wall, time.process_time() - cpu, 1, result)
+    """Run once, without the garbage collector, as `timeit` does.
+
+    Otherwise one side's garbage would be collected on the other side's time.
+    """
+    gc.disable()
+    try:
+        wall, cpu = time.perf_counter(), time.process_time()
+        result = call()
+        return Timing(time.perf_counter() - wall, time.process_time() - cpu, 1, result)
+    finally:
+        gc.enable()
 
 
 def median(runs: Sequence[Timing]) -> Timing:
@@ -92,10 +100,15 @@ def repeated(call: Callable[[], Any], runs: int) -> Timing:
 def side_by_side(
     fast: Callable[[], Any], slow: Callable[[], Any], rounds: int, fast_runs: int = 5
 ) -> tuple[Timing, Timing]:
-    """Alternate `fast_runs` runs of one with one run of the other, after warming up the first."""
-    fast()
+    """Alternate `fast_runs` runs of one with one run of the other.
+
+    The first warms up before each turn, because the other leaves it cold caches and garbage.
+    Both results are medians over all their runs.
+    """
     first, second = [], []
     for _ in range(rounds):
+        gc.collect()
+        fast()
         first += [timed(fast) for _ in range(fast_runs)]
         second.append(timed(slow))
     return median(first), median(second)

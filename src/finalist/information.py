@@ -120,7 +120,7 @@ def information(
     unit: np.ndarray = rows / np.where(norms == 0.0, 1.0, norms)
     # The row space from rows of length 1: pivoted QR of their transpose.
     if len(unit) > 4 * r:
-        unit = qr(unit, mode="r", check_finite=False)[0][:r]
+        unit = np.asarray(np.linalg.qr(unit, mode="r"))
     q, upper, _ = qr(unit.T, mode="economic", pivoting=True, check_finite=False)
     diagonal = np.abs(np.diag(upper))
     s = int(np.count_nonzero(diagonal > 1e-9 * diagonal[0])) if diagonal[0] > 0 else 0
@@ -128,5 +128,5 @@ def information(
     weighted = np.sqrt(weights[support])[:, None] * (rows @ basis)
     # Heavy rows first keep Householder QR accurate for rows of very different size.
     order = np.argsort(-np.abs(weighted).max(axis=1, initial=0.0), kind="stable")
-    root = qr(weighted[order], mode="r", check_finite=False)[0][:s]
+    root = np.asarray(np.linalg.qr(weighted[order], mode="r"))
     return Information(basis, root)

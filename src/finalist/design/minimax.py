@@ -41,7 +41,7 @@ from finalist.design.result import (
     heavy,
     relative_gap,
 )
-from finalist.design.smooth import Smooth, solve_smooth
+from finalist.design.smooth import Smooth, column_generation
 from finalist.information import row_norms
 
 MAX_ROUNDS = 300
@@ -143,8 +143,8 @@ def without_light_arms(
     deadline: float,
 ) -> tuple[np.ndarray, np.ndarray] | None:
     """Optimise again over the heavy arms alone; None unless that is as good."""
-    keep = heavy(point.nu)
-    if keep.all():
+    keep = heavy(point.nu, len(Z))
+    if keep is None:
         return None
     mu = 1e-2 * float(point.nu.sum()) / (keep.sum() + len(problem.Y))
     nu, m = point.nu[keep], np.maximum(point.m, mu)
@@ -163,7 +163,7 @@ def starting_problem(
     Z: Float[np.ndarray, "K r"], directions: Directions, deadline: float
 ) -> Active:
     """Start from a rough G-optimal design and the directions it estimates worst."""
-    rough = solve_smooth(Z, Smooth(None), 0.1, deadline)
+    rough = column_generation(Z, Smooth(None), 0.1, deadline)
     keep = rough.weights > 1e-3 * rough.weights.max()
     arms, nu = rough.arms[keep], rough.weights[keep]
     root = inverse_root(design_matrix(Z[arms], nu))

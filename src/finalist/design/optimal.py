@@ -217,7 +217,7 @@ def candidates(solution: Solution, tol: float) -> Iterator[tuple[np.ndarray, np.
     if solution.sparser is not None:
         yield solution.sparser
     largest = float(solution.weights.max())
-    for cut in (1e-2 * math.sqrt(tol), 1e-2 * tol, 0.0):
+    for cut in (1e-3 * math.sqrt(tol), 1e-2 * tol, 0.0):
         yield solution.arms, np.where(solution.weights > cut * largest, solution.weights, 0.0)
 
 

@@ -85,6 +85,18 @@ class Solution:
     sparser: tuple[Int[np.ndarray, " q"], Float[np.ndarray, " q"]] | None = None
 
 
-def heavy(weights: Float[np.ndarray, " p"]) -> Bool[np.ndarray, " p"]:
-    """Tell which arms of a design are not light: at least a twentieth of the heaviest."""
-    return np.asarray(weights >= 0.05 * weights.max())
+#: Up to so many arms people read a design; then a simpler one is worth solving again.
+READABLE = 100
+
+
+def heavy(weights: Float[np.ndarray, " p"], arms: int) -> Bool[np.ndarray, " p"] | None:
+    """Tell which arms of a design are not light: at least a twentieth of the heaviest.
+
+    None when no arm is light, when the light ones together carry more than 2 % and so matter, or
+    when there are too many arms for anyone to care.
+    """
+    if arms > READABLE:
+        return None
+    keep = np.asarray(weights >= 0.05 * weights.max())
+    light = float(weights[~keep].sum())
+    return keep if 0.0 < light <= 0.02 * float(weights.sum()) else None

@@ -17,7 +17,7 @@ t^2 / max_i c_i (V; Cauchy-Schwarz on tr(N^-1 M)), and max_i c_i 1'nu / t - 1 is
 """
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -34,7 +34,7 @@ from finalist.design.result import OUT_OF_TIME, SOLVED, STALLED, Solution, heavy
 from finalist.information import row_norms
 
 #: Restricted problems are solved to this part of the gap that the last scan left.
-INNER_PRECISION = 0.05
+INNER_PRECISION = 0.01
 MAX_ROUNDS = 200
 #: After so many rounds nothing is dropped any more, so that no exchange can go in circles.
 DROP_ROUNDS = 12
@@ -77,10 +77,18 @@ def solve_smooth(
     Z: Float[np.ndarray, "K r"], criterion: Smooth, tol: float, deadline: float
 ) -> Solution:
     """Minimise a smooth criterion over all designs to relative accuracy `tol`."""
-    K, r = Z.shape
-    leverage = np.einsum("ij,ij->i", Z, Z)
-    active = np.union1d(spanning_arms(Z), largest(leverage, min(K, 10 * r)))
-    nu = np.full(len(active), r / len(active))
+    solution = column_generation(Z, criterion, tol, deadline)
+    sparser = without_light_arms(Z, solution, criterion, tol, deadline)
+    return replace(solution, sparser=sparser)
+
+
+def column_generation(
+    Z: Float[np.ndarray, "K r"], criterion: Smooth, tol: float, deadline: float
+) -> Solution:
+    """Solve on active arms, add those that a scan finds violated, until none is."""
+    r = Z.shape[1]
+    active = starting_arms(Z)
+    nu = criterion.rescale(Z[active], np.full(len(active), r / len(active)))
     slack = np.full(len(active), 0.3)
     lower, iterations, gap, status = 0.0, 0, np.inf, STALLED
     best = (np.inf, active, nu)
@@ -108,25 +116,33 @@ def solve_smooth(
         active, nu, slack = extend(active[keep], nu[keep], slack[keep], new, min(gap, 1.0))
     bound = float(r) if criterion.moment is None else lower
     _, active, nu = best
-    sparser = without_light_arms(Z, active, nu, criterion, tol, deadline)
-    return Solution(active, nu / nu.sum(), bound, status, iterations, sparser)
+    return Solution(active, nu / nu.sum(), bound, status, iterations)
+
+
+def starting_arms(Z: Float[np.ndarray, "K r"]) -> Int[np.ndarray, " p"]:
+    """Return the arms of highest leverage, with others added if these do not span."""
+    K, r = Z.shape
+    top = largest(np.einsum("ij,ij->i", Z, Z), min(K, 10 * r))
+    values = np.linalg.eigvalsh(Z[top].T @ Z[top])
+    return top if values[0] > 1e-6 * values[-1] else np.union1d(spanning_arms(Z), top)
 
 
 def without_light_arms(
     Z: Float[np.ndarray, "K r"],
-    active: Int[np.ndarray, " p"],
-    nu: Float[np.ndarray, " p"],
+    solution: Solution,
     criterion: Smooth,
     tol: float,
     deadline: float,
 ) -> tuple[np.ndarray, np.ndarray] | None:
     """Optimise again over the heavy arms alone; None unless that is as good."""
-    keep = heavy(nu)
-    if keep.all():
+    active, weights = solution.arms, solution.weights
+    keep = heavy(weights, len(Z))
+    if keep is None:
         return None
     try:
-        rest, weights, slack = extend(active[keep], nu[keep], 0.0 * nu[keep], active[:0], 1e-2)
-        now, _ = restricted_solve(Z[rest], weights, slack, criterion, 0.1 * tol, deadline)
+        nu = criterion.rescale(Z[active[keep]], weights[keep])
+        rest, nu, slack = extend(active[keep], nu, 0.0 * nu, active[:0], 1e-2)
+        now, _ = restricted_solve(Z[rest], nu, slack, criterion, 0.1 * tol, deadline)
     except np.linalg.LinAlgError:
         return None
     gap = float(row_norms(Z[active], now.R).max() * now.nu.sum() / now.total) - 1.0
@@ -163,7 +179,6 @@ def restricted_solve(
     eliminated: (H + diag(slack / nu)) dnu = c - 1 + target / nu.
     """
     best = None
-    nu = criterion.rescale(Z, nu)
     for step in range(MAX_STEPS):
         try:
             root, R, k = criterion.roots(design_matrix(Z, nu))
