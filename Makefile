@@ -12,8 +12,9 @@ help:
 	@echo "make test      set up, lint and run every test"
 	@echo "make lint      ruff, mypy --strict, import-linter"
 	@echo "make format    let ruff rewrite the code"
-	@echo "make bench     measure the design solvers beside cvxpy and NumPy (about 20 minutes)"
+	@echo "make bench     measure the design solvers beside cvxpy and NumPy (about 6 minutes)"
 	@echo "make docs      build the documentation"
+	@echo "make docs-figures   draw its pictures again"
 	@echo "make clean     remove the environment and everything built"
 
 # The environment is made once and again only when its description changes.
@@ -55,8 +56,10 @@ docs: $(READY)
 	@$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
 	@echo "Open docs/_build/html/index.html"
 
+# The pictures of README and docs: the demo's, made by the code as it is.
 docs-figures: $(READY)
-	@$(BIN)/python -m benchmarks.figures
+	@$(BIN)/finalist demo --out docs/images
+	@rm docs/images/arms.csv docs/images/*.svg
 
 clean:
 	rm -rf $(VENV) demo dist docs/_build .mypy_cache .ruff_cache .pytest_cache .hypothesis

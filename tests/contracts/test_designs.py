@@ -12,8 +12,6 @@ import pytest
 import finalist as fl
 from tests import instances, referees
 
-RNG = np.random.default_rng(7)
-
 FAMILIES = {
     "gaussian": instances.gaussian(60, 5, 0),
     "gaussian wide": instances.gaussian(300, 10, 1),

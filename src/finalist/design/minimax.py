@@ -110,7 +110,7 @@ def solve_minimax(
         m, nu = now.point.m, now.point.nu
         U = (problem.Y @ now.root.T @ now.root) * (np.sqrt(m) / now.f)[:, None]
         c = row_norms(Z, U)
-        new_directions, top = directions.worst(now.root, float(now.f.max()), 2 * r)
+        new_directions, top = directions.worst(now.root, float(now.f.max()), 5 * r)
         lower = max(lower, float(m.sum() / c.max()))
         value = float(nu.sum()) * top
         if value < best[0]:
@@ -167,7 +167,7 @@ def starting_problem(
     keep = rough.weights > 1e-3 * rough.weights.max()
     arms, nu = rough.arms[keep], rough.weights[keep]
     root = inverse_root(design_matrix(Z[arms], nu))
-    Y, top = directions.worst(root, 0.0, 4 * Z.shape[1])
+    Y, top = directions.worst(root, 0.0, 10 * Z.shape[1])
     # Strictly inside the primal and the dual constraints.
     nu = nu * (1.3 * top)
     f = row_norms(Y, root) / (1.3 * top)

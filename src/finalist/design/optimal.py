@@ -11,7 +11,7 @@
 import math
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -20,7 +20,7 @@ from jaxtyping import Float
 from finalist.arms import Arms
 from finalist.design.farthest import AllPairs, DirectionList, Directions, farthest_pairs
 from finalist.design.minimax import solve_minimax
-from finalist.design.result import OUT_OF_TIME, SOLVED, Design, Solution, relative_gap
+from finalist.design.result import SOLVED, STALLED, Design, Solution, relative_gap
 from finalist.design.rounding import check_weights
 from finalist.design.smooth import Smooth, solve_smooth
 from finalist.design.support import reduce_support
@@ -98,11 +98,9 @@ def optimal_design(
     deadline = math.inf if max_seconds is None else time.monotonic() + max_seconds
     solution = task.solve(SOLVER_SHARE * tol, deadline)
     weights, value = tidy(arms.coordinates, solution, task, tol)
-    status = solution.status
-    if relative_gap(value, solution.lower_bound) <= tol:
-        status = SOLVED
-    elif status == SOLVED:
-        status = OUT_OF_TIME
+    status = SOLVED
+    if relative_gap(value, solution.lower_bound) > tol:
+        status = STALLED if solution.status == SOLVED else solution.status
     return Design(weights, value, solution.lower_bound, task.name, status, solution.iterations)
 
 
@@ -151,7 +149,7 @@ def make_task(arms: Arms, criterion: Criterion) -> Task:
             f"criterion is {criterion!r}; choose 'g', 'd', 'xy', 'v' or an array of directions."
         )
     Y = span_directions(arms, criterion)
-    return Task("directions", _minimax_solver(Z, DirectionList(Y)), lambda info: _largest(info, Y))
+    return Task("directions", _list_solver(Z, Y), lambda info: _largest(info, Y))
 
 
 def span_directions(arms: Arms, directions: Float[np.ndarray, "M d"]) -> np.ndarray:
@@ -174,6 +172,18 @@ def _smooth_solver(Z: np.ndarray, criterion: Smooth) -> Callable[[float, float],
 
 def _minimax_solver(Z: np.ndarray, directions: Directions) -> Callable[[float, float], Solution]:
     return lambda tol, deadline: solve_minimax(Z, directions, tol, deadline)
+
+
+def _list_solver(Z: np.ndarray, Y: np.ndarray) -> Callable[[float, float], Solution]:
+    """Solve for directions scaled to size 1: squares of very small ones would vanish."""
+    scale = float(np.abs(Y).max())
+    solve = _minimax_solver(Z, DirectionList(Y / scale))
+
+    def scaled(tol: float, deadline: float) -> Solution:
+        solution = solve(tol, deadline)
+        return replace(solution, lower_bound=solution.lower_bound * scale * scale)
+
+    return scaled
 
 
 def _largest(info: Information, rows: np.ndarray) -> float:
