@@ -25,6 +25,7 @@ from tests import instances, referees
 from benchmarks import harness
 from benchmarks.harness import Report, Table, Timing, console, seconds
 from finalist.arms import Arms
+from finalist.charts.theme import PALETTE, finish, save
 from finalist.design import greedy, greedy_allocation, optimal_design
 
 RESULTS = Path(__file__).parent / "results"
@@ -441,14 +442,18 @@ def draw_growth(table: Any) -> None:
             lines.encode(
                 x=alt.X("size:Q", scale=log, title=panel, axis=alt.Axis(values=sizes, grid=False)),
                 y=alt.Y("seconds:Q", scale=log, title="CPU seconds, one thread"),
-                color=alt.Color("criterion:N", title="design"),
+                color=alt.Color(
+                    "criterion:N", title="design", scale=alt.Scale(range=list(PALETTE[:2]))
+                ),
                 shape=alt.Shape("criterion:N", legend=None),
             )
         )
-    chart = alt.hconcat(*panels, title="Time to a certified gap of 1e-6").resolve_scale(y="shared")
+    title = "Time to a certified gap of 1e-6"
+    subtitle = ["Gaussian arms, from raw features to the design; both axes are logarithmic."]
+    chart = finish(alt.hconcat(*panels).resolve_scale(y="shared"), title, subtitle)
     RESULTS.mkdir(parents=True, exist_ok=True)
-    chart.save(str(RESULTS / "growth.svg"))
-    chart.save(str(RESULTS / "growth.png"), scale_factor=2)
+    for suffix in ("svg", "png"):
+        save(chart, RESULTS / f"growth.{suffix}")
 
 
 # ---- the program -------------------------------------------------------------------------

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from finalist.cli import output
+from finalist.cli.complexity import facts
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -61,7 +62,14 @@ def demo(
             "XY-optimal": fl.optimal_design(arms, "xy"),
             "Oracle": result.oracle_design,
         }
-        text = output.to_text(_STORY, *_weights(arms, result, designs), *_costs(result, designs))
+        hardness = ["How hard the problem is, in the paper's terms:", ""]
+        text = output.to_text(
+            _STORY,
+            *_weights(arms, result, designs),
+            *_costs(result, designs),
+            *hardness,
+            output.facts_table(facts(arms, result)),
+        )
     typer.echo(text)
     typer.echo(_LESSON)
     with output.working("Drawing..."):

@@ -1,8 +1,11 @@
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import finalist as fl
 from finalist.design import farthest
 from finalist.design.farthest import AllPairs, DirectionList, farthest_pairs
 
@@ -47,3 +50,15 @@ def test_both_oracles_agree():
     assert top == pytest.approx(value)
     assert ((Y @ R.T) ** 2).sum(axis=1).max() == pytest.approx(top)
     assert ((listed @ R.T) ** 2).sum(axis=1).max() == pytest.approx(top)
+
+
+def test_memory_of_xy_does_not_grow_with_the_number_of_pairs():
+    # 20,000 arms have 200 million pairs; a float for each would take 1.6 GB.
+    arms = fl.Arms(np.random.default_rng(4).standard_normal((20_000, 3)))
+    _ = arms.coordinates
+    tracemalloc.start()
+    design = fl.optimal_design(arms, "xy", 1e-4)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert design.solved
+    assert peak < 20 * arms.features.nbytes + 16 * farthest.PAIR_BLOCK**2 * 8
