@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from finalist.arms import Arms
 from finalist.design.farthest import AllPairs, DirectionList, Directions, farthest_pairs
@@ -31,6 +31,8 @@ Criterion = Literal["g", "d", "xy", "v"] | Float[np.ndarray, "M d"]
 
 #: Part of the tolerance that the solver may use up; tidying the support takes the rest.
 SOLVER_SHARE = 0.5
+#: Up to so many arms their pairs are looked at one by one where the design is singular.
+FEW_ARMS = 300
 #: A direction counts as estimable by a design when its residual is below this part of it.
 ESTIMABLE = 1e-9
 
@@ -49,6 +51,7 @@ def optimal_design(
     criterion: Criterion,
     tol: float = 1e-6,
     *,
+    among: Int[np.ndarray, " m"] | None = None,
     max_seconds: float | None = None,
 ) -> Design:
     """Find the design that minimises a criterion, with a certificate.
@@ -63,6 +66,9 @@ def optimal_design(
         directions; or the mean variance over arms (`"v"`).
     tol : float
         Stop when the value is certified to be within a factor 1 + tol of the optimum.
+    among : (m,) array of int, optional
+        For `"xy"`: only differences of these arms count, such as the survivors of a phase
+        (Soare 2014, eq:phase.allocation). All arms can still be pulled.
     max_seconds : float, optional
         Stop after about this time with the best design so far; its `status` says so.
 
@@ -92,7 +98,7 @@ def optimal_design(
         raise DesignError(f"tol is {tol!r}; it must be a positive number such as 1e-6.")
     if max_seconds is not None and not max_seconds >= 0:
         raise DesignError(f"max_seconds is {max_seconds!r}; it must be at least 0, or None.")
-    task = make_task(arms, criterion)
+    task = make_task(arms, criterion, among)
     if arms.rank == 0 or len(arms) == 1:
         return _trivial(arms, task)
     deadline = math.inf if max_seconds is None else time.monotonic() + max_seconds
@@ -104,7 +110,13 @@ def optimal_design(
     return Design(weights, value, solution.lower_bound, task.name, status, solution.iterations)
 
 
-def design_value(arms: Arms, weights: Float[np.ndarray, " K"], criterion: Criterion) -> float:
+def design_value(
+    arms: Arms,
+    weights: Float[np.ndarray, " K"],
+    criterion: Criterion,
+    *,
+    among: Int[np.ndarray, " m"] | None = None,
+) -> float:
     """Evaluate a criterion at any design, over all arms, pairs or directions.
 
     Parameters
@@ -113,6 +125,7 @@ def design_value(arms: Arms, weights: Float[np.ndarray, " K"], criterion: Criter
     weights : (K,) array
         A design: nonnegative weights that sum to 1.
     criterion : {"g", "d", "xy", "v"} or (M, d) array
+    among : (m,) array of int, optional
         See `optimal_design`.
 
     Returns
@@ -128,12 +141,13 @@ def design_value(arms: Arms, weights: Float[np.ndarray, " K"], criterion: Criter
     4.0
     """
     lam = check_weights(weights, len(arms))
-    return make_task(arms, criterion).evaluate(information(arms.coordinates, lam))
+    return make_task(arms, criterion, among).evaluate(information(arms.coordinates, lam))
 
 
-def make_task(arms: Arms, criterion: Criterion) -> Task:
+def make_task(arms: Arms, criterion: Criterion, among: Int[np.ndarray, " m"] | None = None) -> Task:
     """Translate a criterion into span coordinates."""
     Z = arms.coordinates
+    compared = _compared(Z, criterion, among)
     if isinstance(criterion, str):
         if criterion in ("g", "d"):
             smooth = Smooth(None)
@@ -144,12 +158,29 @@ def make_task(arms: Arms, criterion: Criterion) -> Task:
                 "v", _smooth_solver(Z, smooth), lambda info: float(info.variances(Z).mean())
             )
         if criterion == "xy":
-            return Task("xy", _minimax_solver(Z, AllPairs(Z)), lambda info: _largest_pair(info, Z))
+            solve = _minimax_solver(Z, AllPairs(compared))
+            return Task("xy", solve, lambda info: _largest_pair(info, compared))
         raise DesignError(
             f"criterion is {criterion!r}; choose 'g', 'd', 'xy', 'v' or an array of directions."
         )
     Y = span_directions(arms, criterion)
     return Task("directions", _list_solver(Z, Y), lambda info: _largest(info, Y))
+
+
+def _compared(
+    Z: np.ndarray, criterion: Criterion, among: Int[np.ndarray, " m"] | None
+) -> np.ndarray:
+    """Return the arms whose differences count."""
+    if among is None:
+        return Z
+    index = np.asarray(among)
+    if not (isinstance(criterion, str) and criterion == "xy"):
+        raise DesignError("among goes with criterion 'xy' only; leave it out.")
+    if index.ndim != 1 or index.dtype.kind not in "iu" or len(np.unique(index)) < 2:
+        raise DesignError(f"among is {among!r}; give the indices of at least two arms.")
+    if index.min() < 0 or index.max() >= len(Z):
+        raise DesignError(f"among has arms {index.min()} to {index.max()}; there are {len(Z)}.")
+    return np.asarray(Z[np.unique(index)])
 
 
 def span_directions(arms: Arms, directions: Float[np.ndarray, "M d"]) -> np.ndarray:
@@ -193,8 +224,12 @@ def _largest(info: Information, rows: np.ndarray) -> float:
 def _largest_pair(info: Information, Z: np.ndarray) -> float:
     if len(Z) < 2:
         return 0.0
-    if not info.spans(Z[1:] - Z[0], ESTIMABLE).all():
-        return math.inf
+    if info.rank < Z.shape[1]:
+        # Each pair must be estimable: very close arms may differ outside the row space.
+        if len(Z) > FEW_ARMS:
+            return math.inf
+        first, second = np.triu_indices(len(Z), 1)
+        return _largest(info, Z[first] - Z[second])
     return farthest_pairs(Z @ info.inverse_root.T, 0.0, 1)[1]
 
 

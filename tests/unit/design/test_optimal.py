@@ -129,3 +129,34 @@ def test_design_value_is_infinite_when_something_cannot_be_estimated():
 def test_same_call_same_design(arms):
     first, second = fl.optimal_design(arms, "xy"), fl.optimal_design(arms, "xy")
     np.testing.assert_array_equal(first.weights, second.weights)
+
+
+def test_pairs_among_some_arms_equal_the_list_of_their_differences(arms):
+    some = np.array([3, 7, 11, 20])
+    X = arms.features
+    i, j = np.triu_indices(4, 1)
+    listed = fl.optimal_design(arms, X[some[i]] - X[some[j]])
+    among = fl.optimal_design(arms, "xy", among=some)
+    assert among.value == pytest.approx(listed.value, rel=2e-6)
+    assert among.criterion == "xy"
+    value = design_value(arms, among.weights, "xy", among=some)
+    assert value == pytest.approx(among.value)
+    assert value < design_value(arms, among.weights, "xy")
+
+
+def test_two_survivors_are_a_single_direction(arms):
+    X = arms.features
+    single = fl.optimal_design(arms, X[[4]] - X[[9]])
+    pair = fl.optimal_design(arms, "xy", among=np.array([9, 4]))
+    assert pair.value == pytest.approx(single.value, rel=2e-6)
+
+
+@pytest.mark.parametrize("among", [[], [1], [1, 1], [0, 30], [-1, 2], [0.5, 1.5], [[0, 1]]])
+def test_among_is_checked(arms, among):
+    with pytest.raises(DesignError, match="among"):
+        fl.optimal_design(arms, "xy", among=np.array(among))
+
+
+def test_among_needs_xy(arms):
+    with pytest.raises(DesignError, match="among"):
+        fl.optimal_design(arms, "g", among=np.array([0, 1]))
