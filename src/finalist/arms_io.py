@@ -49,6 +49,8 @@ def check_names(
     """Return the names as a tuple of text, or say where one is not text, empty or taken."""
     if isinstance(names, str):
         raise error(f"names is the single text {show(names)}; pass a list with one name per arm.")
+    if not isinstance(names, Iterable):
+        raise error(f"names is {show(names)}; pass a list with one name per arm.")
     first: dict[str, int] = {}
     for i, name in enumerate(names):
         if not isinstance(name, str):

@@ -16,7 +16,8 @@ from jaxtyping import Float, Int
 
 from finalist.arms import Arms
 from finalist.bounds import Bound, lower_bound_pulls, smallest_pulls, static_radius
-from finalist.design import Design, design_value, optimal_design
+from finalist.design import Design, optimal_design
+from finalist.design.optimal import Task, directions_task, solve_task
 from finalist.errors import ProblemError, TiedArmsError
 from finalist.information import information
 from finalist.problem import Problem, as_problem
@@ -81,7 +82,7 @@ class Complexity:
     def oracle_design(self) -> Design:
         """The design of an oracle that knows theta (Soare 2014, eq:oracle.strategy)."""
         arms = self.problem.arms
-        return optimal_design(arms, "xy" if len(arms) == 1 else self._scaled_directions())
+        return optimal_design(arms, "xy") if len(arms) == 1 else solve_task(arms, self._task)
 
     @property
     def h_lb(self) -> float:
@@ -120,14 +121,15 @@ class Complexity:
         """
         if len(self.gaps) == 1:
             return 1
-        value = design_value(self.problem.arms, design.weights, self._scaled_directions())
-        return smallest_pulls(value / self.delta_min**2, self.radius)
+        info = information(self.problem.arms.coordinates, design.weights)
+        return smallest_pulls(self._task.evaluate(info) / self.delta_min**2, self.radius)
 
-    def _scaled_directions(self) -> Float[np.ndarray, "K-1 d"]:
-        """Return y Delta_min / Delta(y): scaled so that features of size 1e150 do not overflow."""
-        X = self.problem.arms.features
+    @cached_property
+    def _task(self) -> Task:
+        """The oracle's design problem: directions y Delta_min / Delta(y), in the span."""
+        Z = self.problem.arms.coordinates
         scale = self.delta_min / self.gaps[self.others]
-        return np.asarray((X[self.best] - X[self.others]) * scale[:, None])
+        return directions_task(Z, (Z[self.best] - Z[self.others]) * scale[:, None])
 
     @cached_property
     def m_star(self) -> int:
@@ -198,23 +200,40 @@ def complexity(
     """
     problem = as_problem(arms, sigma=sigma, delta=delta, objective=objective)
     problem.refuse_unsupported("complexity", frozenset({"minimise"}))
-    if not 0 < alpha < 1:
+    if not (isinstance(alpha, int | float) and 0 < alpha < 1):
         raise ProblemError(f"alpha is {alpha!r}; it lies between 0 and 1.")
+    best, gaps = _best_and_gaps(problem, theta)
     parameter = np.array(theta, dtype=float)
-    means = problem.sign * arms.means(parameter)
-    parameter.flags.writeable = False
-    best = int(np.argmax(means))
-    gaps = np.asarray(means[best] - means)
-    gaps.flags.writeable = False
-    _refuse_ties(arms, parameter, gaps)
+    for array in (parameter, gaps):
+        array.flags.writeable = False
     static_radius(1, len(arms), delta, sigma, bound)  # an unknown bound is refused now
     return Complexity(problem, parameter, bound, float(alpha), best, gaps)
 
 
-def _refuse_ties(arms: Arms, theta: np.ndarray, gaps: np.ndarray) -> None:
+def _best_and_gaps(problem: Problem, theta: np.ndarray) -> tuple[int, np.ndarray]:
+    """Return the best arm and all gaps; refuse ties, and gaps whose squares are no numbers."""
+    arms = problem.arms
+    best = int(np.argmax(problem.sign * arms.means(theta)))
+    X, t = arms.features, np.asarray(theta, dtype=float)
+    with np.errstate(over="ignore", invalid="ignore"):
+        differences = X[best] - X  # before the product: equal parts of large features cancel
+        gaps = problem.sign * (differences @ t)
+        rounding = 4 * np.finfo(float).eps * (np.abs(differences) @ np.abs(t))
+    _refuse_ties(arms, np.flatnonzero(gaps <= rounding))
+    others = np.delete(gaps, best)
+    scale = problem.sigma
+    if len(others) and not (
+        1e-100 <= others.min() / scale <= others.max() / scale <= 1e100 and 1e-100 <= scale <= 1e100
+    ):
+        raise ProblemError(
+            f"gaps from {others.min():.3g} to {others.max():.3g} with sigma {scale:.3g} are too "
+            "far apart to square. Rescale theta, sigma and the features."
+        )
+    return best, np.asarray(gaps)
+
+
+def _refuse_ties(arms: Arms, tied: Int[np.ndarray, " m"]) -> None:
     """Raise if another arm is as good as the best one up to rounding errors."""
-    size = float((np.abs(arms.features) @ np.abs(theta)).max())
-    tied = np.flatnonzero(gaps <= 4 * np.finfo(float).eps * size)
     if len(tied) > 1:
         names = ", ".join(repr(arms.names[i]) for i in tied[:5])
         more = f" and {len(tied) - 5} more" if len(tied) > 5 else ""
@@ -246,7 +265,10 @@ def _closest_tie(c: Complexity) -> float:
         if least[j] >= smallest:
             break
         for i in order[:position]:
-            smallest = min(smallest, _tie_scale(Z, phi, Y, norms, int(others[i]), int(others[j])))
+            # In units of the lower bound: the program's tolerance is absolute.
+            unit = float(least[j])
+            pair = int(others[i]), int(others[j])
+            smallest = min(smallest, unit * _tie_scale(Z, phi / unit, Y, norms, *pair))
     return smallest
 
 
@@ -262,9 +284,10 @@ def _tie_scale(
 
     r = Z.shape[1]
     D = Z[a] - np.delete(Z, a, axis=0)
-    inside = np.column_stack([Y, -norms])
+    D = D / np.linalg.norm(D, axis=1, keepdims=True)
+    inside = np.column_stack([Y / norms[:, None], -np.ones(len(Y))])
     best = np.column_stack([D, np.zeros(len(D))])
-    tie = np.append(Z[a] - Z[b], 0.0)[None, :]
+    tie = np.append(Z[a] - Z[b], 0.0)[None, :] / np.linalg.norm(Z[a] - Z[b])
     found = linprog(
         np.append(np.zeros(r), 1.0),
         A_ub=np.vstack([inside, best]),
@@ -274,7 +297,11 @@ def _tie_scale(
         bounds=[(None, None)] * r + [(0, None)],
         method="highs",
     )
-    assert found.fun is not None  # t = 0 is always feasible
+    if found.fun is None:  # t = 0 is always feasible, so only rounding can be the reason
+        raise ProblemError(
+            f"M* cannot be computed: {found.message} The arms are too close to tell apart; "
+            "leave near-duplicates out."
+        )
     return float(found.fun)
 
 

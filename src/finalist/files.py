@@ -34,6 +34,11 @@ def check_folder(target: Path) -> Path:
 def write_file(path: str | PathLike[str], content: bytes) -> Path:
     """Write a file under a temporary name and rename it: it is there in full or not at all."""
     target = check_folder(Path(path))
+    if target.is_symlink():
+        target = target.resolve()
+    if target.exists() and not target.is_file():  # a device or a pipe cannot be replaced
+        target.write_bytes(content)
+        return target
     handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     try:
         with os.fdopen(handle, "wb") as file:

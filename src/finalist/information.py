@@ -16,6 +16,8 @@ from scipy.linalg import qr, solve_triangular
 
 from finalist.span import SPAN_TOLERANCE
 
+#: Rows of length 1 are dependent when they are up to this much.
+ROUNDING = 64 * np.finfo(float).eps
 #: Rows a scan treats at once: the block and its product stay in the second-level cache.
 SCAN_ROWS = 2048
 
@@ -123,7 +125,7 @@ def information(
         unit = np.asarray(np.linalg.qr(unit, mode="r"))
     q, upper, _ = qr(unit.T, mode="economic", pivoting=True, check_finite=False)
     diagonal = np.abs(np.diag(upper))
-    s = int(np.count_nonzero(diagonal > 1e-9 * diagonal[0])) if diagonal[0] > 0 else 0
+    s = int(np.count_nonzero(diagonal > ROUNDING * diagonal[0])) if diagonal[0] > 0 else 0
     basis = np.eye(r) if s == r else q[:, :s]
     weighted = np.sqrt(weights[support])[:, None] * (rows @ basis)
     # Heavy rows first keep Householder QR accurate for rows of very different size.

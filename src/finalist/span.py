@@ -52,9 +52,12 @@ class Span:
 
     def embed(self, scaled: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n r"]:
         """Return the coordinates of vectors whose columns are scaled already."""
-        # Two products where it matters: one combined map would round what polish repairs.
-        rough = scaled @ (self.basis / self.scale)
-        return np.asarray(rough @ self.inverse if self._polished else rough)
+        if not self._polished:
+            return np.asarray(scaled @ (self.basis / self.scale))
+        # Almost collinear features cancel: long doubles, where the machine has them, keep the
+        # digits. Two products: one combined map would round what polish repairs.
+        exact = scaled.astype(np.longdouble) @ (self.basis / self.scale).astype(np.longdouble)
+        return np.asarray(exact.astype(float) @ self.inverse)
 
     def coordinates(self, X: Float[np.ndarray, "K d"]) -> Float[np.ndarray, "K r"]:
         """Return Z, the coordinates of the arms."""
@@ -131,7 +134,8 @@ def factorise(X: Float[np.ndarray, "K d"]) -> Span:
         return rough
     gram = np.zeros((r, r))
     for rows in blocks(X):
-        Z = rough.embed(scale_columns(X[rows], exponents))
+        scaled = scale_columns(X[rows], exponents).astype(np.longdouble)
+        Z = (scaled @ (basis / rough.scale).astype(np.longdouble)).astype(float)
         gram += Z.T @ Z / K
     polish = np.linalg.cholesky(gram).T
     return Span(exponents, basis, rough.scale, polish, np.linalg.inv(polish))

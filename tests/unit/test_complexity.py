@@ -58,9 +58,33 @@ def test_unstructured_arms_reduce_to_the_classical_complexity(gaps):
 
 
 def test_h_mab_counts_the_best_arm_with_the_smallest_gap():
-    # The example of the notes: 11.3 <= 20.2 <= 22.6.
     c = fl.complexity(fl.Arms.unstructured(3), np.array([1.0, 0.5, 0.2]))
     assert c.h_mab == pytest.approx(4 + 4 + 1 / 0.64)
+
+
+def test_gaps_keep_the_digits_that_large_features_hide():
+    c = fl.complexity(fl.Arms([[1e14, 0.125], [1e14, 0.0]]), np.array([1.0, 1.0]))
+    assert c.delta_min == 0.125
+
+
+@pytest.mark.parametrize("size", [1e-60, 1e-9, 1.0, 1e9, 1e60])
+def test_m_star_does_not_depend_on_the_unit_of_the_rewards(size):
+    arms = fl.Arms([[1.0, 0.0], [0.0, 1.0], [0.6, 0.6]])
+    plain = fl.complexity(arms, np.array([1.0, 0.2]))
+    scaled = fl.complexity(arms, size * np.array([1.0, 0.2]), sigma=size)
+    assert scaled.m_star == pytest.approx(plain.m_star, abs=1)
+    assert scaled.lower_bound == pytest.approx(plain.lower_bound)
+
+
+def test_m_star_of_tiny_gaps():
+    arms = fl.Arms([[1.0, 0.0], [0.0, 1.0], [0.6, 0.6]])
+    assert fl.complexity(arms, np.array([1e-7, 0.2e-7])).m_star > 1e12
+
+
+@pytest.mark.parametrize("theta", [[1e200, 0.0], [1e-300, 0.0], [1e308, 1e308]])
+def test_sizes_that_cannot_be_squared_are_refused(theta):
+    with pytest.raises(FinalistError):
+        fl.complexity(fl.Arms([[1.0, 0.0], [0.0, 1.0], [0.6, 0.6]]), np.array(theta))
 
 
 @settings(deadline=None, max_examples=25)
@@ -172,7 +196,7 @@ def test_nothing_costly_happens_before_it_is_read(monkeypatch):
     def refuse(*_, **__):
         raise AssertionError("a design was solved")
 
-    monkeypatch.setattr(sys.modules["finalist.complexity"], "optimal_design", refuse)
+    monkeypatch.setattr(sys.modules["finalist.complexity"], "solve_task", refuse)
     c = paper()
     assert c.delta_min > 0
     assert c.h_mab > 0

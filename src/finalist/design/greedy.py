@@ -34,20 +34,17 @@ class Greedy:
     arms : Arms
     criterion : {"g", "xy"} or (M, d) array
         Which variances count: those of the arms, of all pairs, or of given directions.
-
-    Attributes
-    ----------
-    counts : (K,) array of int
-        The pulls so far.
     """
 
     def __init__(self, arms: Arms, criterion: Criterion) -> None:
         from finalist.design import greedy_kernels
 
+        if arms.rank == 0:
+            raise DesignError("all features are zero; pulls of such an arm teach nothing.")
         Z = np.array(arms.coordinates)
         Y, pairs = _directions(arms, criterion)
         K, r = Z.shape
-        self.counts: Int[np.ndarray, " K"] = np.zeros(K, dtype=np.int64)
+        self._counts: Int[np.ndarray, " K"] = np.zeros(K, dtype=np.int64)
         self._start = spanning_arms(Z)
         self._fresh = 0
         self._state = greedy_kernels.State(
@@ -65,22 +62,29 @@ class Greedy:
             total=np.zeros(K),
         )
 
+    @property
+    def counts(self) -> Int[np.ndarray, " K"]:
+        """The pulls of each arm so far."""
+        return self._counts.copy()
+
     def extend(self, pulls: int) -> Int[np.ndarray, " n"]:
-        """Choose the next `pulls` arms and return them in order."""
+        """Choose the next `pulls` arms (0 or more) and return them in order."""
+        if pulls < 0:
+            raise DesignError(f"pulls is {pulls}; it must be at least 0.")
         from finalist.design import greedy_kernels
 
-        done = int(self.counts.sum())
+        done = int(self._counts.sum())
         picks = np.empty(pulls, dtype=np.int64)
         start = self._start[done : done + pulls]
         picks[: len(start)] = start
-        np.add.at(self.counts, start, 1)
+        np.add.at(self._counts, start, 1)
         filled = len(start)
         while filled < pulls:
             if self._fresh == 0:
                 self._refresh()
                 self._fresh = greedy_kernels.REFRESH
             took = greedy_kernels.run(self._state, picks[filled:], self._fresh)
-            self.counts += np.bincount(picks[filled : filled + took], minlength=len(self.counts))
+            self._counts += np.bincount(picks[filled : filled + took], minlength=len(self._counts))
             self._fresh -= took
             filled += took
         return picks
@@ -88,7 +92,7 @@ class Greedy:
     def _refresh(self) -> None:
         """Compute the state anew from the counts, so that rounding errors do not add up."""
         state = self._state
-        R = information(state.Z, self.counts.astype(float)).inverse_root
+        R = information(state.Z, self._counts.astype(float)).inverse_root
         white = state.Z @ R.T
         state.inverse[:] = R.T @ R
         state.leverage[:] = np.einsum("ij,ij->i", white, white)
@@ -155,8 +159,10 @@ def greedy_allocation(arms: Arms, criterion: Criterion, pulls: int) -> Int[np.nd
     >>> greedy_allocation(fl.Arms.unstructured(["a", "b", "c"]), "g", 10)
     array([4, 3, 3])
     """
-    if pulls < arms.rank:
-        raise DesignError(f"{pulls} pulls do not span; the smallest number is {arms.rank}.")
+    if not isinstance(pulls, int | np.integer) or pulls < arms.rank:
+        raise DesignError(
+            f"{pulls} pulls do not span; give a whole number, the smallest number is {arms.rank}."
+        )
     state = Greedy(arms, criterion)
     state.extend(pulls)
     return state.counts

@@ -16,7 +16,7 @@ step changes no weight by more than a factor, on which scale every h_y is smooth
 
 Certificate, for multipliers m >= 0 and u_y = N^-1 y / f_y, so that u_y'y = 1: every feasible
 nu has sum_i nu_i (u_y'z_i)^2 >= 1, hence 1'nu >= sum_y m_y / max_i sum_y m_y (u_y'z_i)^2.
-That holds for any N, so rounding errors or a regularised N never invalidate it.
+That holds for any N: an inexact solution makes the bound weaker, never wrong.
 """
 
 import time

@@ -12,6 +12,7 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Literal
 
 import numpy as np
@@ -33,8 +34,9 @@ Criterion = Literal["g", "d", "xy", "v"] | Float[np.ndarray, "M d"]
 SOLVER_SHARE = 0.5
 #: Up to so many arms their pairs are looked at one by one where the design is singular.
 FEW_ARMS = 300
-#: A direction counts as estimable by a design when its residual is below this part of it.
-ESTIMABLE = 1e-9
+#: A direction is estimable by a singular design when it is in its row space up to rounding.
+#: Anything looser would leave out a part of its variance, and the gap would not be true.
+ESTIMABLE = 256 * float(np.finfo(float).eps)
 
 
 @dataclass(frozen=True)
@@ -93,12 +95,23 @@ def optimal_design(
     >>> design.weights.round(4), round(design.value, 4)
     (array([0.5, 0.5]), 4.0)
     """
-    number = isinstance(tol, int | float) and not isinstance(tol, bool)
-    if not (number and math.isfinite(tol) and tol > 0):
+    if not isinstance(arms, Arms):
+        raise DesignError(f"arms is of type {type(arms).__name__}; use fl.Arms(features).")
+    if not (_is_number(tol) and math.isfinite(tol) and tol > 0):
         raise DesignError(f"tol is {tol!r}; it must be a positive number such as 1e-6.")
-    if max_seconds is not None and not max_seconds >= 0:
+    if max_seconds is not None and not (_is_number(max_seconds) and max_seconds >= 0):
         raise DesignError(f"max_seconds is {max_seconds!r}; it must be at least 0, or None.")
-    task = make_task(arms, criterion, among)
+    return solve_task(arms, make_task(arms, criterion, among), float(tol), max_seconds)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def solve_task(
+    arms: Arms, task: Task, tol: float = 1e-6, max_seconds: float | None = None
+) -> Design:
+    """Solve, tidy the support and evaluate the result."""
     if arms.rank == 0 or len(arms) == 1:
         return _trivial(arms, task)
     deadline = math.inf if max_seconds is None else time.monotonic() + max_seconds
@@ -163,7 +176,17 @@ def make_task(arms: Arms, criterion: Criterion, among: Int[np.ndarray, " m"] | N
         raise DesignError(
             f"criterion is {criterion!r}; choose 'g', 'd', 'xy', 'v' or an array of directions."
         )
-    Y = span_directions(arms, criterion)
+    return directions_task(Z, span_directions(arms, criterion))
+
+
+def directions_task(Z: Float[np.ndarray, "K r"], Y: Float[np.ndarray, "M r"]) -> Task:
+    """Return the task for directions that are in span coordinates already."""
+    longest = float(np.abs(Y).max())
+    if not 1e-153 <= longest <= 1e153:
+        raise DirectionError(
+            f"the longest direction is {longest:.0e} times as long as the arms; its square cannot "
+            "be represented. Rescale the directions."
+        )
     return Task("directions", _list_solver(Z, Y), lambda info: _largest(info, Y))
 
 
@@ -185,7 +208,10 @@ def _compared(
 
 def span_directions(arms: Arms, directions: Float[np.ndarray, "M d"]) -> np.ndarray:
     """Check directions, drop zero ones and return the rest in span coordinates."""
-    rows = np.asarray(directions, dtype=float)
+    try:
+        rows = np.asarray(directions)
+    except ValueError:
+        raise DirectionError("the directions have different lengths; give an array.") from None
     if rows.ndim == 1 and rows.size:
         rows = rows[None, :]
     if rows.size == 0:

@@ -17,6 +17,9 @@ from jaxtyping import Float, Int
 from finalist.design.result import Design
 from finalist.errors import DesignError
 
+#: Floats count exactly up to here.
+MOST_PULLS = 2**53
+
 
 def round_design(
     design: Design | Float[np.ndarray, " K"], pulls: SupportsIndex
@@ -55,6 +58,8 @@ def round_design(
         n = operator.index(pulls)
     except TypeError:
         raise DesignError(f"pulls is {pulls!r}; it must be a whole number.") from None
+    if n > MOST_PULLS:
+        raise DesignError(f"{n} pulls are too many to count exactly; the most is {MOST_PULLS}.")
     support = np.flatnonzero(weights > 0)
     if n < len(support):
         raise DesignError(
@@ -94,7 +99,10 @@ def check_weights(
     weights: Float[np.ndarray, " K"], arms: int | None = None
 ) -> Float[np.ndarray, " K"]:
     """Return weights as floats after checking that they are a design (over `arms` arms)."""
-    lam = np.asarray(weights, dtype=float)
+    try:
+        lam = np.asarray(weights, dtype=float)
+    except (TypeError, ValueError):
+        raise DesignError(f"weights are {weights!r}; a design is an array of numbers.") from None
     if lam.ndim != 1 or (arms is not None and len(lam) != arms):
         wanted = f"({arms},)" if arms is not None else "(K,)"
         raise DesignError(f"weights have shape {lam.shape}; a design has one per arm: {wanted}.")

@@ -59,7 +59,7 @@ def reduce_support(
 
 
 def _lift(rows: Float[np.ndarray, "p r"]) -> Float[np.ndarray, "p D"]:
-    """Return one row (z z', 1) per arm, each of length 1: the weights take up the scale."""
+    """Return one row (z z', 1) per arm."""
     i, j = np.triu_indices(rows.shape[1])
     lifted = np.column_stack([rows[:, i] * rows[:, j], np.ones(len(rows))])
     return np.asarray(lifted)

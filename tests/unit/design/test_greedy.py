@@ -76,5 +76,18 @@ def test_errors():
         Greedy(fl.Arms(np.arange(10_000.0)[:, None]), "xy")
 
 
+def test_an_arm_of_zeros_and_negative_pulls_are_refused():
+    with pytest.raises(DesignError, match="zero"):
+        Greedy(fl.Arms([[0.0, 0.0]]), "g")
+    with pytest.raises(DesignError, match="at least 0"):
+        Greedy(fl.Arms.unstructured(2), "g").extend(-1)
+
+
+def test_counts_are_a_copy():
+    state = Greedy(fl.Arms.unstructured(2), "g")
+    state.counts[0] = 5
+    assert state.counts.sum() == 0
+
+
 def test_a_single_arm():
     assert list(islice(greedy(fl.Arms([[2.0]]), "xy"), 3)) == [0, 0, 0]

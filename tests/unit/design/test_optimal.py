@@ -1,11 +1,13 @@
 import math
+from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
 
 import finalist as fl
 from finalist.design import design_value
-from finalist.errors import DesignError, DirectionError, OutsideSpanError
+from finalist.errors import DesignError, DirectionError, FinalistError, OutsideSpanError
 from tests import instances
 
 
@@ -92,11 +94,97 @@ def test_stopping_early_says_so_and_the_gap_is_true():
 
 
 def test_impossible_tolerance_is_not_claimed():
-    arms = fl.Arms(1.0 + 1e-6 * instances.gaussian(50, 4, 5))
-    design = fl.optimal_design(arms, "xy", 1e-16)
-    assert design.solved == (design.gap <= 1e-16)
-    if not design.solved:
-        assert "raise tol" in design.status
+    design = fl.optimal_design(fl.Arms(1.0 + 1e-6 * instances.gaussian(50, 4, 5)), "xy", 1e-18)
+    assert not design.solved
+    assert "raise tol" in design.status
+    assert design.gap < 1e-5
+
+
+def exact_variance(features, weights, y):
+    """Return y'A^-1 y in rational arithmetic; None if A is singular."""
+    n = len(y)
+    X = [[Fraction(v) for v in row] for row in np.asarray(features, dtype=float).tolist()]
+    w = [Fraction(v) for v in weights.tolist()]
+    A = [
+        [sum(c * x[i] * x[j] for c, x in zip(w, X, strict=True)) for j in range(n)]
+        for i in range(n)
+    ]
+    M = [[*row, Fraction(v)] for row, v in zip(A, y, strict=True)]
+    for c in range(n):
+        pivot = next((r for r in range(c, n) if M[r][c] != 0), None)
+        if pivot is None:
+            return None
+        M[c], M[pivot] = M[pivot], M[c]
+        M[c] = [v / M[c][c] for v in M[c]]
+        for r in range(n):
+            if r != c:
+                M[r] = [a - M[r][c] * b for a, b in zip(M[r], M[c], strict=True)]
+    return float(sum(Fraction(v) * M[i][n] for i, v in enumerate(y))) * float(sum(w))
+
+
+@pytest.mark.parametrize(
+    ("features", "y"),
+    [
+        ([[1.0, 0.0], [1.0, 1e-10], [0.0, 1.0]], [1.0, -1e-10]),
+        ([[1.0, 0.0], [0.0, 1.0]], [1.0, 1e-10]),
+        ([[1.0, 0.0], [0.0, 1.0]], [1.0, 1e-12]),
+        ([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 1e-9, 1.0]], [1.0, 0.0, 1e-9]),
+    ],
+)
+def test_a_direction_almost_in_a_row_space_is_not_cut_off(features, y):
+    design = fl.optimal_design(fl.Arms(features), np.array([y]))
+    assert design.solved
+    true = exact_variance(features, design.weights, y)
+    assert true == pytest.approx(design.value, rel=1e-9)
+
+
+def test_close_survivors_are_told_apart_outside_the_row_space_of_the_others():
+    features = [[1.0, 0.0], [0.0, 1.0], [0.5, 1e-10]]
+    design = fl.optimal_design(fl.Arms(features), "xy", among=np.array([0, 2]))
+    true = exact_variance(features, design.weights, [0.5, -1e-10])
+    assert true == pytest.approx(design.value, rel=1e-9)
+
+
+@pytest.mark.parametrize(("degree", "error"), [(11, 1e-9), (13, 1e-9), (15, 1e-6)])
+def test_the_gap_is_true_for_almost_collinear_features(degree, error):
+    # Condition numbers 7e9, 1e12 and 2e14; exact G value in rational arithmetic.
+    X = np.vander(np.linspace(0.5, 1.5, 25), degree)
+    design = fl.optimal_design(fl.Arms(X), "g")
+    values = [exact_variance(X, design.weights, x) for x in X.tolist()]
+    assert max(values) / degree - 1.0 <= design.gap + error
+
+
+@pytest.mark.parametrize("size", [1e-200, 1e200])
+def test_directions_whose_squares_are_no_numbers_are_refused(arms, size):
+    with pytest.raises(DirectionError):
+        fl.optimal_design(arms, size * np.eye(4))
+
+
+LOOSE: Any = fl  # the same names, without the types that the calls below break
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda arms: LOOSE.optimal_design(arms, [["a", "b", "c", "d"]]),
+        lambda arms: LOOSE.optimal_design(arms, [[1.0, 2.0], [1.0]]),
+        lambda arms: LOOSE.optimal_design(arms, np.eye(4) * 1j),
+        lambda arms: LOOSE.optimal_design(arms.features, "g"),
+        lambda arms: LOOSE.optimal_design(arms, "g", max_seconds="a"),
+        lambda _: LOOSE.round_design(["a", "b"], 3),
+        lambda _: LOOSE.round_design(np.full(2, 0.5), 2**63 - 1),
+        lambda arms: LOOSE.complexity(arms, ["a", "b", "c", "d"]),
+        lambda arms: LOOSE.complexity(arms, np.ones(4), alpha="x"),
+        lambda _: LOOSE.Arms(np.eye(2), names=5),
+    ],
+)
+def test_nonsense_gets_a_typed_error(arms, call):
+    with pytest.raises(FinalistError):
+        call(arms)
+
+
+def test_numbers_of_numpy_are_numbers(arms):
+    assert LOOSE.optimal_design(arms, "g", np.float32(1e-4)).gap <= 1.01e-4
 
 
 @pytest.mark.parametrize("weights", [np.full(3, 1 / 3), np.eye(30)])
