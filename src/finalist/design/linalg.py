@@ -51,14 +51,12 @@ class PositiveSystem:
         return np.asarray(dpotrs(self._factor, b, lower=1)[0])
 
 
-def step_length(
-    fraction: float, *moves: tuple[Float[np.ndarray, " _"], Float[np.ndarray, " _"]]
-) -> float:
-    """Return the step in [0, 1] that keeps every (value, change) pair positive.
+def step_length(fraction: float, *relative_changes: Float[np.ndarray, " _"]) -> float:
+    """Return the step in [0, 1] that keeps positive what changes by these parts of itself.
 
     `fraction` of the way to the boundary is used when the full step leaves it.
     """
-    steepest = min(float((change / value).min()) for value, change in moves)
+    steepest = min(float(change.min()) for change in relative_changes)
     return min(1.0, -fraction / steepest) if steepest < 0.0 else 1.0
 
 

@@ -146,7 +146,7 @@ def without_light_arms(
     keep = heavy(point.nu, len(Z))
     if keep is None:
         return None
-    mu = 1e-2 * float(point.nu.sum()) / (keep.sum() + len(problem.Y))
+    mu = 1e-3 * float(point.nu.sum()) / (keep.sum() + len(problem.Y))
     nu, m = point.nu[keep], np.maximum(point.m, mu)
     start = Point(nu, np.maximum(point.s[keep], mu / nu), m, np.maximum(point.w, mu / m))
     try:
@@ -272,10 +272,12 @@ def newton_step(
     residuals of the first two.
     """
     nu, s, m, w = point.nu, point.s, point.m, point.w
-    dnu = newton.solve(mu / nu - s - dual + J @ ((mu - m * w - m * primal) / w))
-    dw = J.T @ dnu + primal
-    dm = (mu - m * w - m * dw) / w
-    ds = (mu - nu * s - s * dnu) / nu
-    a = min(step_length(0.95, (nu, dnu), (w, dw)), GROWTH / float(np.abs(dnu / nu).max()))
-    b = step_length(0.95, (m, dm), (s, ds))
+    dnu = newton.solve(mu / nu - s - dual + J @ ((mu - m * (w + primal)) / w))
+    dw = dnu @ J + primal
+    dm = (mu - m * (w + dw)) / w
+    ds = (mu - s * (nu + dnu)) / nu
+    relative = dnu / nu
+    fastest = max(float(relative.max()), -float(relative.min()))
+    a = min(step_length(0.95, relative, dw / w), GROWTH / fastest)
+    b = step_length(0.95, dm / m, ds / s)
     return Point(nu + a * dnu, s + b * ds, m + b * dm, w + a * dw)

@@ -215,12 +215,12 @@ def predictor_corrector(
     mu = float(nu @ slack) / len(nu)
     dnu = newton.solve(residual)
     dslack = -slack - slack / nu * dnu
-    primal, dual = step_length(1.0, (nu, dnu)), step_length(1.0, (slack, dslack))
+    primal, dual = step_length(1.0, dnu / nu), step_length(1.0, dslack / slack)
     aim = float((nu + primal * dnu) @ (slack + dual * dslack)) / len(nu)
     target = (aim / mu) ** 3 * mu - dnu * dslack
     dnu = newton.solve(residual + target / nu)
     dslack = (target - nu * slack - slack * dnu) / nu
     return (
-        nu + step_length(0.99, (nu, dnu)) * dnu,
-        slack + step_length(0.99, (slack, dslack)) * dslack,
+        nu + step_length(0.99, dnu / nu) * dnu,
+        slack + step_length(0.99, dslack / slack) * dslack,
     )
