@@ -12,7 +12,7 @@ help:
 	@echo "make test      set up, lint and run every test"
 	@echo "make lint      ruff, mypy --strict, import-linter"
 	@echo "make format    let ruff rewrite the code"
-	@echo "make bench     measure the design solvers beside cvxpy and NumPy (about 6 minutes)"
+	@echo "make bench     measure the design solvers beside cvxpy and NumPy (about 4 minutes)"
 	@echo "make docs      build the documentation"
 	@echo "make docs-figures   draw its pictures again"
 	@echo "make clean     remove the environment and everything built"
