@@ -17,4 +17,5 @@ if os.environ.get("FINALIST_SHAPES"):
     MODULES += ["least_squares", "noise", "problem", "rows", "span", "statistics"]
     MODULES += [f"design.{name}" for name in ("farthest", "greedy", "linalg", "minimax")]
     MODULES += [f"design.{name}" for name in ("optimal", "result", "rounding", "smooth", "support")]
+    MODULES += ["strategies.protocol", "strategies.xy_adaptive"]
     install_import_hook([f"finalist.{name}" for name in MODULES], "tests.typechecker.checked")

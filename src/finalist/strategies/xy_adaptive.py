@@ -1,0 +1,177 @@
+"""XY-Adaptive: phases of static XY allocations on the arms that survive (Soare 2014, Sect. 5).
+
+Phase j pulls an XY-optimal allocation for the differences of the survivors, long enough to bring
+the largest variance below alpha times that of the phase before, and then drops the arms that a
+survivor dominates (Lemma 4). Read as follows where the pseudo-code is misprinted: the survivors of
+phase j start from those of phase j - 1, the test compares different arms strictly and with the
+constant, the length rule is max y'A^-1 y <= alpha * (the same at the end of the last phase), which
+starts at 1, a phase has at least r(r + 1) + 1 pulls, the phases share delta as 6 delta / (pi j)^2,
+and the survivor is returned.
+
+The allocation of a phase is fixed before its rewards are seen, and they are tested once, at its
+end. With `bound="sharp"` the radius is therefore that of m(m - 1) one-sided comparisons of m
+survivors at the level of the phase, without a union over the number of pulls. Estimates use the
+rewards of the phase alone.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import ClassVar
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from finalist.arms import Arms
+from finalist.bounds import Bound, static_radius
+from finalist.design import optimal_design, round_design
+from finalist.design.farthest import farthest_pairs
+from finalist.errors import BoundError, ProblemError
+from finalist.information import information
+from finalist.least_squares import estimate
+from finalist.problem import Feature, Problem
+from finalist.statistics import Statistics
+from finalist.strategies.protocol import Batch, Verdict
+
+SUPPORTED: frozenset[Feature] = frozenset({"minimise", "epsilon-best", "sub-gaussian", "bernoulli"})
+#: How close to optimal the design of a phase is.
+DESIGN_TOLERANCE = 1e-3
+
+
+@dataclass(frozen=True)
+class XYAdaptive:
+    """The strategy with its settings.
+
+    Parameters
+    ----------
+    alpha : float
+        By how much a phase reduces the largest variance, between 0 and 1; the paper has 0.1.
+    bound : "sharp" or "soare"
+        Constants of the confidence radius: the tightest valid ones, or as printed.
+
+    Examples
+    --------
+    >>> import finalist as fl
+    >>> run = XYAdaptive().start(fl.Problem(fl.Arms.unstructured(3)))
+    >>> run.next().counts
+    array([5, 5, 5])
+    """
+
+    name: ClassVar[str] = "xy-adaptive"
+    alpha: float = 0.4
+    bound: Bound = "sharp"
+
+    def __post_init__(self) -> None:
+        if not (isinstance(self.alpha, int | float) and 0 < self.alpha < 1):
+            raise ProblemError(f"alpha is {self.alpha!r}; it lies between 0 and 1.")
+        if self.bound not in ("sharp", "soare"):
+            raise BoundError(f"bound is {self.bound!r}; it is 'sharp' or 'soare'.")
+
+    def start(self, problem: Problem, seed: int = 0) -> "XYAdaptiveRun":  # noqa: ARG002
+        """Begin with a problem; the seed has no influence, nothing is random."""
+        problem.refuse_unsupported(self.name, SUPPORTED)
+        return XYAdaptiveRun(self, problem)
+
+
+class XYAdaptiveRun:
+    """XY-Adaptive at work: survivors, phase, and the largest variance reached so far."""
+
+    def __init__(self, settings: XYAdaptive, problem: Problem) -> None:
+        self._settings, self._problem = settings, problem
+        self._survivors = np.arange(len(problem.arms))
+        self._winner = 0 if len(problem.arms) == 1 else None
+        self._phase, self._variance, self._pulls = 1, 1.0, 0
+        self._next: Batch | None = None
+
+    @property
+    def verdict(self) -> Verdict:
+        """What is certain after the phases recorded so far."""
+        return Verdict(self._winner, tuple(map(int, self._survivors)), self._pulls)
+
+    def next(self) -> Batch:
+        """Return the allocation of the next phase."""
+        if self._winner is not None:
+            raise ProblemError("the strategy has decided; there is nothing left to pull.")
+        if self._next is None:
+            goal = self._settings.alpha * self._variance
+            survivors = tuple(map(int, self._survivors))
+            counts = phase_allocation(self._problem.arms, survivors, goal).copy()
+            self._next = Batch(counts, {"phase": self._phase})
+        return self._next
+
+    def record(self, batch: Batch, rewards: Statistics) -> None:
+        """End the phase: estimate from its rewards alone and drop dominated arms."""
+        if self._winner is not None or not np.array_equal(rewards.count, batch.counts):
+            raise ProblemError("these are not the rewards of the open batch; record all of them.")
+        surely_better, possibly_better = self._compare(batch, rewards)
+        self._variance = largest_variance(self._problem.arms, self._survivors, batch.counts)
+        self._pulls += batch.size
+        self._phase += 1
+        self._next = None
+        before, epsilon = self._survivors, self._problem.epsilon
+        self._survivors = before[surely_better <= 0.0]  # Lemma 4, eq:discard.arm
+        if len(self._survivors) == 1:
+            self._winner = int(self._survivors[0])
+        elif epsilon > 0.0 and possibly_better.min() <= epsilon:
+            self._winner = int(before[int(np.argmin(possibly_better))])
+
+    def _compare(
+        self, batch: Batch, rewards: Statistics
+    ) -> tuple[Float[np.ndarray, " m"], Float[np.ndarray, " m"]]:
+        """Return by how much some survivor is at least, and at most, better than each of them.
+
+        With probability 1 - 6 delta / (pi j)^2 all these bounds hold in phase j.
+        """
+        arms, others = self._problem.arms, self._survivors
+        fit = estimate(arms, rewards)
+        means = self._problem.sign * (arms.coordinates[others] @ fit.phi)
+        P = arms.coordinates[others] @ fit.information.inverse_root.T
+        radius = self._radius(batch.size)
+        least, most = np.empty(len(others)), np.empty(len(others))
+        for b in range(len(others)):
+            gaps = np.delete(means - means[b], b)
+            widths = radius * np.linalg.norm(np.delete(P - P[b], b, axis=0), axis=1)
+            least[b], most[b] = (gaps - widths).max(), (gaps + widths).max()
+        return least, most
+
+    def _radius(self, pulls: int) -> float:
+        """Return the radius of this phase (Soare 2014, Prop. 1; the module says which form)."""
+        sigma = self._problem.sigma
+        level = 6.0 * self._problem.delta / (math.pi * self._phase) ** 2
+        if self._settings.bound == "soare":
+            return static_radius(pulls, len(self._problem.arms), level, sigma, "soare")
+        m = len(self._survivors)
+        return sigma * math.sqrt(2.0 * math.log(m * (m - 1) / level))
+
+
+@lru_cache(maxsize=256)
+def phase_allocation(arms: Arms, survivors: tuple[int, ...], goal: float) -> Int[np.ndarray, " K"]:
+    """Find the shortest rounded XY design whose largest variance is at most `goal`.
+
+    Soare 2014, eq:phase.allocation and eq:phase.length. The rounded allocations grow arm by arm
+    with n, so their largest variance never rises. Many simulated runs begin with the same phases:
+    their allocations are kept.
+    """
+    alive = np.array(survivors)
+    design = optimal_design(arms, "xy", DESIGN_TOLERANCE, among=alive)
+
+    def enough(n: int) -> bool:
+        return largest_variance(arms, alive, round_design(design, n)) <= goal
+
+    low = max(arms.rank * (arms.rank + 1), len(design.support) - 1)
+    high = max(low + 1, math.ceil(design.value / goal))
+    while not enough(high):
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return round_design(design, high)
+
+
+def largest_variance(
+    arms: Arms, survivors: Int[np.ndarray, " m"], counts: Int[np.ndarray, " K"]
+) -> float:
+    """Return max y'A^-1 y over differences of survivors."""
+    Z = arms.coordinates
+    root = information(Z, counts.astype(float)).inverse_root
+    return farthest_pairs(Z[survivors] @ root.T, 0.0, 1)[1]
