@@ -277,7 +277,7 @@ def newton_step(
     dm = (mu - m * (w + dw)) / w
     ds = (mu - s * (nu + dnu)) / nu
     relative = dnu / nu
-    fastest = max(float(relative.max()), -float(relative.min()))
+    fastest = max(float(relative.max()), -float(relative.min()), 1e-300)
     a = min(step_length(0.95, relative, dw / w), GROWTH / fastest)
     b = step_length(0.95, dm / m, ds / s)
     return Point(nu + a * dnu, s + b * ds, m + b * dm, w + a * dw)

@@ -115,7 +115,13 @@ def solve_task(
     if arms.rank == 0 or len(arms) == 1:
         return _trivial(arms, task)
     deadline = math.inf if max_seconds is None else time.monotonic() + max_seconds
-    solution = task.solve(SOLVER_SHARE * tol, deadline)
+    try:
+        solution = task.solve(SOLVER_SHARE * tol, deadline)
+    except np.linalg.LinAlgError as error:
+        raise DesignError(
+            f"the design cannot be computed: {error}. The features are collinear up to rounding "
+            "errors; leave out columns that others determine."
+        ) from error
     weights, value = tidy(arms.coordinates, solution, task, tol)
     status = SOLVED
     if relative_gap(value, solution.lower_bound) > tol:

@@ -248,3 +248,12 @@ def test_among_is_checked(arms, among):
 def test_among_needs_xy(arms):
     with pytest.raises(DesignError, match="among"):
         fl.optimal_design(arms, "g", among=np.array([0, 1]))
+
+
+def test_a_solver_that_breaks_down_is_a_typed_error(arms, monkeypatch):
+    def broken(*_):
+        raise np.linalg.LinAlgError("the design matrix is singular")
+
+    monkeypatch.setattr("finalist.design.optimal.solve_smooth", broken)
+    with pytest.raises(DesignError, match="singular"):
+        fl.optimal_design(arms, "g")
