@@ -54,10 +54,8 @@ class Span:
         """Return the coordinates of vectors whose columns are scaled already."""
         if not self._polished:
             return np.asarray(scaled @ (self.basis / self.scale))
-        # Almost collinear features cancel: long doubles, where the machine has them, keep the
-        # digits. Two products: one combined map would round what polish repairs.
-        exact = scaled.astype(np.longdouble) @ (self.basis / self.scale).astype(np.longdouble)
-        return np.asarray(exact.astype(float) @ self.inverse)
+        # Two products: one combined map would round what polish repairs.
+        return np.asarray(long_product(scaled, self.basis / self.scale) @ self.inverse)
 
     def coordinates(self, X: Float[np.ndarray, "K d"]) -> Float[np.ndarray, "K r"]:
         """Return Z, the coordinates of the arms."""
@@ -116,6 +114,16 @@ def scale_columns(
     return np.asarray(np.ldexp(X, -exponents))
 
 
+def long_product(
+    A: Float[np.ndarray, "n d"], B: Float[np.ndarray, "d r"]
+) -> Float[np.ndarray, "n r"]:
+    """Return A B computed in long doubles, where the machine has them.
+
+    The terms of almost collinear features cancel, and this keeps their digits.
+    """
+    return np.asarray((A.astype(np.longdouble) @ B.astype(np.longdouble)).astype(float))
+
+
 def factorise(X: Float[np.ndarray, "K d"]) -> Span:
     """Find the row space of the arms from the triangular factor of the scaled rows."""
     K, d = X.shape
@@ -134,8 +142,7 @@ def factorise(X: Float[np.ndarray, "K d"]) -> Span:
         return rough
     gram = np.zeros((r, r))
     for rows in blocks(X):
-        scaled = scale_columns(X[rows], exponents).astype(np.longdouble)
-        Z = (scaled @ (basis / rough.scale).astype(np.longdouble)).astype(float)
+        Z = long_product(scale_columns(X[rows], exponents), basis / rough.scale)
         gram += Z.T @ Z / K
     polish = np.linalg.cholesky(gram).T
     return Span(exponents, basis, rough.scale, polish, np.linalg.inv(polish))

@@ -5,12 +5,13 @@ writes to a file. The plane is Figure 1 of Soare 2014 for any arms with two feat
 """
 
 from finalist.charts.bars import designs_chart, gaps_chart, weights_chart
-from finalist.charts.plane import design_plane_chart, plane_chart
+from finalist.charts.plane import design_plane_chart, fits_plane, plane_chart
 from finalist.charts.theme import save
 
 __all__ = [
     "design_plane_chart",
     "designs_chart",
+    "fits_plane",
     "gaps_chart",
     "plane_chart",
     "save",

@@ -161,6 +161,11 @@ def design_plane_chart(
     return finish(both, title, subtitle)
 
 
+def fits_plane(arms: Arms, weights: Float[np.ndarray, " K"]) -> bool:
+    """Tell whether the arms have two features and those of a design span the plane."""
+    return arms.features.shape[1] == 2 and information(arms.coordinates, weights).rank == 2
+
+
 def _check(arms: Arms) -> None:
     if arms.features.shape[1] != 2 or arms.rank != 2:
         raise ChartError(

@@ -118,12 +118,10 @@ def complexity(
 
 def _picture(arms: "Arms", result: "Complexity") -> "AnyChart":
     """Return the plane after the oracle's pulls for two features, otherwise the gaps."""
-    from finalist.charts import gaps_chart, plane_chart
-    from finalist.information import information
+    from finalist.charts import fits_plane, gaps_chart, plane_chart
 
     oracle, problem = result.oracle_design, result.problem
-    flat = len(arms.feature_names) == 2 and problem.objective == "max"
-    if not (flat and information(arms.coordinates, oracle.weights).rank == 2):
+    if problem.objective == "min" or not fits_plane(arms, oracle.weights):
         return gaps_chart(arms.names, result.gaps)
     pulls = max(result.oracle_budget, len(oracle.support))
     return plane_chart(

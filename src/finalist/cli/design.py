@@ -186,14 +186,12 @@ _PLANE_PULLS = 100
 
 def _draw(arms: "Arms", result: "Design", counts: "np.ndarray | None", path: Path) -> None:
     """Draw the weights; beside them, for two features, the plane with its cones."""
-    from finalist.charts import design_plane_chart, weights_chart
-    from finalist.information import information
+    from finalist.charts import design_plane_chart, fits_plane, weights_chart
 
     label = {"directions": "Optimal design for the directions", "v": "V-optimal design"}
     title = label.get(result.criterion, f"{result.criterion.upper()}-optimal design")
     with output.working("Drawing..."):
-        flat = len(arms.feature_names) == 2 and arms.rank == 2
-        if flat and information(arms.coordinates, result.weights).rank == 2:
+        if fits_plane(arms, result.weights):
             pulls = _PLANE_PULLS if counts is None else int(counts.sum())
             picture = design_plane_chart(arms, result, pulls, title=title)
         else:

@@ -74,14 +74,14 @@ def spanning_arms(Z: Float[np.ndarray, "K r"]) -> Int[np.ndarray, " r"]:
     have the same), each missing dimension takes the arm with the longest residual.
     """
     K, r = Z.shape
-    top = largest(np.einsum("ij,ij->i", Z, Z), min(K, 8 * r))
+    leverage = np.einsum("ij,ij->i", Z, Z)
+    top = largest(leverage, min(K, 8 * r))
     Q, upper, pivot = qr(Z[top].T, mode="economic", pivoting=True, check_finite=False)
     size = np.abs(np.diag(upper))
     found = int(np.count_nonzero(size > 1e-6 * size[0]))
     chosen = list(top[pivot[:found]])
     Q = Q[:, :found]
     while len(chosen) < r:
-        residual = np.einsum("ij,ij->i", Z, Z) - row_norms(Z, Q.T)
-        chosen.append(int(np.argmax(residual)))
+        chosen.append(int(np.argmax(leverage - row_norms(Z, Q.T))))
         Q = qr(Z[chosen].T, mode="economic", check_finite=False)[0]
     return np.sort(np.asarray(chosen, dtype=np.int64))

@@ -24,10 +24,8 @@ from jaxtyping import Float, Int
 
 from finalist.arms import Arms
 from finalist.bounds import Bound, static_radius
-from finalist.design import optimal_design, round_design
-from finalist.design.farthest import farthest_pairs
+from finalist.design import design_value, optimal_design, round_design
 from finalist.errors import BoundError, ProblemError
-from finalist.information import information
 from finalist.least_squares import estimate
 from finalist.problem import Feature, Problem
 from finalist.statistics import Statistics
@@ -122,15 +120,13 @@ class XYAdaptiveRun:
 
         With probability 1 - 6 delta / (pi j)^2 all these bounds hold in phase j.
         """
-        arms, others = self._problem.arms, self._survivors
-        fit = estimate(arms, rewards)
-        means = self._problem.sign * (arms.coordinates[others] @ fit.phi)
-        P = arms.coordinates[others] @ fit.information.inverse_root.T
-        radius = self._radius(batch.size)
-        least, most = np.empty(len(others)), np.empty(len(others))
-        for b in range(len(others)):
-            gaps = np.delete(means - means[b], b)
-            widths = radius * np.linalg.norm(np.delete(P - P[b], b, axis=0), axis=1)
+        Z = self._problem.arms.coordinates[self._survivors]
+        fit = estimate(self._problem.arms, rewards)
+        phi, radius = self._problem.sign * fit.phi, self._radius(batch.size)
+        least, most = np.empty(len(Z)), np.empty(len(Z))
+        for b in range(len(Z)):
+            directions = np.delete(Z - Z[b], b, axis=0)
+            gaps, widths = directions @ phi, radius * fit.widths(directions)
             least[b], most[b] = (gaps - widths).max(), (gaps + widths).max()
         return least, most
 
@@ -172,6 +168,5 @@ def largest_variance(
     arms: Arms, survivors: Int[np.ndarray, " m"], counts: Int[np.ndarray, " K"]
 ) -> float:
     """Return max y'A^-1 y over differences of survivors."""
-    Z = arms.coordinates
-    root = information(Z, counts.astype(float)).inverse_root
-    return farthest_pairs(Z[survivors] @ root.T, 0.0, 1)[1]
+    n = int(counts.sum())
+    return design_value(arms, counts / n, "xy", among=survivors) / n
