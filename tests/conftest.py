@@ -14,8 +14,8 @@ if os.environ.get("FINALIST_SHAPES"):
 
     # Everything but the command line and the compiled kernels, which the hook would break.
     MODULES = ["arms", "arms_files", "arms_io", "bounds", "complexity", "information"]
-    MODULES += ["least_squares", "noise", "problem", "rows", "span", "statistics"]
+    MODULES += ["least_squares", "noise", "problem", "rewards", "rows", "span", "statistics"]
     MODULES += [f"design.{name}" for name in ("farthest", "greedy", "linalg", "minimax")]
     MODULES += [f"design.{name}" for name in ("optimal", "result", "rounding", "smooth", "support")]
-    MODULES += ["strategies.protocol", "strategies.xy_adaptive"]
+    MODULES += [f"strategies.{name}" for name in ("protocol", "registry", "xy_adaptive")]
     install_import_hook([f"finalist.{name}" for name in MODULES], "tests.typechecker.checked")

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 import finalist as fl
-from finalist.errors import BoundError, NotYetSupportedError, ProblemError
+from finalist.errors import NotYetSupportedError, ProblemError
 from finalist.noise import Gaussian
 from finalist.problem import as_problem
 from finalist.strategies import XYAdaptive
@@ -61,7 +61,7 @@ def test_a_radius_three_times_too_small_is_caught(monkeypatch):
 def test_settings_and_problems_are_checked():
     with pytest.raises(ProblemError, match="alpha"):
         XYAdaptive(alpha=1.0)
-    with pytest.raises(BoundError, match="bound"):
+    with pytest.raises(ProblemError, match="bound"):
         XYAdaptive(bound="best")  # type: ignore[arg-type]
     with pytest.raises(NotYetSupportedError, match="unknown sigma"):
         XYAdaptive().start(fl.Problem(fl.Arms.unstructured(2), noise=Gaussian(None)))

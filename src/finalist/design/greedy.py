@@ -34,15 +34,22 @@ class Greedy:
     arms : Arms
     criterion : {"g", "xy"} or (M, d) array
         Which variances count: those of the arms, of all pairs, or of given directions.
+    among : (m,) array of int, optional
+        For "xy": only the pairs of these arms count; every arm may be pulled.
     """
 
-    def __init__(self, arms: Arms, criterion: Criterion) -> None:
+    def __init__(
+        self, arms: Arms, criterion: Criterion, *, among: Int[np.ndarray, " m"] | None = None
+    ) -> None:
         from finalist.design import greedy_kernels
 
         if arms.rank == 0:
             raise DesignError("all features are zero; pulls of such an arm teach nothing.")
         Z = np.array(arms.coordinates)
-        Y, pairs = _directions(arms, criterion)
+        if among is None:
+            Y, pairs = _directions(arms, criterion)
+        else:
+            Y, pairs = _pairs_among(arms, criterion, among), False
         K, r = Z.shape
         self._counts: Int[np.ndarray, " K"] = np.zeros(K, dtype=np.int64)
         self._start = spanning_arms(Z)
@@ -179,9 +186,27 @@ def _directions(arms: Arms, criterion: Criterion) -> tuple[Float[np.ndarray, "M 
         raise DesignError(
             f"criterion is {criterion!r}; the greedy rule knows 'g', 'xy' and directions."
         )
+    _check_pairs(K)
+    return np.zeros((0, arms.rank)), True
+
+
+def _pairs_among(
+    arms: Arms, criterion: Criterion, among: Int[np.ndarray, " m"]
+) -> Float[np.ndarray, "M r"]:
+    """Return the differences of some arms."""
+    if not (isinstance(criterion, str) and criterion == "xy"):
+        raise DesignError(f"among goes with criterion 'xy', not with {criterion!r}.")
+    if len(among) < 2:
+        raise DesignError(f"among has {len(among)} arms; a difference needs two.")
+    _check_pairs(len(among))
+    Z = arms.coordinates[among]
+    first, second = np.triu_indices(len(among), 1)
+    return np.asarray(Z[first] - Z[second])
+
+
+def _check_pairs(K: int) -> None:
     if K * (K - 1) // 2 > MAX_PAIRS:
         raise DesignError(
             f"{K} arms have {K * (K - 1) // 2} pairs, too many for the greedy rule; "
             'use optimal_design(arms, "xy") and round_design instead.'
         )
-    return np.zeros((0, arms.rank)), True

@@ -1,9 +1,16 @@
 """Strategies: one a file, one protocol for all."""
 
-from finalist.strategies.protocol import Batch, Run, Strategy, Verdict
+from finalist.strategies.protocol import Batch, Playable, Run, Strategy, Verdict
+from finalist.strategies.registry import STRATEGIES, named
 from finalist.strategies.xy_adaptive import XYAdaptive
 
-#: Every strategy by its name; the contract suite runs on all of them.
-STRATEGIES: dict[str, type[Strategy]] = {XYAdaptive.name: XYAdaptive}
-
-__all__ = ["STRATEGIES", "Batch", "Run", "Strategy", "Verdict", "XYAdaptive"]
+__all__ = [
+    "STRATEGIES",
+    "Batch",
+    "Playable",
+    "Run",
+    "Strategy",
+    "Verdict",
+    "XYAdaptive",
+    "named",
+]

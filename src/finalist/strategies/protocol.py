@@ -12,17 +12,25 @@ real study:
 
 `next` decides and changes nothing; `record` changes the run from the batch and its rewards alone.
 A study can therefore be replayed from its log by `record` only, without solving a design again.
+
+Strategies that look after every pull have one more method, `play`, which simulates many pulls at
+once in a compiled loop with the same result as `next` and `record`, pull by pull.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar, Literal, Protocol, get_args, runtime_checkable
 
 import numpy as np
 from jaxtyping import Int
 
+from finalist.errors import ProblemError
 from finalist.problem import Problem
+from finalist.rewards import DrawnRewards
 from finalist.statistics import Statistics
+
+#: How a static allocation is made: the optimal design, rounded, or the paper's greedy rule.
+Allocation = Literal["relaxed", "greedy"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,12 +90,40 @@ class Run(Protocol):
         """What is certain now."""
         ...
 
-    def next(self) -> Batch:
-        """Return the next batch; the same one until it is recorded."""
+    def next(self, size: int | None = None) -> Batch:
+        """Return the next batch; the same one until it is recorded.
+
+        Parameters
+        ----------
+        size : int, optional
+            The most pulls that can be made before the rewards are looked at: a plate of 96.
+            Without it the strategy takes the size it likes best.
+        """
         ...
 
     def record(self, batch: Batch, rewards: Statistics) -> None:
         """Take over the rewards of a batch, all of them."""
+        ...
+
+
+@runtime_checkable
+class Playable(Run, Protocol):
+    """A run that simulates itself pull by pull, without a batch for each."""
+
+    def play(self, rewards: DrawnRewards, limit: int) -> Int[np.ndarray, " K"]:
+        """Pull until there is a winner or `limit` pulls are made in all; return the pulls.
+
+        Parameters
+        ----------
+        rewards : DrawnRewards
+        limit : int
+            Pulls of the whole run after which to stop without a winner.
+
+        Returns
+        -------
+        (K,) array of int
+            The pulls of each arm made by this call.
+        """
         ...
 
 
@@ -100,3 +136,46 @@ class Strategy(Protocol):
     def start(self, problem: Problem, seed: int = 0) -> Run:
         """Begin with a problem."""
         ...
+
+
+def check_choice(name: str, value: object, choices: Any) -> None:
+    """Refuse a setting that is not one of the words of a Literal."""
+    if value not in get_args(choices):
+        words = " or ".join(map(repr, get_args(choices)))
+        raise ProblemError(f"{name} is {value!r}; it is {words}.")
+
+
+def check_size(size: int | None) -> None:
+    """Refuse a batch size that is not a positive whole number."""
+    if size is not None and (isinstance(size, bool) or not isinstance(size, int) or size < 1):
+        raise ProblemError(f"size is {size!r}; it is a number of pulls, 1 or more.")
+
+
+def check_record(verdict: Verdict, batch: Batch, rewards: Statistics) -> None:
+    """Refuse rewards that are not those of the batch, all of them, before anything changes."""
+    if verdict.decided:
+        raise ProblemError("the strategy has decided; it takes no more rewards.")
+    if not np.array_equal(rewards.count, batch.counts):
+        raise ProblemError("these are not the rewards of the open batch; record all of them.")
+
+
+def refuse_decided(verdict: Verdict) -> None:
+    """Refuse to choose pulls for a run that has a winner."""
+    if verdict.decided:
+        raise ProblemError("the strategy has decided; there is nothing left to pull.")
+
+
+def share(counts: Int[np.ndarray, " K"], size: int) -> Int[np.ndarray, " K"]:
+    """Return `size` of the pulls of an allocation, in its proportions (largest remainders).
+
+    Examples
+    --------
+    >>> share(np.array([10, 5, 1]), 8)
+    array([5, 3, 0])
+    """
+    exact = counts * (size / int(counts.sum()))
+    part = np.floor(exact).astype(np.int64)
+    missing = size - int(part.sum())
+    order = np.argsort(part - exact, kind="stable")
+    part[order[:missing]] += 1
+    return part

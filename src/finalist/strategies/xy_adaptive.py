@@ -24,12 +24,21 @@ from jaxtyping import Float, Int
 
 from finalist.arms import Arms
 from finalist.bounds import Bound, static_radius
-from finalist.design import design_value, optimal_design, round_design
-from finalist.errors import BoundError, ProblemError
+from finalist.design import Greedy, design_value, optimal_design, round_design
+from finalist.errors import ProblemError
 from finalist.least_squares import estimate
 from finalist.problem import Feature, Problem
 from finalist.statistics import Statistics
-from finalist.strategies.protocol import Batch, Verdict
+from finalist.strategies.protocol import (
+    Allocation,
+    Batch,
+    Verdict,
+    check_choice,
+    check_record,
+    check_size,
+    refuse_decided,
+    share,
+)
 
 SUPPORTED: frozenset[Feature] = frozenset({"minimise", "epsilon-best", "sub-gaussian", "bernoulli"})
 #: How close to optimal the design of a phase is.
@@ -46,6 +55,8 @@ class XYAdaptive:
         By how much a phase reduces the largest variance, between 0 and 1; the paper has 0.1.
     bound : "sharp" or "soare"
         Constants of the confidence radius: the tightest valid ones, or as printed.
+    allocation : "relaxed" or "greedy"
+        The pulls of a phase: the optimal design, rounded, or the paper's greedy rule.
 
     Examples
     --------
@@ -58,12 +69,13 @@ class XYAdaptive:
     name: ClassVar[str] = "xy-adaptive"
     alpha: float = 0.4
     bound: Bound = "sharp"
+    allocation: Allocation = "relaxed"
 
     def __post_init__(self) -> None:
         if not (isinstance(self.alpha, int | float) and 0 < self.alpha < 1):
             raise ProblemError(f"alpha is {self.alpha!r}; it lies between 0 and 1.")
-        if self.bound not in ("sharp", "soare"):
-            raise BoundError(f"bound is {self.bound!r}; it is 'sharp' or 'soare'.")
+        check_choice("bound", self.bound, Bound)
+        check_choice("allocation", self.allocation, Allocation)
 
     def start(self, problem: Problem, seed: int = 0) -> "XYAdaptiveRun":  # noqa: ARG002
         """Begin with a problem; the seed has no influence, nothing is random."""
@@ -79,33 +91,43 @@ class XYAdaptiveRun:
         self._survivors = np.arange(len(problem.arms))
         self._winner = 0 if len(problem.arms) == 1 else None
         self._phase, self._variance, self._pulls = 1, 1.0, 0
-        self._next: Batch | None = None
+        self._allocation: Int[np.ndarray, " K"] | None = None
+        self._rewards = Statistics.empty(len(problem.arms))
 
     @property
     def verdict(self) -> Verdict:
         """What is certain after the phases recorded so far."""
         return Verdict(self._winner, tuple(map(int, self._survivors)), self._pulls)
 
-    def next(self) -> Batch:
-        """Return the allocation of the next phase."""
-        if self._winner is not None:
-            raise ProblemError("the strategy has decided; there is nothing left to pull.")
-        if self._next is None:
+    def next(self, size: int | None = None) -> Batch:
+        """Return the allocation of the next phase, or a part of it; it is tested when complete."""
+        check_size(size)
+        refuse_decided(self.verdict)
+        if self._allocation is None:
             goal = self._settings.alpha * self._variance
             survivors = tuple(map(int, self._survivors))
-            counts = phase_allocation(self._problem.arms, survivors, goal).copy()
-            self._next = Batch(counts, {"phase": self._phase})
-        return self._next
+            self._allocation = phase_allocation(
+                self._problem.arms, survivors, goal, self._settings.allocation
+            )
+        left = self._allocation - self._rewards.count
+        if size is None or size >= left.sum():
+            return Batch(left, {"phase": self._phase, "ends": True})
+        # The allocation goes along, so that a replay knows the rest of it.
+        note = {"phase": self._phase, "ends": False, "allocation": self._allocation.tolist()}
+        return Batch(share(left, size), note)
 
     def record(self, batch: Batch, rewards: Statistics) -> None:
-        """End the phase: estimate from its rewards alone and drop dominated arms."""
-        if self._winner is not None or not np.array_equal(rewards.count, batch.counts):
-            raise ProblemError("these are not the rewards of the open batch; record all of them.")
-        surely_better, possibly_better = self._compare(batch, rewards)
-        self._variance = largest_variance(self._problem.arms, self._survivors, batch.counts)
+        """Take over rewards; at the end of a phase estimate from it alone, drop dominated arms."""
+        check_record(self.verdict, batch, rewards)
+        self._rewards.merge(rewards)
         self._pulls += batch.size
+        if not batch.note["ends"]:
+            self._allocation = np.array(batch.note["allocation"], dtype=np.int64)
+            return
+        surely_better, possibly_better = self._compare()
+        self._variance = largest_variance(self._problem.arms, self._survivors, self._rewards.count)
         self._phase += 1
-        self._next = None
+        self._allocation, self._rewards = None, Statistics.empty(len(rewards.count))
         before, epsilon = self._survivors, self._problem.epsilon
         self._survivors = before[surely_better <= 0.0]  # Lemma 4, eq:discard.arm
         if len(self._survivors) == 1:
@@ -113,16 +135,14 @@ class XYAdaptiveRun:
         elif epsilon > 0.0 and possibly_better.min() <= epsilon:
             self._winner = int(before[int(np.argmin(possibly_better))])
 
-    def _compare(
-        self, batch: Batch, rewards: Statistics
-    ) -> tuple[Float[np.ndarray, " m"], Float[np.ndarray, " m"]]:
+    def _compare(self) -> tuple[Float[np.ndarray, " m"], Float[np.ndarray, " m"]]:
         """Return by how much some survivor is at least, and at most, better than each of them.
 
         With probability 1 - 6 delta / (pi j)^2 all these bounds hold in phase j.
         """
         Z = self._problem.arms.coordinates[self._survivors]
-        fit = estimate(self._problem.arms, rewards)
-        phi, radius = self._problem.sign * fit.phi, self._radius(batch.size)
+        fit = estimate(self._problem.arms, self._rewards)
+        phi, radius = self._problem.sign * fit.phi, self._radius(self._rewards.pulls)
         least, most = np.empty(len(Z)), np.empty(len(Z))
         for b in range(len(Z)):
             directions = np.delete(Z - Z[b], b, axis=0)
@@ -141,14 +161,18 @@ class XYAdaptiveRun:
 
 
 @lru_cache(maxsize=256)
-def phase_allocation(arms: Arms, survivors: tuple[int, ...], goal: float) -> Int[np.ndarray, " K"]:
-    """Find the shortest rounded XY design whose largest variance is at most `goal`.
+def phase_allocation(
+    arms: Arms, survivors: tuple[int, ...], goal: float, allocation: Allocation = "relaxed"
+) -> Int[np.ndarray, " K"]:
+    """Find the shortest allocation whose largest variance is at most `goal`.
 
-    Soare 2014, eq:phase.allocation and eq:phase.length. The rounded allocations grow arm by arm
-    with n, so their largest variance never rises. Many simulated runs begin with the same phases:
-    their allocations are kept.
+    Soare 2014, eq:phase.allocation and eq:phase.length. Allocations grow pull by pull with n, so
+    their largest variance never rises. Many simulated runs begin with the same phases: their
+    allocations are kept.
     """
     alive = np.array(survivors)
+    if allocation == "greedy":
+        return _greedy_allocation(arms, alive, goal)
     design = optimal_design(arms, "xy", DESIGN_TOLERANCE, among=alive)
 
     def enough(n: int) -> bool:
@@ -161,7 +185,35 @@ def phase_allocation(arms: Arms, survivors: tuple[int, ...], goal: float) -> Int
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if enough(middle) else (middle, high)
-    return round_design(design, high)
+    counts = round_design(design, high)
+    counts.flags.writeable = False
+    return counts
+
+
+def _greedy_allocation(
+    arms: Arms, alive: Int[np.ndarray, " m"], goal: float
+) -> Int[np.ndarray, " K"]:
+    """Find the shortest greedy sequence (eq:xy.optimal.design.incremental) that does."""
+    rule = Greedy(arms, "xy", among=alive)
+    rule.extend(arms.rank * (arms.rank + 1))
+    before, chunk = rule.counts, rule.extend(1)
+
+    def counts(n: int) -> Int[np.ndarray, " K"]:
+        return before + np.bincount(chunk[:n], minlength=len(arms))
+
+    def enough(n: int) -> bool:
+        return largest_variance(arms, alive, counts(n)) <= goal
+
+    while not enough(len(chunk)):
+        before = rule.counts
+        chunk = rule.extend(int(before.sum()))
+    low, high = 0, len(chunk)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    found = counts(high)
+    found.flags.writeable = False
+    return found
 
 
 def largest_variance(

@@ -1,0 +1,44 @@
+"""Every strategy by its name."""
+
+import numpy as np
+from jaxtyping import Float
+
+from finalist.arms import Arms
+from finalist.errors import ProblemError
+from finalist.strategies.protocol import Strategy
+from finalist.strategies.xy_adaptive import XYAdaptive
+
+#: Every strategy by its name; the contract suite runs on all of them.
+STRATEGIES: dict[str, type[Strategy]] = {cls.name: cls for cls in (XYAdaptive,)}
+
+
+def named(name: str, arms: Arms, theta: Float[np.ndarray, " d"] | None = None) -> Strategy:
+    """Return the strategy of that name with its default settings.
+
+    Parameters
+    ----------
+    name : str
+    arms : Arms
+    theta : (d,) array, optional
+        The true parameter. Some strategies have to know something of it, and take it from here
+        through their class method `knowing(arms, theta)`.
+
+    Examples
+    --------
+    >>> import finalist as fl
+    >>> named("xy-adaptive", fl.Arms.unstructured(3)).alpha
+    0.4
+    """
+    strategy = STRATEGIES.get(name)
+    if strategy is None:
+        raise ProblemError(f"strategy is {name!r}; it is one of {', '.join(sorted(STRATEGIES))}.")
+    knowing = getattr(strategy, "knowing", None)
+    if knowing is None:
+        return strategy()
+    if theta is None:
+        raise ProblemError(
+            f"strategy {name!r} has to know the true parameter, so it exists in simulations only "
+            "(or give it what it needs yourself: " + strategy.__name__ + "(...))."
+        )
+    known: Strategy = knowing(arms, theta)
+    return known
