@@ -5,14 +5,15 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help demo test lint format bench docs docs-figures clean
+.PHONY: help demo test lint format validate bench docs docs-figures clean
 
 help:
 	@echo "make demo      set up and show what finalist does"
 	@echo "make test      set up, lint and run every test"
 	@echo "make lint      ruff, mypy --strict, import-linter"
 	@echo "make format    let ruff rewrite the code"
-	@echo "make bench     measure the design solvers beside cvxpy and NumPy (about 4 minutes)"
+	@echo "make validate  10,000 runs of every strategy: is delta kept? (an hour; goes on where it stopped)"
+	@echo "make bench     measure designs and strategies beside cvxpy and NumPy (about 7 minutes)"
 	@echo "make docs      build the documentation"
 	@echo "make docs-figures   draw its pictures again"
 	@echo "make clean     remove the environment and everything built"
@@ -49,8 +50,14 @@ format: $(READY)
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
+# Results are kept in validity.sqlite; delete it to measure again.
+validate: $(READY)
+	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.statistical.validity
+
 bench: $(READY)
-	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.designs
+	@status=0; for part in designs strategies; do \
+	  OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.$$part || status=1; \
+	done; exit $$status
 
 docs: $(READY)
 	@$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
@@ -59,7 +66,7 @@ docs: $(READY)
 # The pictures of README and docs: the demo's, made by the code as it is.
 docs-figures: $(READY)
 	@$(BIN)/finalist demo --out docs/images
-	@rm docs/images/arms.csv docs/images/*.svg
+	@rm docs/images/*.csv docs/images/*.svg docs/images/results.sqlite
 
 clean:
 	rm -rf $(VENV) demo dist docs/_build .mypy_cache .ruff_cache .pytest_cache .hypothesis

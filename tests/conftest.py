@@ -1,6 +1,7 @@
 """Settings for every test; with FINALIST_SHAPES=1 array shapes in annotations are checked too."""
 
 import os
+from pathlib import Path
 
 from hypothesis import settings
 
@@ -13,9 +14,13 @@ if os.environ.get("FINALIST_SHAPES"):
     import tests.typechecker  # noqa: F401  (the hook looks it up by name)
 
     # Everything but the command line and the compiled kernels, which the hook would break.
-    MODULES = ["arms", "arms_files", "arms_io", "bounds", "complexity", "information"]
-    MODULES += ["least_squares", "noise", "problem", "rewards", "rows", "span", "statistics"]
-    MODULES += [f"design.{name}" for name in ("farthest", "greedy", "linalg", "minimax")]
-    MODULES += [f"design.{name}" for name in ("optimal", "result", "rounding", "smooth", "support")]
-    MODULES += [f"strategies.{name}" for name in ("protocol", "registry", "xy_adaptive")]
-    install_import_hook([f"finalist.{name}" for name in MODULES], "tests.typechecker.checked")
+    SOURCE = Path(__file__).parents[1] / "src"
+    FILES = [path.relative_to(SOURCE).with_suffix("") for path in SOURCE.rglob("*.py")]
+    MODULES = [
+        ".".join(file.parts)
+        for file in sorted(FILES)
+        if "cli" not in file.parts
+        and not file.name.startswith("__")
+        and not file.name.endswith("_kernels")
+    ]
+    install_import_hook(MODULES, "tests.typechecker.checked")

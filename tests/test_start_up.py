@@ -34,6 +34,12 @@ def test_designs_need_no_compiler_and_no_data_frames():
     assert not heavy & loaded_after(statement)
 
 
+def test_simulations_need_no_compiler_and_no_data_frames():
+    heavy = (HEAVY - {"numpy", "scipy"}) | {"joblib", "rich"}
+    statement = "import finalist as fl; fl.simulate(fl.Arms.unstructured(2), [1.0, 0.0], runs=2)"
+    assert not heavy & loaded_after(statement)
+
+
 def test_a_second_process_does_not_compile_again(tmp_path):
     code = """
 import finalist as fl
@@ -45,6 +51,25 @@ print(sum(run.stats.cache_hits.values()), sum(run.stats.cache_misses.values()))
 """
     assert python(code, NUMBA_CACHE_DIR=str(tmp_path)).split()[1] != "0"
     assert python(code, NUMBA_CACHE_DIR=str(tmp_path)).split() == ["1", "0"]
+
+
+def test_a_second_process_does_not_compile_the_fully_adaptive_strategy_again(tmp_path):
+    code = """
+import numpy as np, finalist as fl
+from finalist.rewards import DrawnRewards
+from finalist.strategies import FullyAdaptive
+run = FullyAdaptive(theta_norm=1.0).start(fl.Problem(fl.Arms.unstructured(3)))
+rewards = DrawnRewards(np.zeros(3), 1.0, "gaussian", np.random.default_rng(0))
+for size in (None, 5):
+    batch = run.next(size)
+    run.record(batch, rewards.batch(batch.counts))
+run.play(rewards, 100)
+from finalist.strategies import fully_adaptive_kernels as kernels
+stats = [f.stats for f in (kernels.plan, kernels.absorb, kernels.examine, kernels.run)]
+print(*[sum(s.cache_hits.values()) for s in stats], *[sum(s.cache_misses.values()) for s in stats])
+"""
+    assert python(code, NUMBA_CACHE_DIR=str(tmp_path)).split() == ["0"] * 4 + ["1"] * 4
+    assert python(code, NUMBA_CACHE_DIR=str(tmp_path)).split() == ["1"] * 4 + ["0"] * 4
 
 
 def test_public_names_are_there():

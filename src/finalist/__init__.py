@@ -16,6 +16,14 @@ if TYPE_CHECKING:
     from finalist.design import Design, optimal_design, round_design
     from finalist.noise import Bernoulli, Best, EpsilonBest, Gaussian, SubGaussian, TopM
     from finalist.problem import Problem
+    from finalist.simulation import Simulation, simulate
+    from finalist.strategies import (
+        FullyAdaptive,
+        GAllocation,
+        XYAdaptive,
+        XYAllocation,
+        XYOracle,
+    )
 
 _HOME = {
     "Arms": "arms",
@@ -24,13 +32,20 @@ _HOME = {
     "Complexity": "complexity",
     "Design": "design",
     "EpsilonBest": "noise",
+    "FullyAdaptive": "strategies",
+    "GAllocation": "strategies",
     "Gaussian": "noise",
     "Problem": "problem",
+    "Simulation": "simulation",
     "SubGaussian": "noise",
     "TopM": "noise",
+    "XYAdaptive": "strategies",
+    "XYAllocation": "strategies",
+    "XYOracle": "strategies",
     "complexity": "complexity",
     "optimal_design": "design",
     "round_design": "design",
+    "simulate": "simulation",
 }
 
 __all__ = [
@@ -40,14 +55,21 @@ __all__ = [
     "Complexity",
     "Design",
     "EpsilonBest",
+    "FullyAdaptive",
+    "GAllocation",
     "Gaussian",
     "Problem",
+    "Simulation",
     "SubGaussian",
     "TopM",
+    "XYAdaptive",
+    "XYAllocation",
+    "XYOracle",
     "__version__",
     "complexity",
     "optimal_design",
     "round_design",
+    "simulate",
 ]
 
 

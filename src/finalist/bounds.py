@@ -61,21 +61,42 @@ def static_radius(
     >>> round(static_radius(100, K=5, delta=0.05, sigma=1.0, bound="soare"), 4)
     10.9279
     """
-    _check(delta, sigma)
     _require(np.all(np.asarray(n) >= 1), "n", n, "it is a number of pulls, 1 or more")
-    _require(K >= 1, "K", K, "it is a number of arms, 1 or more")
+    scale, log = static_constants(K, delta, sigma, bound)
     # Logarithms are added: n^2 K^2 would overflow.
-    log_n2 = 2 * np.log(n)
-    if bound == "soare":  # Soare 2014, Prop. 1 and its footnote
-        log = math.log(6 / math.pi**2) + log_n2 + 2 * math.log(K) - math.log(delta)
-        radius = 2 * math.sqrt(2) * sigma * np.sqrt(np.maximum(log, 0.0))
-    elif bound == "sharp":
-        pairs = math.log(K) + math.log(K - 1) if K > 1 else -math.inf  # none: radius 0
-        log = math.log(math.pi**2 / 6) + log_n2 + pairs - math.log(delta)
-        radius = sigma * np.sqrt(2 * np.maximum(log, 0.0))
-    else:
-        raise BoundError(f"bound is {bound!r}; it is 'sharp' or 'soare'.")
+    radius = scale * np.sqrt(np.maximum(log + 2 * np.log(n), 0.0))
     return radius if isinstance(n, np.ndarray) else float(radius)
+
+
+def static_constants(
+    K: int, delta: float, sigma: float, bound: Bound = "sharp"
+) -> tuple[float, float]:
+    """Return the numbers with `static_radius(n)` = scale sqrt(log + 2 log n), as a loop needs them.
+
+    Parameters
+    ----------
+    K, delta, sigma, bound
+        As in `static_radius`.
+
+    Returns
+    -------
+    scale, log : float
+
+    Examples
+    --------
+    >>> scale, log = static_constants(K=5, delta=0.05, sigma=1.0)
+    >>> round(scale * math.sqrt(log + 2 * math.log(100)), 4)
+    5.6035
+    """
+    _check(delta, sigma)
+    _require(K >= 1, "K", K, "it is a number of arms, 1 or more")
+    if bound == "soare":  # Soare 2014, Prop. 1 and its footnote
+        log = math.log(6 / math.pi**2) + 2 * math.log(K) - math.log(delta)
+        return 2 * math.sqrt(2) * sigma, log
+    if bound != "sharp":
+        raise BoundError(f"bound is {bound!r}; it is 'sharp' or 'soare'.")
+    pairs = math.log(K) + math.log(K - 1) if K > 1 else -math.inf  # none: radius 0
+    return math.sqrt(2) * sigma, math.log(math.pi**2 / 6) + pairs - math.log(delta)
 
 
 @overload

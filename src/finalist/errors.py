@@ -76,3 +76,11 @@ class ChartError(FinalistError, ValueError):
 
 class OutputError(FinalistError, ValueError):
     """A file that cannot be written where it should go."""
+
+
+class SimulationError(FinalistError, ValueError):
+    """A simulation that cannot be run, or results that do not belong together."""
+
+
+class StoreError(FinalistError, ValueError):
+    """A file of results that is none, that a newer version wrote, or that is damaged."""

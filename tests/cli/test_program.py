@@ -5,12 +5,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
+from typer.testing import Result
 
 import finalist as fl
-from finalist.cli import demo
 from finalist.cli.app import app
+from finalist.paper import instance
 from tests.cli.common import ARMS, MAGIC, check_refused, run, write
 
 COMMANDS = sorted(command.name for command in app.registered_commands if command.name)
@@ -87,21 +87,36 @@ def test_an_unknown_command_is_refused() -> None:
     check_refused(run("desing"), "desing")
 
 
-def test_demo_explains_and_draws(tmp_path: Path) -> None:
-    folder = tmp_path / "new" / "demo"
-    result = run("demo", "--out", folder)
-    assert result.exit_code == 0
+@pytest.fixture(scope="module")
+def shown(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Result]:
+    """The folder and the output of one demo."""
+    folder = tmp_path_factory.mktemp("new") / "demo"
+    return folder, run("demo", "--out", folder)
+
+
+def test_demo_explains_and_draws(shown: tuple[Path, Result]) -> None:
+    folder, result = shown
+    assert result.exit_code == 0, result.output
     for word in ("x6", "G-optimal", "XY-optimal", "Oracle", "proven best", "No method"):
         assert word in result.stdout
-    for stem in ("designs", "plane"):
+    for stem in ("designs", "plane", "shares"):
         for suffix in ("png", "svg"):
             path = folder / f"{stem}.{suffix}"
             assert path.read_bytes().startswith(MAGIC[suffix])
             assert str(path) in result.stdout
 
 
-def test_the_command_the_demo_suggests_works(tmp_path: Path) -> None:
-    text = run("demo", "--out", tmp_path).stdout
+def test_demo_races_the_strategies_of_the_paper(shown: tuple[Path, Result]) -> None:
+    _, result = shown
+    rows = [line.split() for line in result.stdout.splitlines() if " sharp " in line]
+    budgets = {" ".join(row[: row.index("sharp")]): row[row.index("sharp") + 5] for row in rows}
+    assert len(budgets) == 6
+    pulls = {name: int(text.replace(",", "")) for name, text in budgets.items()}
+    assert pulls["XY-Adaptive (0.4)"] < pulls["XY"]
+
+
+def test_the_command_the_demo_suggests_works(shown: tuple[Path, Result]) -> None:
+    text = shown[1].stdout
     suggestion = text.strip().splitlines()[-1].split()
     assert suggestion[0] == "finalist"
     done = run(*suggestion[1:])
@@ -110,8 +125,8 @@ def test_the_command_the_demo_suggests_works(tmp_path: Path) -> None:
 
 
 def test_the_pulls_of_the_demo_agree_with_the_oracle_budget() -> None:
-    arms = demo._example(5, 0.01)
-    c = fl.complexity(arms, np.array([2.0, 0.0, 0.0, 0.0, 0.0]))
+    arms, theta = instance()
+    c = fl.complexity(arms, theta)
     needed = c.budget(c.oracle_design)
     assert needed == pytest.approx(c.oracle_budget, rel=1e-6)
     assert c.budget(fl.optimal_design(arms, "xy")) > needed

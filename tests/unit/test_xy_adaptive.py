@@ -5,10 +5,11 @@ import finalist as fl
 from finalist.errors import NotYetSupportedError, ProblemError
 from finalist.noise import Gaussian
 from finalist.problem import as_problem
+from finalist.simulation.binomial import exact_lower_bound
 from finalist.strategies import XYAdaptive
 from finalist.strategies.xy_adaptive import XYAdaptiveRun, largest_variance, phase_allocation
 from tests import instances
-from tests.contracts.test_strategies import exact_lower_bound, play
+from tests.contracts.test_strategies import step
 
 
 def test_a_phase_is_the_shortest_that_is_accurate_enough():
@@ -28,7 +29,7 @@ def test_phases_have_at_least_the_pulls_that_the_proof_needs():
 @pytest.mark.parametrize("alpha", [0.1, 0.4])
 def test_every_phase_reduces_the_variance_and_keeps_the_discarded_out(alpha):
     truth = instances.paper(5, 0.1)
-    run, log = play(XYAdaptive(alpha=alpha), as_problem(fl.Arms(truth.features)), truth.theta, 0)
+    run, log = step(XYAdaptive(alpha=alpha), as_problem(fl.Arms(truth.features)), truth.theta, 0)
     assert run.verdict.winner == 0
     replay = XYAdaptive(alpha=alpha).start(as_problem(fl.Arms(truth.features)))
     before, variance = set(range(6)), 1.0
@@ -45,8 +46,8 @@ def test_every_phase_reduces_the_variance_and_keeps_the_discarded_out(alpha):
 def test_printed_constants_cost_more():
     truth = instances.paper(3, 0.1)
     problem = as_problem(fl.Arms(truth.features))
-    sharp, _ = play(XYAdaptive(bound="sharp"), problem, truth.theta, 0)
-    soare, _ = play(XYAdaptive(bound="soare"), problem, truth.theta, 0)
+    sharp, _ = step(XYAdaptive(bound="sharp"), problem, truth.theta, 0)
+    soare, _ = step(XYAdaptive(bound="soare"), problem, truth.theta, 0)
     assert soare.verdict.pulls > 4 * sharp.verdict.pulls
 
 
@@ -54,7 +55,7 @@ def test_a_radius_three_times_too_small_is_caught(monkeypatch):
     radius = XYAdaptiveRun._radius
     monkeypatch.setattr(XYAdaptiveRun, "_radius", lambda self, n: radius(self, n) / 3)
     problem, theta = as_problem(fl.Arms.unstructured(4)), np.array([0.05, 0.0, 0.0, 0.0])
-    wrong = sum(play(XYAdaptive(), problem, theta, s)[0].verdict.winner != 0 for s in range(100))
+    wrong = sum(step(XYAdaptive(), problem, theta, s)[0].verdict.winner != 0 for s in range(100))
     assert exact_lower_bound(wrong, 100, 0.999) > problem.delta
 
 

@@ -102,3 +102,75 @@ def sector(cone: Cone, side: float) -> Float[np.ndarray, "n 2"]:
     rays = np.column_stack([np.cos(angles), np.sin(angles)])
     rays *= side / np.abs(rays).max(axis=1, keepdims=True)
     return np.vstack([np.zeros((1, 2)), rays])
+
+
+@dataclass(frozen=True, eq=False)
+class Region:
+    """A convex set {t : normals t <= limits} of the plane, perhaps without end.
+
+    Attributes
+    ----------
+    normals : (m, 2) array
+    limits : (m,) array
+    """
+
+    normals: Float[np.ndarray, "m 2"]
+    limits: Float[np.ndarray, " m"]
+
+    def polygon(self, side: float) -> Float[np.ndarray, "n 2"]:
+        """Return the corners of the part inside the square |t_1|, |t_2| <= side, in order."""
+        corners = side * np.array([[-1.0, -1.0], [1.0, -1.0], [1.0, 1.0], [-1.0, 1.0]])
+        for normal, limit in zip(self.normals, self.limits, strict=True):
+            corners = _clip(corners, normal, float(limit))
+        return corners
+
+    def possible(self, X: Float[np.ndarray, "K 2"]) -> list[int]:
+        """Return the arms that are best for some parameter inside the set."""
+        far = 1e3 * float(np.abs(self.limits).max() or 1.0)
+        inside = self.polygon(far)
+        return [cone.arm for cone in cones(X) if _area(_intersect(inside, X, cone.arm)) > 0.0]
+
+    def meets_border(self, X: Float[np.ndarray, "K 2"], a: int, b: int) -> bool:
+        """Tell whether the set meets C(a) and C(b) at once: a and b may both be best."""
+        y = X[a] - X[b]
+        for ray in (np.array([-y[1], y[0]]), np.array([y[1], -y[0]])):
+            if (X[a] @ ray < (X @ ray) - 1e-12).any():
+                continue  # a third arm is better on this side
+            rates, low, high = self.normals @ ray, 0.0, math.inf
+            for rate, limit in zip(rates, self.limits, strict=True):
+                low = max(low, limit / rate) if rate < 0 else low
+                high = min(high, limit / rate) if rate > 0 else high
+            flat = rates == 0
+            if low <= high and (self.limits[flat] >= 0).all():
+                return True
+        return False
+
+
+def _intersect(
+    polygon: Float[np.ndarray, "n 2"], X: Float[np.ndarray, "K 2"], arm: int
+) -> Float[np.ndarray, "m 2"]:
+    """Return the part of a polygon in the cone of an arm."""
+    for other in range(len(X)):
+        if other != arm:
+            polygon = _clip(polygon, X[other] - X[arm], 0.0)
+    return polygon
+
+
+def _clip(
+    polygon: Float[np.ndarray, "n 2"], normal: Float[np.ndarray, " 2"], limit: float
+) -> Float[np.ndarray, "m 2"]:
+    """Return the part of a convex polygon with normal't <= limit (Sutherland and Hodgman)."""
+    excess = polygon @ normal - limit
+    kept: list[np.ndarray] = []
+    for i in range(len(polygon)):
+        before, here = excess[i - 1], excess[i]
+        if before * here < 0:
+            kept.append(polygon[i - 1] + (polygon[i] - polygon[i - 1]) * before / (before - here))
+        if here <= 0:
+            kept.append(polygon[i])
+    return np.array(kept).reshape(-1, 2)
+
+
+def _area(polygon: Float[np.ndarray, "n 2"]) -> float:
+    x, y = polygon.T
+    return abs(float(np.sum(x * np.roll(y, -1) - y * np.roll(x, -1)))) / 2

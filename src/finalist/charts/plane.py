@@ -191,9 +191,9 @@ def _panel(
     hull = [cone.arm for cone in cones_]
     arm_labels = dict(zip(hull, labels([arms.names[i] for i in hull], 16), strict=True))
     layers = (
-        _cone_layer(cones_, arm_labels, side)
+        cone_layer(cones_, arm_labels, side)
         + _ellipse_layer(outline, theta)
-        + _arm_layer(arms, arm_labels, side, _arrow_length(outline, side))
+        + arm_layer(arms, arm_labels, side, _arrow_length(outline, side))
     )
     return layers.properties(width=_SIDE, height=_SIDE)
 
@@ -208,13 +208,14 @@ def _settled(
     return bool(np.delete(means[best] - means > widths, best).all())
 
 
-def _axes(side: float) -> dict[str, Any]:
+def _axes(side: float, titles: bool) -> dict[str, Any]:
     import altair as alt
 
     scale = alt.Scale(domain=[-side, side], nice=False, zero=False)
 
     def axis(which: str) -> Any:
-        return alt.Axis(title=f"{which} component of the parameter", tickCount=5, grid=False)
+        title = f"{which} component of the parameter" if titles else None
+        return alt.Axis(title=title, tickCount=5, grid=False)
 
     return {
         "x": alt.X("x:Q", scale=scale, axis=axis("First")),
@@ -222,7 +223,10 @@ def _axes(side: float) -> dict[str, Any]:
     }
 
 
-def _cone_layer(cones_: list[Cone], arm_labels: dict[int, str], side: float) -> Any:
+def cone_layer(
+    cones_: list[Cone], arm_labels: dict[int, str], side: float, titles: bool = True
+) -> Any:
+    """Draw the cones as coloured sectors; with titles on the axes if wanted."""
     import altair as alt
 
     rows: list[dict[str, Any]] = [
@@ -239,7 +243,7 @@ def _cone_layer(cones_: list[Cone], arm_labels: dict[int, str], side: float) -> 
         alt.Chart(data(rows))
         .mark_line(filled=True, opacity=0.3, strokeWidth=0, clip=True)
         .encode(
-            **_axes(side),
+            **_axes(side, titles),
             order="step:Q",
             color=alt.Color(
                 "arm:N",
@@ -284,7 +288,7 @@ def _arrow_length(outline: Float[np.ndarray, "n 2"], side: float) -> float:
     return side * min(0.42, max(0.3, nearest / side - 2 * _LABEL_OFFSET))
 
 
-def _arm_layer(arms: Arms, arm_labels: dict[int, str], side: float, length: float) -> Any:
+def arm_layer(arms: Arms, arm_labels: dict[int, str], side: float, length: float) -> Any:
     """Draw arrows for the arms with a cone, or for all if they are few; points for the rest."""
     import altair as alt
 

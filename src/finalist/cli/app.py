@@ -8,7 +8,7 @@ import typer
 from typer.core import TyperGroup
 
 from finalist import __version__
-from finalist.cli import complexity, demo, design
+from finalist.cli import complexity, demo, design, reproduce, simulate
 from finalist.errors import FinalistError
 from finalist.files import printable
 
@@ -54,6 +54,8 @@ app = typer.Typer(
 )
 app.command("design", help=design.HELP, epilog=_EPILOG)(design.design)
 app.command("complexity", help=complexity.HELP, epilog=_EPILOG)(complexity.complexity)
+app.command("reproduce", help=reproduce.HELP, epilog=_EPILOG)(reproduce.reproduce)
+app.command("simulate", help=simulate.HELP, epilog=_EPILOG)(simulate.simulate)
 app.command("demo", help=demo.HELP, epilog=_EPILOG)(demo.demo)
 
 

@@ -39,3 +39,17 @@ SigmaOption = Annotated[float, typer.Option("--sigma", help="Size of the noise."
 DeltaOption = Annotated[
     float, typer.Option("--delta", help="Accepted probability of a wrong answer.")
 ]
+ThetaOption = Annotated[
+    str | None,
+    typer.Option("--theta", metavar="T1,T2,...", help="The parameter, a number per feature."),
+]
+ThetaFileOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--theta-file",
+        metavar="FILE",
+        exists=True,
+        dir_okay=False,
+        help="The parameter in a file: numbers, or the columns of ARMS with a single row.",
+    ),
+]

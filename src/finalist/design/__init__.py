@@ -3,16 +3,20 @@
 from finalist.design.greedy import Greedy, greedy, greedy_allocation
 from finalist.design.optimal import design_value, optimal_design
 from finalist.design.result import Design
+from finalist.design.rough import rough_design
 from finalist.design.rounding import round_design
+from finalist.design.sequence import Rounded
 from finalist.design.support import reduce_support
 
 __all__ = [
     "Design",
     "Greedy",
+    "Rounded",
     "design_value",
     "greedy",
     "greedy_allocation",
     "optimal_design",
     "reduce_support",
+    "rough_design",
     "round_design",
 ]

@@ -151,10 +151,12 @@ def check_size(size: int | None) -> None:
         raise ProblemError(f"size is {size!r}; it is a number of pulls, 1 or more.")
 
 
-def check_record(verdict: Verdict, batch: Batch, rewards: Statistics) -> None:
+def check_record(verdict: Verdict, arms: int, batch: Batch, rewards: Statistics) -> None:
     """Refuse rewards that are not those of the batch, all of them, before anything changes."""
     if verdict.decided:
         raise ProblemError("the strategy has decided; it takes no more rewards.")
+    if len(batch.counts) != arms:
+        raise ProblemError(f"the batch has {len(batch.counts)} arms and the problem {arms}.")
     if not np.array_equal(rewards.count, batch.counts):
         raise ProblemError("these are not the rewards of the open batch; record all of them.")
 
@@ -163,19 +165,3 @@ def refuse_decided(verdict: Verdict) -> None:
     """Refuse to choose pulls for a run that has a winner."""
     if verdict.decided:
         raise ProblemError("the strategy has decided; there is nothing left to pull.")
-
-
-def share(counts: Int[np.ndarray, " K"], size: int) -> Int[np.ndarray, " K"]:
-    """Return `size` of the pulls of an allocation, in its proportions (largest remainders).
-
-    Examples
-    --------
-    >>> share(np.array([10, 5, 1]), 8)
-    array([5, 3, 0])
-    """
-    exact = counts * (size / int(counts.sum()))
-    part = np.floor(exact).astype(np.int64)
-    missing = size - int(part.sum())
-    order = np.argsort(part - exact, kind="stable")
-    part[order[:missing]] += 1
-    return part

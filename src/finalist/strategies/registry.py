@@ -5,11 +5,17 @@ from jaxtyping import Float
 
 from finalist.arms import Arms
 from finalist.errors import ProblemError
+from finalist.strategies.fully_adaptive import FullyAdaptive
+from finalist.strategies.g import GAllocation
 from finalist.strategies.protocol import Strategy
+from finalist.strategies.xy import XYAllocation
 from finalist.strategies.xy_adaptive import XYAdaptive
+from finalist.strategies.xy_oracle import XYOracle
 
 #: Every strategy by its name; the contract suite runs on all of them.
-STRATEGIES: dict[str, type[Strategy]] = {cls.name: cls for cls in (XYAdaptive,)}
+STRATEGIES: dict[str, type[Strategy]] = {
+    cls.name: cls for cls in (GAllocation, XYAllocation, XYOracle, XYAdaptive, FullyAdaptive)
+}
 
 
 def named(name: str, arms: Arms, theta: Float[np.ndarray, " d"] | None = None) -> Strategy:

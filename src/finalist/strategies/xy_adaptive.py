@@ -29,6 +29,7 @@ from finalist.errors import ProblemError
 from finalist.least_squares import estimate
 from finalist.problem import Feature, Problem
 from finalist.statistics import Statistics
+from finalist.strategies.phase import Phase, shortest_prefix
 from finalist.strategies.protocol import (
     Allocation,
     Batch,
@@ -37,7 +38,6 @@ from finalist.strategies.protocol import (
     check_record,
     check_size,
     refuse_decided,
-    share,
 )
 
 SUPPORTED: frozenset[Feature] = frozenset({"minimise", "epsilon-best", "sub-gaussian", "bernoulli"})
@@ -90,9 +90,8 @@ class XYAdaptiveRun:
         self._settings, self._problem = settings, problem
         self._survivors = np.arange(len(problem.arms))
         self._winner = 0 if len(problem.arms) == 1 else None
-        self._phase, self._variance, self._pulls = 1, 1.0, 0
-        self._allocation: Int[np.ndarray, " K"] | None = None
-        self._rewards = Statistics.empty(len(problem.arms))
+        self._number, self._variance, self._pulls = 1, 1.0, 0
+        self._phase = Phase(len(problem.arms))
 
     @property
     def verdict(self) -> Verdict:
@@ -103,31 +102,24 @@ class XYAdaptiveRun:
         """Return the allocation of the next phase, or a part of it; it is tested when complete."""
         check_size(size)
         refuse_decided(self.verdict)
-        if self._allocation is None:
-            goal = self._settings.alpha * self._variance
-            survivors = tuple(map(int, self._survivors))
-            self._allocation = phase_allocation(
-                self._problem.arms, survivors, goal, self._settings.allocation
-            )
-        left = self._allocation - self._rewards.count
-        if size is None or size >= left.sum():
-            return Batch(left, {"phase": self._phase, "ends": True})
-        # The allocation goes along, so that a replay knows the rest of it.
-        note = {"phase": self._phase, "ends": False, "allocation": self._allocation.tolist()}
-        return Batch(share(left, size), note)
+        return self._phase.batch(self._allocate, size, {"phase": self._number})
+
+    def _allocate(self) -> Int[np.ndarray, " K"]:
+        goal = self._settings.alpha * self._variance
+        survivors = tuple(map(int, self._survivors))
+        return phase_allocation(self._problem.arms, survivors, goal, self._settings.allocation)
 
     def record(self, batch: Batch, rewards: Statistics) -> None:
         """Take over rewards; at the end of a phase estimate from it alone, drop dominated arms."""
-        check_record(self.verdict, batch, rewards)
-        self._rewards.merge(rewards)
+        check_record(self.verdict, len(self._problem.arms), batch, rewards)
         self._pulls += batch.size
-        if not batch.note["ends"]:
-            self._allocation = np.array(batch.note["allocation"], dtype=np.int64)
+        if not self._phase.record(batch, rewards):
             return
+        counts = self._phase.rewards.count
         surely_better, possibly_better = self._compare()
-        self._variance = largest_variance(self._problem.arms, self._survivors, self._rewards.count)
-        self._phase += 1
-        self._allocation, self._rewards = None, Statistics.empty(len(rewards.count))
+        self._variance = largest_variance(self._problem.arms, self._survivors, counts)
+        self._number += 1
+        self._phase = Phase(len(counts))
         before, epsilon = self._survivors, self._problem.epsilon
         self._survivors = before[surely_better <= 0.0]  # Lemma 4, eq:discard.arm
         if len(self._survivors) == 1:
@@ -141,19 +133,22 @@ class XYAdaptiveRun:
         With probability 1 - 6 delta / (pi j)^2 all these bounds hold in phase j.
         """
         Z = self._problem.arms.coordinates[self._survivors]
-        fit = estimate(self._problem.arms, self._rewards)
-        phi, radius = self._problem.sign * fit.phi, self._radius(self._rewards.pulls)
+        fit = estimate(self._problem.arms, self._phase.rewards)
+        radius = self._radius(fit.statistics.pulls)
+        W = Z @ fit.information.inverse_root.T  # ||w_a - w_b|| = ||z_a - z_b||_{A^-1}
         least, most = np.empty(len(Z)), np.empty(len(Z))
         for b in range(len(Z)):
-            directions = np.delete(Z - Z[b], b, axis=0)
-            gaps, widths = directions @ phi, radius * fit.widths(directions)
+            gaps = self._problem.sign * ((Z - Z[b]) @ fit.phi)
+            difference = W - W[b]
+            widths = radius * np.sqrt(np.einsum("ij,ij->i", difference, difference))
+            gaps[b] = -np.inf  # an arm is no rival of itself
             least[b], most[b] = (gaps - widths).max(), (gaps + widths).max()
         return least, most
 
     def _radius(self, pulls: int) -> float:
         """Return the radius of this phase (Soare 2014, Prop. 1; the module says which form)."""
         sigma = self._problem.sigma
-        level = 6.0 * self._problem.delta / (math.pi * self._phase) ** 2
+        level = 6.0 * self._problem.delta / (math.pi * self._number) ** 2
         if self._settings.bound == "soare":
             return static_radius(pulls, len(self._problem.arms), level, sigma, "soare")
         m = len(self._survivors)
@@ -170,15 +165,18 @@ def phase_allocation(
     their largest variance never rises. Many simulated runs begin with the same phases: their
     allocations are kept.
     """
-    alive = np.array(survivors)
-    if allocation == "greedy":
-        return _greedy_allocation(arms, alive, goal)
+    alive, shortest = np.array(survivors), arms.rank * (arms.rank + 1)
+    if allocation == "greedy":  # eq:xy.optimal.design.incremental
+        rule = Greedy(arms, "xy", among=alive)
+        return shortest_prefix(
+            rule, lambda n: largest_variance(arms, alive, n) <= goal, shortest, len(arms)
+        )
     design = optimal_design(arms, "xy", DESIGN_TOLERANCE, among=alive)
 
     def enough(n: int) -> bool:
         return largest_variance(arms, alive, round_design(design, n)) <= goal
 
-    low = max(arms.rank * (arms.rank + 1), len(design.support) - 1)
+    low = max(shortest, len(design.support) - 1)
     high = max(low + 1, math.ceil(design.value / goal))
     while not enough(high):
         low, high = high, 2 * high
@@ -188,32 +186,6 @@ def phase_allocation(
     counts = round_design(design, high)
     counts.flags.writeable = False
     return counts
-
-
-def _greedy_allocation(
-    arms: Arms, alive: Int[np.ndarray, " m"], goal: float
-) -> Int[np.ndarray, " K"]:
-    """Find the shortest greedy sequence (eq:xy.optimal.design.incremental) that does."""
-    rule = Greedy(arms, "xy", among=alive)
-    rule.extend(arms.rank * (arms.rank + 1))
-    before, chunk = rule.counts, rule.extend(1)
-
-    def counts(n: int) -> Int[np.ndarray, " K"]:
-        return before + np.bincount(chunk[:n], minlength=len(arms))
-
-    def enough(n: int) -> bool:
-        return largest_variance(arms, alive, counts(n)) <= goal
-
-    while not enough(len(chunk)):
-        before = rule.counts
-        chunk = rule.extend(int(before.sum()))
-    low, high = 0, len(chunk)
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    found = counts(high)
-    found.flags.writeable = False
-    return found
 
 
 def largest_variance(

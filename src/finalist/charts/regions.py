@@ -1,0 +1,163 @@
+"""Confidence sets in the plane of parameters, over the cones of the arms (Soare 2014, Fig. 1)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from finalist.arms import Arms
+from finalist.charts.geometry import Region, cones
+from finalist.charts.plane import arm_layer, cone_layer
+from finalist.charts.theme import ACCENT, INK, AnyChart, data, finish, labels
+from finalist.errors import ChartError
+
+
+@dataclass(frozen=True, eq=False)
+class Panel:
+    """One confidence set.
+
+    Attributes
+    ----------
+    title : str
+    region : Region
+    """
+
+    title: str
+    region: Region
+
+
+def region_chart(
+    arms: Arms,
+    theta: Float[np.ndarray, " 2"],
+    region: Region,
+    side: float,
+    title: str,
+    subtitle: Sequence[str],
+) -> AnyChart:
+    """Show one set over the cones of arms with two features, with the arms as arrows.
+
+    Parameters
+    ----------
+    arms : Arms
+        With two features.
+    theta : (2,) array
+        The parameter.
+    region : Region
+        The set, dashed; bright where the same bounds hold on both sides of theta.
+    side : float
+        The picture shows |t_1|, |t_2| <= side.
+    title : str
+    subtitle : sequence of str
+
+    Returns
+    -------
+    altair chart
+    """
+    _check(arms)
+    middle = region.normals @ theta
+    both = Region(
+        np.vstack([region.normals, -region.normals]),
+        np.concatenate([region.limits, region.limits - 2 * middle]),
+    )
+    names = _names(arms)
+    layers = (
+        cone_layer(cones(arms.features), names, side)
+        + _polygon(region.polygon(2 * side), 0.3, dash=True)
+        + _polygon(both.polygon(2 * side), 0.6)
+        + _cross(theta, size=110, label=True)
+        + arm_layer(arms, names, side, 0.28 * side)
+    )
+    return finish(layers.properties(width=460, height=460), title, subtitle)
+
+
+def regions_chart(
+    arms: Arms,
+    theta: Float[np.ndarray, " 2"],
+    rows: Sequence[Sequence[Panel]],
+    side: float,
+    title: str,
+    subtitle: Sequence[str],
+) -> AnyChart:
+    """Show sets over the cones in a grid of small panels.
+
+    Parameters
+    ----------
+    arms : Arms
+        With two features.
+    theta : (2,) array
+        The parameter, a cross in every panel.
+    rows : sequence of sequences of Panel
+    side : float
+        Every panel shows |t_1|, |t_2| <= side.
+    title : str
+    subtitle : sequence of str
+
+    Returns
+    -------
+    altair chart
+    """
+    import altair as alt
+
+    _check(arms)
+    if not rows or not all(rows):
+        raise ChartError("there is no set to show. Pass at least one panel in every row.")
+    lines = [
+        alt.hconcat(*(_small(arms, theta, panel, side) for panel in row), spacing=24)
+        for row in rows
+    ]
+    return finish(alt.vconcat(*lines, spacing=18), title, subtitle)
+
+
+def _small(arms: Arms, theta: Float[np.ndarray, " 2"], panel: Panel, side: float) -> Any:
+    import altair as alt
+
+    layers = (
+        cone_layer(cones(arms.features), _names(arms), side, titles=False)
+        + _polygon(panel.region.polygon(2 * side), 0.6)
+        + _cross(theta, size=60)
+    )
+    heading = alt.TitleParams(text=panel.title, fontSize=12.5, fontWeight=600, offset=6)
+    return layers.properties(width=200, height=200, title=heading)
+
+
+def _polygon(corners: Float[np.ndarray, "n 2"], opacity: float, dash: bool = False) -> Any:
+    import altair as alt
+
+    closed = np.vstack([corners, corners[:1]])
+    rows = [{"x": float(x), "y": float(y), "step": i} for i, (x, y) in enumerate(closed)]
+    return (
+        alt.Chart(data(rows))
+        .mark_line(
+            filled=True,
+            fill="white",
+            fillOpacity=opacity,
+            stroke=INK,
+            strokeWidth=1.6,
+            strokeDash=[5, 4] if dash else [1, 0],
+            clip=True,
+        )
+        .encode(x="x:Q", y="y:Q", order="step:Q")
+    )
+
+
+def _cross(theta: Float[np.ndarray, " 2"], size: int, label: bool = False) -> Any:
+    import altair as alt
+
+    place = data([{"x": float(theta[0]), "y": float(theta[1])}])
+    base = alt.Chart(place).encode(x="x:Q", y="y:Q")
+    cross = base.mark_point(shape="cross", filled=True, size=size, color=ACCENT, opacity=1)
+    if not label:
+        return cross
+    return cross + base.mark_text(text="θ*", dx=16, fontSize=15, fontWeight=600, color=ACCENT)
+
+
+def _names(arms: Arms) -> dict[int, str]:
+    hull = [cone.arm for cone in cones(arms.features)]
+    return dict(zip(hull, labels([arms.names[i] for i in hull], 16), strict=True))
+
+
+def _check(arms: Arms) -> None:
+    if arms.features.shape[1] != 2 or arms.rank != 2:
+        raise ChartError("the plane needs arms with 2 features that span it.")

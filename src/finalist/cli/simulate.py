@@ -1,0 +1,261 @@
+"""`finalist simulate`: what a strategy would do if the parameter were known."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, fields, is_dataclass, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from finalist.cli import inputs, output
+from finalist.cli.complexity import Objective
+from finalist.cli.options import (
+    AllOption,
+    ArmsFile,
+    ChartOption,
+    DeltaOption,
+    Format,
+    FormatOption,
+    OutputOption,
+    ThetaFileOption,
+    ThetaOption,
+)
+from finalist.errors import ProblemError
+from finalist.files import printable
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from finalist.arms import Arms
+    from finalist.charts.theme import AnyChart
+    from finalist.simulation import Simulation
+    from finalist.strategies import Strategy
+
+HELP = """Try a strategy many times on drawn rewards, for a given theta.
+
+\b
+Example:
+  finalist simulate arms.csv --theta 2,0,-0.5 --sigma 0.3 --runs 200
+
+Run i depends on --seed and i alone: more runs or more processes change nothing about it. --format
+csv has one row per run: run, winner, decided, correct, pulls, batches, seconds, and a column
+'pulls: NAME' for each arm. --format json has everything under the keys
+
+\b
+  name, strategy, delta, seed, requested, summary (runs, undecided,
+  errors, error_rate, error_interval, mean, standard_error, interval,
+  median, quantiles, min, max, mean_batches, mean_seconds), arms (list of
+  name, mean_reward, mean_pulls), runs (list of run, winner, decided,
+  correct, pulls, batches, seconds, pulls_per_arm)
+
+What is undefined is null. Ctrl-C prints the runs that are finished and ends with exit code 130.
+"""
+
+
+class Rewards(StrEnum):
+    """What is drawn."""
+
+    gaussian = "gaussian"
+    bounded = "bounded"
+    bernoulli = "bernoulli"
+
+
+class NoiseName(StrEnum):
+    """What the strategy assumes."""
+
+    gaussian = "gaussian"
+    sub_gaussian = "sub-gaussian"
+    bernoulli = "bernoulli"
+
+
+def simulate(
+    arms_file: ArmsFile,
+    theta: ThetaOption = None,
+    theta_file: ThetaFileOption = None,
+    strategy: Annotated[
+        str, typer.Option(metavar="NAME", help="The strategy; a wrong name lists all there are.")
+    ] = "xy-adaptive",
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="NAME=VALUE", help="A setting of the strategy, as alpha=0.1; repeat."
+        ),
+    ] = None,
+    sigma: Annotated[
+        float | None, typer.Option(help="Size of the noise.", show_default="1.0")
+    ] = None,
+    delta: DeltaOption = 0.05,
+    epsilon: Annotated[
+        float, typer.Option(help="An arm within this distance of the best is good enough.")
+    ] = 0.0,
+    objective: Annotated[
+        Objective, typer.Option(help="Whether the largest or the smallest mean is best.")
+    ] = Objective.max,
+    noise: Annotated[
+        NoiseName, typer.Option(help="What the strategy assumes of the noise.")
+    ] = NoiseName.gaussian,
+    rewards: Annotated[
+        Rewards | None,
+        typer.Option(
+            help="What is drawn: normal noise, noise of +sigma or -sigma, rewards 0 and 1. "
+            "By default what --noise says."
+        ),
+    ] = None,
+    runs: Annotated[int, typer.Option(metavar="N", help="How many runs.")] = 100,
+    seed: Annotated[int, typer.Option(help="Seed of all random numbers.")] = 0,
+    jobs: Annotated[
+        int, typer.Option(metavar="N", help="Processes; -1 is one for every core.")
+    ] = 1,
+    max_pulls: Annotated[
+        int, typer.Option(metavar="N", help="Stop a run that needs more, undecided.")
+    ] = 10**9,
+    everything: AllOption = False,
+    form: FormatOption = Format.table,
+    out: OutputOption = None,
+    chart: ChartOption = None,
+) -> None:
+    """Read, simulate, print."""
+    output.check_files(out, chart)
+    import numpy as np
+
+    import finalist as fl
+    from finalist.noise import UNSET
+
+    arms = inputs.read_arms(arms_file)
+    parameter = np.array(inputs.read_theta(theta, theta_file, arms))
+    means = arms.means(parameter)
+    result: Simulation = fl.simulate(
+        arms,
+        parameter,
+        configured(strategy, settings or [], arms, parameter),
+        sigma=UNSET if sigma is None else sigma,
+        delta=delta,
+        epsilon=epsilon,
+        objective=objective.value,
+        noise=noise.value,
+        rewards=None if rewards is None else rewards.value,
+        runs=runs,
+        seed=seed,
+        n_jobs=jobs,
+        max_pulls=max_pulls,
+    )
+    if form is Format.json:
+        text = output.to_json(_as_dict(result, means))
+    elif form is Format.csv:
+        text = _csv(result)
+    else:
+        text = _table(result, means, everything)
+    output.deliver(text, out)
+    if chart is not None:
+        with output.working("Drawing..."):
+            output.draw(_picture(result), chart)
+    if len(result) < result.requested:
+        raise typer.Exit(130)
+
+
+def configured(name: str, settings: Sequence[str], arms: "Arms", theta: "np.ndarray") -> "Strategy":
+    """Return the strategy of a name with the settings NAME=VALUE changed."""
+    from finalist.strategies import named
+
+    strategy: Any = named(name, arms, theta)
+    known = [field.name for field in fields(strategy)] if is_dataclass(strategy) else []
+    changes: dict[str, Any] = {}
+    for text in settings:
+        word, equals, value = text.partition("=")
+        if not equals or word not in known:
+            raise ProblemError(
+                f"--set {text!r}: write NAME=VALUE; the settings of {name} are "
+                f"{', '.join(known) or 'none'}."
+            )
+        changes[word] = _value(value)
+    changed: Strategy = replace(strategy, **changes)
+    return changed
+
+
+def _value(text: str) -> Any:
+    """Read a number, true, false, null or a list as JSON has them; anything else is text."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def _as_dict(result: "Simulation", means: "np.ndarray") -> dict[str, Any]:
+    summary = asdict(result.summary())
+    for word in ("name", "arms", "delta", "requested"):
+        del summary[word]
+    pulls = summary.pop("mean_pulls_per_arm")
+    frame = result.to_frame()
+    runs = frame[["run", "winner", "decided", "correct", "pulls", "batches", "seconds"]]
+    each = zip(runs.to_dict("records"), result.pulls_per_arm.tolist(), strict=True)
+    return {
+        "name": result.name,
+        "strategy": result.strategy,
+        "delta": result.delta,
+        "seed": result.seed,
+        "requested": result.requested,
+        "summary": summary,
+        "arms": [
+            {"name": name, "mean_reward": mean, "mean_pulls": n}
+            for name, mean, n in zip(result.arms, means.tolist(), pulls, strict=True)
+        ],
+        "runs": [{**run, "pulls_per_arm": n} for run, n in each],
+    }
+
+
+def _csv(result: "Simulation") -> str:
+    """Return one row per run; no spreadsheet runs the name of a winner as a formula."""
+    from finalist.arms_files import escape
+
+    frame = result.to_frame()
+    frame["winner"] = [None if name is None else escape(name) for name in frame["winner"]]
+    return str(frame.to_csv(index=False, lineterminator="\r\n"))
+
+
+def _table(result: "Simulation", means: "np.ndarray", everything: bool) -> str:
+    summary = result.summary()
+    pulls = summary.mean_pulls_per_arm
+    order = sorted(range(len(pulls)), key=lambda i: -pulls[i])
+    whole = sum(pulls) or 1.0
+    rows = [
+        [
+            result.arms[i],
+            output.number(means[i]),
+            output.number(pulls[i]),
+            f"{pulls[i] / whole:.1%}",
+            f"{int((result.winner == i).sum()):,}",
+        ]
+        for i in order
+    ]
+    header = ["Name", "Expected reward", "Pulls, mean", "Share", "Won"]
+    table = output.arms_table(header, rows, everything)
+    return output.to_text(output.facts_table(summary.facts()), *table)
+
+
+def _picture(result: "Simulation") -> "AnyChart":
+    """Return the share of runs that have decided by a number of pulls."""
+    import altair as alt
+
+    from finalist.charts.theme import PALETTE, data, finish
+
+    ended = sorted(result.samples[result.decided].tolist())
+    rows = [{"pulls": n, "share": (i + 1) / len(result)} for i, n in enumerate(ended)]
+    rows = [{**row, "share": 0.0} for row in rows[:1]] + rows
+    far = bool(ended) and ended[-1] > 50 * max(ended[0], 1)
+    scale = alt.Scale(type="log" if far and ended[0] > 0 else "linear", zero=False)
+    line = (
+        alt.Chart(data(rows))
+        .mark_line(interpolate="step-after", color=PALETTE[0], strokeWidth=2)
+        .encode(
+            x=alt.X("pulls:Q", title="Pulls", scale=scale),
+            y=alt.Y("share:Q", title="Share of the runs that have decided")
+            .scale(domain=[0, 1])
+            .axis(format="%"),
+        )
+        .properties(width=520, height=300)
+    )
+    summary = result.summary()
+    count = f"{printable(result.name)}, {len(result):,} runs, {summary.undecided:,} undecided"
+    wrong = f"{summary.errors:,} with a wrong winner, {100 * result.delta:g} % allowed"
+    return finish(line, "Pulls until the decision", [count, wrong])

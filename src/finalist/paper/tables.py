@@ -1,0 +1,108 @@
+"""A table of results: the same one for a CSV file, the terminal, JSON and the page."""
+
+import csv
+import io
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows under named columns.
+
+    Attributes
+    ----------
+    name : str
+        The stem of its file.
+    title : str
+        One line for people.
+    columns : tuple of str
+    rows : tuple of tuples
+        Numbers, text, or None where there is nothing to say.
+    where : "everywhere", "page" or "file"
+        Every table has a file. One that is too wide for a terminal is on the page besides, and
+        one for programs is nowhere else.
+    """
+
+    name: str
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+    where: Literal["everywhere", "page", "file"] = "everywhere"
+
+    def __post_init__(self) -> None:
+        assert all(len(row) == len(self.columns) for row in self.rows), self.name
+
+    def csv(self) -> str:
+        """Return the table as CSV with numbers in full; None is an empty field."""
+        buffer = io.StringIO(newline="")
+        writer = csv.writer(buffer)
+        writer.writerow(self.columns)
+        writer.writerows(self.rows)
+        return buffer.getvalue()
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return a mapping from column to value for each row."""
+        return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
+
+    def shown(self) -> list[list[str]]:
+        """Return the rows as text for people."""
+        return [[shown(value) for value in row] for row in self.rows]
+
+    def numeric(self) -> list[bool]:
+        """Tell which columns hold numbers, to be set flush right."""
+        return [
+            all(value is None or isinstance(value, int | float) for value in column)
+            for column in zip(*self.rows, strict=True)
+        ]
+
+
+def shown(value: Any) -> str:
+    """Return a value for people: thousands with commas, about four digits otherwise.
+
+    Examples
+    --------
+    >>> [shown(v) for v in (1234567, 1234567.8, 0.123456, 2.5, None, "x")]
+    ['1,234,567', '1,234,568', '0.1235', '2.5', '', 'x']
+    """
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            return "infinite"
+        return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+    return str(value)
+
+
+def compact(value: float) -> str:
+    """Return a number of pulls with three digits.
+
+    Examples
+    --------
+    >>> [compact(v) for v in (53_530, 2_512_345, 999, 15_300_000)]
+    ['53,500', '2.51 million', '999', '15.3 million']
+    """
+    if value >= 1e6:
+        return f"{value / 1e6:.3g} million"
+    if value < 100:
+        return f"{value:.3g}"
+    unit = 10 ** (math.floor(math.log10(value)) - 2)
+    return f"{round(value / unit) * unit:,}"
+
+
+def listed(words: Sequence[object], last: str = "and") -> str:
+    """Join words with commas.
+
+    Examples
+    --------
+    >>> listed([2, 3, 4])
+    '2, 3 and 4'
+    """
+    texts = [str(word) for word in words]
+    return f" {last} ".join([", ".join(texts[:-1]), texts[-1]] if len(texts) > 1 else texts)

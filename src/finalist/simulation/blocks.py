@@ -1,0 +1,78 @@
+"""Blocks of runs as cells of a store: what identifies one, and its outcomes as arrays."""
+
+import hashlib
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from finalist.errors import StoreError
+from finalist.simulation.task import Outcome, Task
+
+
+class Keeper:
+    """Collects outcomes, in any order, and stores each block when it is complete."""
+
+    def __init__(
+        self, blocks: Sequence[range], keep: Callable[[range, dict[str, np.ndarray]], None]
+    ) -> None:
+        self._keep = keep
+        self._block_of = {index: block for block in blocks for index in block}
+        self._waiting: dict[range, list[Outcome]] = {block: [] for block in blocks}
+
+    def add(self, outcome: Outcome) -> None:
+        """Take one outcome; store its block if that was the last one."""
+        block = self._block_of[outcome.run]
+        self._waiting[block].append(outcome)
+        if len(self._waiting[block]) == len(block):
+            self._keep(block, _arrays(self._waiting.pop(block)))
+
+
+def _arrays(ended: list[Outcome]) -> dict[str, np.ndarray]:
+    """Return one array for each field of outcomes."""
+    return {name: np.array([getattr(o, name) for o in ended]) for name in Outcome._fields}
+
+
+def outcomes(arrays: dict[str, np.ndarray]) -> Iterator[Outcome]:
+    """Return the outcomes that a block was stored as."""
+    columns = [
+        column if column.ndim > 1 else column.tolist()
+        for column in (arrays[name] for name in Outcome._fields)
+    ]
+    return map(Outcome._make, zip(*columns, strict=True))
+
+
+def identity(task: Task) -> dict[str, Any]:
+    """Return everything that the outcome of a run depends on, in values that JSON can hold."""
+    if callable(task.rewards):
+        raise StoreError(
+            "rewards is a function, which has no name to find its results by; "
+            "name a kind of rewards, or use finalist.simulate without a store."
+        )
+    # In full: NumPy would leave out digits, and the middle of long arrays.
+    with np.printoptions(threshold=sys.maxsize, floatmode="unique"):
+        strategy = repr(task.strategy)
+    if " at 0x" in strategy:
+        raise StoreError(
+            f"strategy prints as {strategy}, which does not say its settings; make it a dataclass."
+        )
+    problem = task.problem
+    return {
+        "kind": "simulation",
+        "features": _digest(problem.arms.features),
+        "theta": task.theta.tolist(),
+        "strategy": strategy,
+        "noise": repr(problem.noise),
+        "goal": repr(problem.goal),
+        "delta": problem.delta,
+        "objective": problem.objective,
+        "rewards": task.rewards,
+        "seed": task.seed,
+        "max_pulls": task.max_pulls,
+    }
+
+
+def _digest(array: np.ndarray) -> str:
+    content = np.ascontiguousarray(array, dtype="<f8").tobytes()
+    return hashlib.sha256(str(array.shape).encode() + content).hexdigest()

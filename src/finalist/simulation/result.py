@@ -1,0 +1,245 @@
+"""What a simulation found: arrays over its runs, and their summary."""
+
+import math
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+from scipy.special import stdtrit
+
+from finalist.errors import SimulationError
+from finalist.simulation.binomial import exact_interval
+from finalist.simulation.summary import Summary
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_PULLS = "pulls: "
+
+
+@dataclass(frozen=True, eq=False)
+class Simulation:
+    """The runs of one simulation, in the order of their numbers.
+
+    Attributes
+    ----------
+    arms : tuple of str
+        Names of the K arms.
+    name, strategy : str
+        Name of the strategy, and the strategy with its settings.
+    delta : float
+        Error probability that was allowed.
+    seed : int
+    requested : int
+        Runs asked for; more than there are if the simulation was interrupted.
+    run : (runs,) array of int
+        Number of each run.
+    winner : (runs,) array of int
+        Index of the arm that was returned, -1 where the run was stopped undecided.
+    correct : (runs,) array of bool
+        Whether the winner is (one of) the best, or good enough; False if undecided.
+    pulls_per_arm : (runs, K) array of int
+    batches : (runs,) array of int
+        How often the strategy chose what to pull.
+    seconds : (runs,) array
+        Processor time of each run.
+    """
+
+    arms: tuple[str, ...]
+    name: str
+    strategy: str
+    delta: float
+    seed: int
+    requested: int
+    run: Int[np.ndarray, " runs"]
+    winner: Int[np.ndarray, " runs"]
+    correct: Bool[np.ndarray, " runs"]
+    pulls_per_arm: Int[np.ndarray, "runs K"]
+    batches: Int[np.ndarray, " runs"]
+    seconds: Float[np.ndarray, " runs"]
+
+    def __post_init__(self) -> None:
+        if len(self.run) == 0:
+            raise SimulationError("there are no runs; a simulation has at least one.")
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, np.ndarray):
+                value.flags.writeable = False
+
+    def __len__(self) -> int:
+        return len(self.run)
+
+    @cached_property
+    def samples(self) -> Int[np.ndarray, " runs"]:
+        """Pulls of each run, up to the cap where it was stopped undecided."""
+        return np.asarray(self.pulls_per_arm.sum(axis=1))
+
+    @property
+    def decided(self) -> Bool[np.ndarray, " runs"]:
+        """Whether each run ended with a winner."""
+        return np.asarray(self.winner >= 0)
+
+    @property
+    def errors(self) -> int:
+        """Runs that ended with a wrong winner."""
+        return int((self.decided & ~self.correct).sum())
+
+    def error_bounds(self, confidence: float = 0.95) -> tuple[float, float]:
+        """Return the exact interval of the probability of a wrong winner."""
+        return exact_interval(self.errors, len(self), confidence)
+
+    def summary(self) -> Summary:
+        """Return means, quantiles and error rates, which print as a few lines."""
+        samples = self.samples
+        mean = float(samples.mean())
+        error, half = _uncertainty(samples)
+        return Summary(
+            name=self.name,
+            arms=self.arms,
+            delta=self.delta,
+            runs=len(self),
+            requested=self.requested,
+            undecided=int((~self.decided).sum()),
+            errors=self.errors,
+            error_rate=self.errors / len(self),
+            error_interval=self.error_bounds(),
+            mean=mean,
+            standard_error=error,
+            interval=(mean - half, mean + half),
+            median=float(np.median(samples)),
+            quantiles=(float(np.quantile(samples, 0.1)), float(np.quantile(samples, 0.9))),
+            min=int(samples.min()),
+            max=int(samples.max()),
+            mean_batches=float(self.batches.mean()),
+            mean_pulls_per_arm=tuple(map(float, self.pulls_per_arm.mean(axis=0))),
+            mean_seconds=float(self.seconds.mean()),
+        )
+
+    def to_frame(self) -> "pd.DataFrame":
+        """Return one row per run: run, winner (a name or None), decided, correct, pulls, ...
+
+        The other columns are batches, seconds, and `pulls: NAME` for each arm.
+        """
+        import pandas as pd
+
+        winners = [None if i < 0 else self.arms[i] for i in self.winner]
+        columns = {
+            "run": self.run,
+            "winner": pd.Series(winners, dtype=object),
+            "decided": self.decided,
+            "correct": self.correct,
+            "pulls": self.samples,
+            "batches": self.batches,
+            "seconds": self.seconds,
+        }
+        arms = [f"{_PULLS}{name}" for name in self.arms]
+        per_arm = pd.DataFrame(self.pulls_per_arm, columns=arms)
+        return pd.concat([pd.DataFrame(columns), per_arm], axis=1)
+
+    @classmethod
+    def from_frame(
+        cls,
+        frame: "pd.DataFrame",
+        *,
+        name: str,
+        strategy: str,
+        delta: float,
+        seed: int,
+        requested: int | None = None,
+    ) -> "Simulation":
+        """Read what `to_frame` returned, also after a way through a CSV file.
+
+        Parameters
+        ----------
+        frame : DataFrame
+            From a CSV file read with `dtype={"winner": str}, keep_default_na=False`, so that arms
+            called 007 or NA keep their names.
+        name, strategy, delta, seed
+            What the frame does not hold; see the attributes.
+        requested : int, optional
+            By default the number of rows.
+        """
+        per_arm = [column for column in frame.columns if column.startswith(_PULLS)]
+        arms = tuple(column.removeprefix(_PULLS) for column in per_arm)
+        wanted = ("run", "winner", "decided", "correct", "batches", "seconds")
+        missing = [column for column in wanted if column not in frame.columns]
+        if missing or not arms:
+            raise SimulationError(
+                f"the frame has no column {(*missing, _PULLS + 'NAME')[0]!r}; "
+                "use one that Simulation.to_frame returned."
+            )
+        return cls(
+            arms=arms,
+            name=name,
+            strategy=strategy,
+            delta=delta,
+            seed=seed,
+            requested=len(frame) if requested is None else requested,
+            run=np.array(frame["run"], dtype=np.int64),
+            winner=_winners(frame, arms),
+            correct=np.array(frame["correct"], dtype=bool),
+            pulls_per_arm=np.array(frame[per_arm], dtype=np.int64),
+            batches=np.array(frame["batches"], dtype=np.int64),
+            seconds=np.array(frame["seconds"], dtype=float),
+        )
+
+    def merge(self, *others: "Simulation") -> "Simulation":
+        """Return one simulation with the runs of several, which have the same settings."""
+        parts = (self, *others)
+        for word in ("arms", "name", "strategy", "delta", "seed"):
+            values = [getattr(part, word) for part in parts]
+            if any(value != values[0] for value in values):
+                raise SimulationError(
+                    f"simulations with different {word} cannot be merged; simulate with the same."
+                )
+        run = np.concatenate([part.run for part in parts])
+        numbers, counts = np.unique(run, return_counts=True)
+        if counts.max() > 1:
+            raise SimulationError(
+                f"run {numbers[counts.argmax()]} is in two of the simulations; "
+                "merge simulations of different runs."
+            )
+        order = np.argsort(run)
+
+        def joined(word: str) -> np.ndarray:
+            return np.concatenate([getattr(part, word) for part in parts])[order]
+
+        return Simulation(
+            arms=self.arms,
+            name=self.name,
+            strategy=self.strategy,
+            delta=self.delta,
+            seed=self.seed,
+            requested=sum(part.requested for part in parts),
+            run=run[order],
+            winner=joined("winner"),
+            correct=joined("correct"),
+            pulls_per_arm=joined("pulls_per_arm"),
+            batches=joined("batches"),
+            seconds=joined("seconds"),
+        )
+
+
+def _uncertainty(samples: Int[np.ndarray, " runs"]) -> tuple[float, float]:
+    """Return the standard error of the mean and half the width of its 95 % interval (t)."""
+    n = len(samples)
+    if n == 1:
+        return math.nan, math.nan
+    error = float(samples.std(ddof=1)) / math.sqrt(n)
+    return error, float(stdtrit(n - 1, 0.975)) * error
+
+
+def _winners(frame: "pd.DataFrame", arms: tuple[str, ...]) -> Int[np.ndarray, " runs"]:
+    """Return the index of each winner, -1 for a run without one."""
+    index = {name: i for i, name in enumerate(arms)}
+    winners = []
+    for name, decided in zip(frame["winner"], frame["decided"], strict=True):
+        if decided and str(name) not in index:
+            raise SimulationError(
+                f"winner {name!r} is no arm of the frame; read a CSV file with "
+                "dtype={'winner': str}, keep_default_na=False."
+            )
+        winners.append(index[str(name)] if decided else -1)
+    return np.array(winners, dtype=np.int64)

@@ -1,0 +1,108 @@
+"""The figures of a simulation, which print as a few lines for people."""
+
+import math
+from dataclasses import dataclass
+
+from finalist.files import printable
+
+#: Arms whose pulls the text shows, those pulled most.
+_MOST_ARMS = 10
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Means, quantiles and error rates of the runs of a simulation.
+
+    Attributes
+    ----------
+    name : str
+        The strategy.
+    arms : tuple of str
+    delta : float
+        Error probability that was allowed.
+    runs, requested : int
+        Runs there are, and runs asked for.
+    undecided : int
+        Runs stopped by the cap; their pulls count up to there, so that the mean is too low.
+    errors : int
+        Runs with a wrong winner.
+    error_rate : float
+        Errors divided by runs.
+    error_interval : (float, float)
+        Exact 95 % interval of the error probability.
+    mean, standard_error : float
+        Of the pulls of a run; the error is nan for a single run.
+    interval : (float, float)
+        95 % interval of the mean (t).
+    median : float
+    quantiles : (float, float)
+        A tenth of the runs needs fewer pulls, a tenth needs more.
+    min, max : int
+    mean_batches : float
+    mean_pulls_per_arm : tuple of float
+    mean_seconds : float
+        Processor time.
+    """
+
+    name: str
+    arms: tuple[str, ...]
+    delta: float
+    runs: int
+    requested: int
+    undecided: int
+    errors: int
+    error_rate: float
+    error_interval: tuple[float, float]
+    mean: float
+    standard_error: float
+    interval: tuple[float, float]
+    median: float
+    quantiles: tuple[float, float]
+    min: int
+    max: int
+    mean_batches: float
+    mean_pulls_per_arm: tuple[float, ...]
+    mean_seconds: float
+
+    def facts(self) -> list[tuple[str, str, str]]:
+        """Return every figure with its name, its value, and what it means in plain words."""
+        (low, high), (few, many) = self.interval, self.quantiles
+        least, most = self.error_interval
+        mean = "from one run" if math.isnan(low) else f"95 % interval {_n(low)} to {_n(high)}"
+        spread = f"10 % of the runs below {_n(few)}, 10 % above {_n(many)}"
+        return [
+            ("runs", self._run_count(), f"of {self.name}"),
+            ("pulls, mean", _n(self.mean), mean),
+            ("pulls, median", _n(self.median), spread),
+            ("pulls, range", f"{self.min:,} to {self.max:,}", "fewest and most of a run"),
+            (
+                "wrong winner",
+                f"{self.errors:,} of {self.runs:,}",
+                f"probability {least:.2%} to {most:.2%} (exact 95 %), allowed {self.delta:.2%}",
+            ),
+            ("undecided", f"{self.undecided:,} of {self.runs:,}", self._cap()),
+            ("batches, mean", _n(self.mean_batches), "times a run chose what to pull"),
+            ("seconds, mean", f"{self.mean_seconds:.3g}", "processor time of a run"),
+        ]
+
+    def _run_count(self) -> str:
+        if self.runs == self.requested:
+            return f"{self.runs:,}"
+        return f"{self.runs:,} of {self.requested:,} (interrupted)"
+
+    def _cap(self) -> str:
+        if self.undecided == 0:
+            return "every run ended with a winner"
+        return "stopped by max_pulls, counted up to there: the mean is too low"
+
+    def __str__(self) -> str:
+        lines = [f"{name:<15}{value:<15}{words}" for name, value, words in self.facts()]
+        pairs = sorted(zip(self.mean_pulls_per_arm, self.arms, strict=True), key=lambda p: -p[0])
+        shown = ", ".join(f"{printable(arm, 20)} {_n(n)}" for n, arm in pairs[:_MOST_ARMS])
+        more = "" if len(pairs) <= _MOST_ARMS else f", {len(pairs) - _MOST_ARMS} more arms"
+        return "\n".join([*lines, f"pulls per arm  {shown}{more}"])
+
+
+def _n(value: float) -> str:
+    """Return a number with as many digits as people read."""
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"

@@ -1,0 +1,144 @@
+"""What is simulated, checked once, and one run of it.
+
+Run i of a task draws everything from the seed sequence (seed, i): its rewards from the first child,
+the strategy's seed from the second. It is therefore the same in every process, and whatever the
+number of runs around it.
+"""
+
+import time
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Int
+from numpy.typing import ArrayLike
+
+from finalist.arms import Arms
+from finalist.errors import ProblemError, SimulationError
+from finalist.noise import Bernoulli, SubGaussian
+from finalist.problem import Problem, as_problem
+from finalist.rewards import DrawnRewards, FunctionRewards, Kind, RewardFunction
+from finalist.strategies import Playable, Run, Strategy, named
+
+#: Means that differ by less than this part of their size are equally good.
+TIE_TOLERANCE = 1e-12
+
+
+class Outcome(NamedTuple):
+    """How one run ended; `winner` is -1 when it was stopped undecided."""
+
+    run: int
+    winner: int
+    correct: bool
+    pulls: Int[np.ndarray, " K"]
+    batches: int
+    seconds: float
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """A problem with its true parameter, a strategy, and how rewards are drawn."""
+
+    problem: Problem
+    theta: Float[np.ndarray, " d"]
+    means: Float[np.ndarray, " K"]
+    strategy: Strategy
+    rewards: Kind | RewardFunction
+    seed: int
+    max_pulls: int
+
+    def run(self, index: int) -> Outcome:
+        """Simulate the run of this number to its end, or to the cap."""
+        begin = time.process_time()
+        for_rewards, for_strategy = np.random.SeedSequence(self.seed, spawn_key=(index,)).spawn(2)
+        rewards = self.draw_with(np.random.default_rng(for_rewards))
+        seed = int(for_strategy.generate_state(1, np.uint64)[0] >> np.uint64(1))
+        run = self.strategy.start(self.problem, seed=seed)
+        if isinstance(run, Playable) and isinstance(rewards, DrawnRewards):
+            pulls = run.play(rewards, self.max_pulls)
+            batches = int(pulls.sum())
+        else:
+            pulls, batches = _drive(run, rewards, len(self.means), self.max_pulls)
+        winner = -1 if run.verdict.winner is None else run.verdict.winner
+        seconds = time.process_time() - begin
+        return Outcome(index, winner, self.is_correct(winner), pulls, batches, seconds)
+
+    def draw_with(self, rng: np.random.Generator) -> DrawnRewards | FunctionRewards:
+        """Return where the rewards of a run come from."""
+        if callable(self.rewards):
+            return FunctionRewards(self.rewards, len(self.means), rng)
+        sigma = 0.5 if self.rewards == "bernoulli" else self.problem.sigma
+        return DrawnRewards(self.means, sigma, self.rewards, rng)
+
+    def is_correct(self, winner: int) -> bool:
+        """Return whether an arm is one of the best, or as good as the goal asks for."""
+        if winner < 0:
+            return False
+        good = self.problem.sign * self.means
+        tie = TIE_TOLERANCE * float(np.abs(good).max())
+        return bool(good.max() - good[winner] <= self.problem.epsilon + tie)
+
+
+def _drive(
+    run: Run, rewards: DrawnRewards | FunctionRewards, K: int, max_pulls: int
+) -> tuple[Int[np.ndarray, " K"], int]:
+    """Pull batch by batch until there is a winner or the next batch would exceed the cap."""
+    pulls, total, batches = np.zeros(K, dtype=np.int64), 0, 0
+    while not run.verdict.decided:
+        batch = run.next()
+        if batch.size == 0:
+            raise SimulationError("the strategy pulls nothing and has no winner; it must do one.")
+        total += batch.size
+        if total > max_pulls:
+            break
+        run.record(batch, rewards.batch(batch.counts))
+        pulls += batch.counts
+        batches += 1
+    return pulls, batches
+
+
+def make_task(
+    arms: Arms,
+    theta: ArrayLike,
+    strategy: Strategy | str,
+    *,
+    rewards: Kind | RewardFunction | None,
+    seed: int,
+    max_pulls: int,
+    **settings: Any,
+) -> Task:
+    """Check everything a simulation needs; `settings` are those of `as_problem`."""
+    problem = as_problem(arms, **settings)
+    means = arms.means(theta)
+    parameter = np.asarray(theta, dtype=float)
+    if isinstance(strategy, str):
+        strategy = named(strategy, arms, parameter)
+    elif isinstance(strategy, type) or not isinstance(strategy, Strategy):
+        raise ProblemError(
+            f"strategy is {strategy!r}; it is a name or a configured object: XYAdaptive(alpha=0.4)."
+        )
+    task = Task(
+        problem,
+        parameter,
+        means,
+        strategy,
+        _default_rewards(problem) if rewards is None else rewards,
+        whole("seed", seed, 0),
+        whole("max_pulls", max_pulls, 1),
+    )
+    task.draw_with(np.random.default_rng(0))  # refuses rewards that do not exist
+    return task
+
+
+def _default_rewards(problem: Problem) -> Kind:
+    """Return the rewards that the model of the noise speaks of."""
+    if isinstance(problem.noise, Bernoulli):
+        return "bernoulli"
+    return "bounded" if isinstance(problem.noise, SubGaussian) else "gaussian"
+
+
+def whole(name: str, value: object, least: int) -> int:
+    """Return a whole number that is at least `least`."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise SimulationError(f"{name} is {value!r}; it is a whole number, {least} or more.")
+    return int(value)

@@ -1,0 +1,258 @@
+"""The fully adaptive version of XY: survivors after every pull, with Prop. 2 (Soare 2014, Sect. 6).
+
+Each pull is the one that leaves the smallest worst variance among the differences of the
+survivors, and after it every arm that a survivor dominates is dropped (Lemma 4). The pulls depend
+on all rewards so far, so the estimate is a ridge estimate and the radius that of Prop. 2, which
+holds for all numbers of pulls and all directions at once: what is dropped stays out.
+
+The radius needs a bound on the parameter. Everything happens in span coordinates
+(`Arms.coordinates`, Z'Z / K = I): there the norm of the parameter is the root mean square of the
+arms' expected rewards, whatever the units of the features, and the dimension is their rank.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from finalist.arms import Arms
+from finalist.bounds import Bound
+from finalist.errors import ProblemError
+from finalist.information import information, row_norms
+from finalist.problem import Feature, Problem
+from finalist.rewards import DrawnRewards
+from finalist.statistics import LARGEST_REWARD, Statistics
+from finalist.strategies.protocol import (
+    Batch,
+    Verdict,
+    check_choice,
+    check_record,
+    check_size,
+    refuse_decided,
+)
+
+if TYPE_CHECKING:
+    from finalist.strategies.fully_adaptive_kernels import Rule, State
+
+SUPPORTED: frozenset[Feature] = frozenset({"minimise", "epsilon-best", "sub-gaussian", "bernoulli"})
+#: Pulls between two exact computations of what rank-one updates change.
+REFRESH = 5000
+#: Noise drawn at once by `play`, little at first so that short runs waste none.
+SMALLEST_CHUNK, CHUNK = 512, 65_536
+#: Every pair is looked at after every pull; beyond this many it is the wrong tool.
+MAX_PAIRS = 2_000_000
+#: A smaller ridge costs digits, a larger one buries the data.
+RIDGES = (1e-6, 1e6)
+
+
+@dataclass(frozen=True)
+class FullyAdaptive:
+    """The strategy with its settings.
+
+    Parameters
+    ----------
+    theta_norm : float
+        A bound on the root mean square of the expected rewards of the arms. The guarantee rests
+        on it: it is the ||theta*|| of Prop. 2, in coordinates in which it means just that.
+    ridge : float
+        The ridge eta of Prop. 2, in units of the largest squared norm L^2 of an arm, so that
+        1 + n L^2 / eta is 1 + n / ridge.
+    bound : "sharp" or "soare"
+        The radius from the determinant of the design matrix (Abbasi-Yadkori et al. 2011,
+        Thm. 2), or Prop. 2 as printed, which bounds it.
+
+    Examples
+    --------
+    >>> import finalist as fl
+    >>> run = FullyAdaptive(theta_norm=1.0).start(fl.Problem(fl.Arms.unstructured(3)))
+    >>> run.next().counts, run.next(size=7).counts
+    (array([1, 0, 0]), array([3, 2, 2]))
+    """
+
+    name: ClassVar[str] = "fully-adaptive"
+    theta_norm: float
+    ridge: float = 1.0
+    bound: Bound = "sharp"
+
+    def __post_init__(self) -> None:
+        if not (_is_number(self.theta_norm) and 0 < self.theta_norm <= LARGEST_REWARD):
+            raise ProblemError(
+                f"theta_norm is {self.theta_norm!r}; it bounds the root mean square of the "
+                f"expected rewards of the arms, positive and at most {LARGEST_REWARD:g}."
+            )
+        if not (_is_number(self.ridge) and RIDGES[0] <= self.ridge <= RIDGES[1]):
+            raise ProblemError(
+                f"ridge is {self.ridge!r}; it lies between {RIDGES[0]:g} and {RIDGES[1]:g}."
+            )
+        check_choice("bound", self.bound, Bound)
+
+    @classmethod
+    def knowing(cls, arms: Arms, theta: Float[np.ndarray, " d"]) -> "FullyAdaptive":
+        """Return the strategy that knows the norm of the true parameter, as in the paper.
+
+        Examples
+        --------
+        >>> import finalist as fl
+        >>> FullyAdaptive.knowing(fl.Arms.unstructured(2), np.array([2.0, -2.0])).theta_norm
+        2.0
+        """
+        means = arms.means(theta)
+        peak = float(np.abs(means).max())
+        if peak == 0.0:
+            return cls(theta_norm=float(np.finfo(float).tiny))
+        return cls(theta_norm=peak * math.sqrt(float(np.mean((means / peak) ** 2))))
+
+    def start(self, problem: Problem, seed: int = 0) -> "FullyAdaptiveRun":  # noqa: ARG002
+        """Begin with a problem; the seed has no influence, nothing is random."""
+        problem.refuse_unsupported(self.name, SUPPORTED)
+        K = len(problem.arms)
+        if K * (K - 1) // 2 > MAX_PAIRS:
+            raise ProblemError(
+                f"{K} arms have {K * (K - 1) // 2} pairs, too many to look at after every pull; "
+                "use XYAdaptive, which looks at them once a phase."
+            )
+        return FullyAdaptiveRun(self, problem)
+
+
+class FullyAdaptiveRun:
+    """The strategy at work: the rewards, and everything that follows from them."""
+
+    def __init__(self, settings: FullyAdaptive, problem: Problem) -> None:
+        Z = problem.arms.coordinates
+        K, r = Z.shape
+        longest = float(row_norms(Z, np.eye(r)).max()) or 1.0  # L^2; a single arm may be zero
+        self._Z, self._ridge = Z, settings.ridge * longest
+        self._rewards = Statistics.empty(K)  # but those after the last exact computation
+        self._state = _state(_rule(settings, problem, self._ridge), K)
+        self._refresh()
+
+    @property
+    def verdict(self) -> Verdict:
+        """What is certain after the pulls recorded so far."""
+        pulls, left, winner = self._state.progress.tolist()
+        survivors = tuple(self._state.alive[:left].tolist())
+        return Verdict(None if winner < 0 else winner, survivors, pulls)
+
+    @property
+    def counts(self) -> Int[np.ndarray, " K"]:
+        """The pulls of each arm so far."""
+        return np.asarray(self._rewards.count + self._state.counts)
+
+    def next(self, size: int | None = None) -> Batch:
+        """Return the next pull, or the next `size` pulls as they are without rewards between."""
+        from finalist.strategies import fully_adaptive_kernels as kernels
+
+        check_size(size)
+        refuse_decided(self.verdict)
+        state, picks = self._state, np.empty(size or 1, dtype=np.int64)
+        if len(picks) > 1:
+            changed = ("cross", "leverage", "spread")
+            state = state._replace(**{name: getattr(state, name).copy() for name in changed})
+        kernels.plan(state, picks)
+        return Batch(np.bincount(picks, minlength=len(self._Z)))
+
+    def record(self, batch: Batch, rewards: Statistics) -> None:
+        """Take over the rewards of any pulls, then drop the arms that a survivor dominates."""
+        from finalist.strategies import fully_adaptive_kernels as kernels
+
+        check_record(self.verdict, len(self._Z), batch, rewards)
+        if batch.size != 1:
+            self._rewards.merge(rewards)
+            self._state.progress[kernels.PULLS] += batch.size
+            self._refresh()
+            kernels.examine(self._state)
+            return
+        arm = int(batch.counts.argmax())
+        kernels.absorb(self._state, arm, float(rewards.mean[arm]))
+        kernels.examine(self._state)
+        self._refresh_if_due()
+
+    def play(self, rewards: DrawnRewards, limit: int) -> Int[np.ndarray, " K"]:
+        """Pull until there is a winner or `limit` pulls are made in all; return the pulls.
+
+        The same pulls as with `next` and `record` one by one; only the generator of the rewards
+        is further on after the last one, because noise is drawn ahead.
+        """
+        from finalist.strategies import fully_adaptive_kernels as kernels
+
+        truth, before, state = np.array(rewards.means, dtype=float), self.counts, self._state
+        if len(truth) != len(self._Z):
+            raise ProblemError(f"the rewards are of {len(truth)} arms, not of {len(self._Z)}.")
+        while not self.verdict.decided and self.verdict.pulls < limit:
+            n = self.verdict.pulls
+            noise = rewards.noise(min(CHUNK, limit - n, max(n, SMALLEST_CHUNK)))
+            while len(noise) > 0 and not self.verdict.decided:
+                due = REFRESH - self.verdict.pulls % REFRESH
+                used = kernels.run(state, truth, rewards.binary, noise[:due])
+                noise = noise[used:]
+                self._refresh_if_due()
+        return np.asarray(self.counts - before)
+
+    def _refresh_if_due(self) -> None:
+        if self.verdict.pulls % REFRESH == 0:
+            self._refresh()
+
+    def _refresh(self) -> None:
+        """Compute the state anew from the rewards, so that rounding errors do not add up."""
+        state, Z, r = self._state, self._Z, self._Z.shape[1]
+        self._rewards.add_batch(state.counts, state.sums)
+        state.counts[:], state.sums[:] = 0, 0.0
+        n = self._rewards.count.astype(float)
+        info = information(np.vstack([Z, np.eye(r)]), np.append(n, np.full(r, self._ridge)))
+        R = info.inverse_root
+        white = Z @ R.T
+        state.cross[:] = white @ white.T
+        state.leverage[:] = np.diag(state.cross)
+        state.means[:] = white @ (R @ (Z.T @ (n * self._rewards.mean)))
+        log_root = float(np.log(np.abs(np.diag(info.root))).sum())
+        state.log_det[0] = max(2.0 * log_root - r * math.log(self._ridge), 0.0)
+        survivors = np.array(self.verdict.survivors)
+        for p, i in enumerate(survivors[:-1], start=1):
+            state.spread[i, survivors[p:]] = row_norms(Z[survivors[p:]] - Z[i], R)
+
+
+def _rule(settings: FullyAdaptive, problem: Problem, eta: float) -> "Rule":
+    """Collect the constants of the radius (`bounds.adaptive_radius`, `determinant_radius`)."""
+    from finalist.strategies.fully_adaptive_kernels import Rule
+
+    printed = settings.bound == "soare"
+    # The proof of Prop. 2 needs 2 log(1/delta) <= d log(1/delta).
+    d = max(problem.arms.rank, 2)
+    return Rule(
+        sign=float(problem.sign),
+        epsilon=problem.epsilon,
+        printed=printed,
+        d=float(d),
+        growth=1.0 / settings.ridge,
+        confidence=-(d if printed else 2) * math.log(problem.delta),
+        sigma=problem.sigma,
+        bias=math.sqrt(eta) * settings.theta_norm,
+    )
+
+
+def _state(rule: "Rule", K: int) -> "State":
+    """Return the state before the first pull, but for what `_refresh` computes."""
+    from finalist.strategies.fully_adaptive_kernels import State
+
+    return State(
+        rule=rule,
+        cross=np.zeros((K, K)),
+        leverage=np.zeros(K),
+        spread=np.zeros((K, K)),
+        means=np.zeros(K),
+        log_det=np.zeros(1),
+        counts=np.zeros(K, dtype=np.int64),
+        sums=np.zeros(K),
+        alive=np.arange(K),
+        progress=np.array([0, K, 0 if K == 1 else -1]),
+        row=np.zeros(K),
+        after=np.zeros(K),
+        total=np.zeros(K),
+        out=np.zeros(K, dtype=np.bool_),
+    )
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

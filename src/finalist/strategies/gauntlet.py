@@ -1,0 +1,284 @@
+"""The gauntlet: every arm is compared, batch after batch, with its strongest rival so far.
+
+Before a batch is issued, its allocation and for each surviving arm a rival are chosen from the
+past. When it is complete, the batch alone estimates the difference of the two, and `betting` turns
+its score into evidence against the arm. An arm is out when its evidence reaches 1/delta; the last
+one standing is the winner. An error needs the true best arm to be rejected, and each arm has one
+test: there is no union over arms, and no dimension in the threshold.
+
+Theorem. Let x* be a best arm and the noise of each batch N(0, sigma^2) given the past. Then x* is
+ever rejected with probability at most delta. So at the end of any batch the survivors contain x*
+with probability at least 1 - delta, and a returned winner is wrong with probability at most delta.
+With tied best arms this holds for each of them. (The proof is in `betting`: for x* the difference
+to any rival is not positive.)
+
+What makes it short is where it measures: the optimal design for the differences of the leader and
+the survivors, weighted by their gaps and by the evidence that is still missing. Neither the
+guarantee nor the evidence depends on that choice, nor on the choice of rivals, as long as both
+are made before the batch is seen. The first pulls, a pilot, are for choosing only.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from finalist.design import Rounded
+from finalist.errors import ProblemError
+from finalist.information import information
+from finalist.least_squares import Estimate, estimate
+from finalist.noise import Gaussian
+from finalist.problem import Feature, Problem
+from finalist.statistics import Statistics
+from finalist.strategies.betting import Bets, expected_drifts
+from finalist.strategies.gauntlet_design import Aim, allocate, choose_rivals
+from finalist.strategies.protocol import (
+    Batch,
+    Verdict,
+    check_record,
+    check_size,
+    refuse_decided,
+)
+from finalist.strategies.static import static_design
+
+SUPPORTED: frozenset[Feature] = frozenset(
+    {"minimise", "epsilon-best", "sub-gaussian", "bernoulli", "unknown sigma"}
+)
+#: Pulls of the pilot and of the first batch that is tested, and the fewest later on, each times
+#: the rank.
+PILOT, FIRST, FEWEST = 4, 4, 3
+
+
+@dataclass(frozen=True)
+class Gauntlet:
+    """The strategy with its settings.
+
+    Parameters
+    ----------
+    growth : float
+        A batch is this part of all pulls so far, unless a size is asked for.
+
+    Examples
+    --------
+    >>> import finalist as fl
+    >>> run = Gauntlet().start(fl.Problem(fl.Arms.unstructured(3)))
+    >>> run.next().counts
+    array([4, 4, 4])
+    """
+
+    name: ClassVar[str] = "gauntlet"
+    growth: float = 0.1
+
+    def __post_init__(self) -> None:
+        number = isinstance(self.growth, int | float) and not isinstance(self.growth, bool)
+        if not (number and 0 < self.growth <= 10):
+            raise ProblemError(f"growth is {self.growth!r}; it is positive, at most 10: 0.1.")
+
+    def start(self, problem: Problem, seed: int = 0) -> "GauntletRun":
+        """Begin with a problem; the seed draws plausible parameters to plan for."""
+        problem.refuse_unsupported(self.name, SUPPORTED)
+        return GauntletRun(self, problem, seed)
+
+
+@dataclass(frozen=True)
+class Scores:
+    """What a batch says about differences y = rival - arm.
+
+    Attributes
+    ----------
+    tested : (K,) array of bool
+        Whether the arm has a rival and the batch can estimate their difference.
+    z, speed : (K,) arrays
+        The score, and the drift of it for a gap of one sigma; 0 where not tested.
+    """
+
+    tested: Bool[np.ndarray, " K"]
+    z: Float[np.ndarray, " K"]
+    speed: Float[np.ndarray, " K"]
+
+
+class GauntletRun:
+    """The gauntlet at work: evidence against every arm, and the pooled rewards to choose by."""
+
+    def __init__(self, settings: Gauntlet, problem: Problem, seed: int) -> None:
+        K = len(problem.arms)
+        self._settings, self._problem, self._seed = settings, problem, seed
+        self._Z = problem.arms.coordinates
+        self._pooled = Statistics.empty(K)
+        self._batches = 0
+        self._last: Int[np.ndarray, " K"] = np.zeros(K, dtype=np.int64)
+        # With epsilon, half of delta is for elimination and half for "c is good enough".
+        share = 0.5 if problem.epsilon > 0 else 1.0
+        self._bets = Bets.against(K, share * problem.delta, self._gaussian)
+        self._leaders: dict[int, Bets] = {}
+        self._rival: Int[np.ndarray, " K"] = np.full(K, -1)
+        self._survivors: Int[np.ndarray, " m"] = np.arange(K)
+        self._winner = 0 if K == 1 else None
+
+    @property
+    def _gaussian(self) -> bool:
+        return isinstance(self._problem.noise, Gaussian)
+
+    @property
+    def _unknown(self) -> bool:
+        return self._problem.noise.sigma is None
+
+    @property
+    def verdict(self) -> Verdict:
+        """What is certain after the batches recorded so far."""
+        survivors = tuple(map(int, self._survivors))
+        return Verdict(self._winner, survivors, self._pooled.pulls)
+
+    # ---- choosing ------------------------------------------------------------------------
+
+    def next(self, size: int | None = None) -> Batch:
+        """Return the next batch, of exactly `size` pulls if that is given."""
+        check_size(size)
+        refuse_decided(self.verdict)
+        done, r = self._pooled.pulls, self._problem.arms.rank
+        if done < PILOT * r:
+            return self._pilot(done, PILOT * r - done if size is None else size)
+        return self._test(self._own_size() if size is None else size)
+
+    def _own_size(self) -> int:
+        r = self._problem.arms.rank
+        if self._batches == 0:
+            return FIRST * r
+        return max(FEWEST * r, math.ceil(self._settings.growth * self._pooled.pulls))
+
+    def _pilot(self, done: int, size: int) -> Batch:
+        """Return pulls of the G-optimal design; they are not tested."""
+        picks = Rounded(static_design(self._problem.arms, "g")).extend(done + size)[done:]
+        note = {"kind": "pilot", "leader": -1, "rivals": []}
+        return Batch(np.bincount(picks, minlength=len(self._Z)), note)
+
+    def _test(self, size: int) -> Batch:
+        """Return a batch with a rival for every survivor that it can test."""
+        fit = estimate(self._problem.arms, self._pooled)
+        means = self._problem.sign * (self._Z @ fit.phi)
+        leader = int(means.argmax())
+        counts = allocate(self._aim(fit, leader), size)
+        info = information(self._Z, counts.astype(float))
+        rivals = np.full(len(self._Z), -1)
+        if not self._unknown or size > info.rank:  # residuals are needed to estimate sigma
+            rivals[self._survivors] = choose_rivals(self._Z, means, self._survivors, leader, info)
+        note = {"kind": "test", "leader": leader, "rivals": rivals.tolist()}
+        return Batch(counts, note)
+
+    def _aim(self, fit: Estimate, leader: int) -> Aim:
+        sigma = self._scale(fit)
+        root = fit.information.inverse_root
+        rng = np.random.default_rng([self._seed, self._batches])
+        draws = fit.phi + sigma * (rng.standard_normal((2, len(root))) @ root)
+        missing = (self._bets.limit - self._bets.log_m) / self._bets.limit
+        return Aim(
+            Z=self._Z,
+            root=root,
+            sigma=sigma,
+            thetas=self._problem.sign * np.vstack([fit.phi, draws]),
+            leader=leader,
+            survivors=self._survivors,
+            missing=missing,
+            epsilon=self._problem.epsilon,
+            last=self._last,
+        )
+
+    def _scale(self, fit: Estimate) -> float:
+        """Return sigma, or what earlier batches say of it: the test itself does not use it."""
+        if not self._unknown:
+            return self._problem.sigma
+        if fit.degrees_of_freedom == 0:
+            return 1.0
+        return math.sqrt(fit.residual_variance) or 1.0
+
+    # ---- learning ------------------------------------------------------------------------
+
+    def record(self, batch: Batch, rewards: Statistics) -> None:
+        """Turn a complete batch into evidence, from its rewards alone."""
+        check_record(self.verdict, len(self._Z), batch, rewards)
+        if batch.note["kind"] == "test":
+            self._settle(batch, rewards)
+            self._batches += 1
+            self._last = batch.counts
+        self._pooled.merge(rewards)
+
+    def _settle(self, batch: Batch, rewards: Statistics) -> None:
+        rivals = np.array(batch.note["rivals"], dtype=np.int64)
+        fit = estimate(self._problem.arms, rewards)
+        past = estimate(self._problem.arms, self._pooled)
+        scores = self._scores(fit, rivals, 0.0)
+        before = self._bets.log_m.copy()
+        self._bets.place(scores.z, scores.speed, scores.tested, self._expert(past, rivals, scores))
+        hit = scores.tested & (self._bets.log_m > before)
+        self._rival[hit] = rivals[hit]
+        alive = self._survivors
+        self._survivors = alive[~self._bets.rejected[alive]]
+        if len(self._survivors) == 0:  # all at once: the best of them by all rewards
+            means = self._problem.sign * past.means()[alive]
+            self._survivors = alive[[int(np.nanargmax(means))]]
+        if len(self._survivors) == 1:
+            self._winner = int(self._survivors[0])
+        elif self._problem.epsilon > 0:
+            self._settle_leader(batch.note, fit, past)
+
+    def _settle_leader(self, note: Mapping[str, Any], fit: Estimate, past: Estimate) -> None:
+        """Bet for the leader being good enough, against each survivor at a level of its own."""
+        leader, K = int(note["leader"]), len(self._Z)
+        if leader not in self._leaders:
+            j = len(self._leaders) + 1
+            level = self._problem.delta / (2 * j * (j + 1))
+            self._leaders[leader] = Bets.against(K, level, self._gaussian)
+        bets, rivals = self._leaders[leader], np.full(K, leader)
+        rivals[leader] = -1
+        scores = self._scores(fit, rivals, self._problem.epsilon)
+        bets.place(scores.z, scores.speed, scores.tested, self._expert(past, rivals, scores))
+        others = self._survivors[self._survivors != leader]
+        if bets.rejected[others].all():
+            self._winner = leader
+
+    def _scores(self, fit: Estimate, rivals: Int[np.ndarray, " K"], epsilon: float) -> Scores:
+        """Return the scores of (rival - arm)'theta + epsilon from one batch."""
+        K = len(self._Z)
+        some = np.flatnonzero(rivals >= 0)
+        Y = self._Z[rivals[some]] - self._Z[some]
+        tested, z, speed = np.zeros(K, dtype=bool), np.zeros(K), np.zeros(K)
+        possible = fit.information.spans(Y) & np.any(Y != 0.0, axis=1)
+        freedom = fit.degrees_of_freedom
+        if self._unknown and (freedom < 1 or fit.residual_variance <= 0.0):
+            possible[:] = False  # nothing to measure the noise by
+        some, Y = some[possible], Y[possible]
+        sigma = self._scale(fit)
+        width = np.sqrt(fit.information.variances(Y))
+        score = (self._problem.sign * (Y @ fit.phi) + epsilon) / (sigma * width)
+        tested[some], speed[some] = True, 1.0 / width
+        z[some] = normal_scores(score, freedom) if self._unknown else score
+        return Scores(tested, z, speed)
+
+    def _expert(
+        self, past: Estimate, rivals: Int[np.ndarray, " K"], scores: Scores
+    ) -> Float[np.ndarray, "K q"]:
+        """Return the drifts that the pooled estimate of earlier batches expects."""
+        mean, spread = np.zeros(len(self._Z)), np.ones(len(self._Z))
+        some = np.flatnonzero(scores.tested)
+        Y = self._Z[rivals[some]] - self._Z[some]
+        gaps = self._problem.sign * (Y @ past.phi) / self._scale(past)
+        mean[some] = gaps * scores.speed[some]
+        spread[some] = np.sqrt(past.information.variances(Y)) * scores.speed[some]
+        return expected_drifts(mean, spread)
+
+
+def normal_scores(t: Float[np.ndarray, " m"], freedom: int) -> Float[np.ndarray, " m"]:
+    """Return Phi^-1(F_t(t)), the normal score of a Student statistic: exactly N(0, 1).
+
+    Examples
+    --------
+    >>> normal_scores(np.array([-12.7062, 12.7062]), 1).round(3)
+    array([-1.96,  1.96])
+    """
+    from scipy.special import ndtri, stdtr
+
+    # The lower tail of -|t|: the upper one would be 1 - tiny.
+    return np.asarray(-np.sign(t) * ndtri(np.maximum(stdtr(freedom, -np.abs(t)), 1e-300)))

@@ -1,0 +1,151 @@
+"""Where the gauntlet measures, and against whom each arm is tested; both from the past alone."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from finalist.design import rough_design, round_design
+from finalist.design.optimal import directions_task
+from finalist.information import Information, information
+from finalist.span import SPAN_TOLERANCE
+
+#: Directions are weighted by the root of the missing evidence, at least this.
+LEAST_MISSING = 0.05
+#: Gaps count as at least this many standard errors, and at most this many times the smallest.
+LEAST_GAP, MOST_GAP = 0.5, 8.0
+#: How close to optimal a design is.
+TOLERANCE = 2e-2
+#: Rivals are the leader and so many of the best arms.
+RIVALS = 64
+#: Survivors whose rivals are looked for at once.
+BLOCK = 512
+#: The share of a new start in the design that the next one starts from.
+FRESH = 0.1
+#: Larger problems are solved by column generation.
+SMALL = 256
+
+
+@dataclass(frozen=True, eq=False)
+class Aim:
+    """What a batch is planned from.
+
+    Attributes
+    ----------
+    Z : (K, r) array
+        The arms.
+    root : (s, r) array
+        R with R'R the inverse of the design matrix of all pulls.
+    sigma : float
+    thetas : (S, r) array
+        Plausible parameters, the estimate first, such that large means are good.
+    leader : int
+    survivors : (m,) array of int
+    missing : (K,) array
+        The part of the evidence against each arm that is still missing, in [0, 1].
+    epsilon : float
+    last : (K,) array of int
+        The counts of the batch before, to start from.
+    """
+
+    Z: Float[np.ndarray, "K r"]
+    root: Float[np.ndarray, "s r"]
+    sigma: float
+    thetas: Float[np.ndarray, "S r"]
+    leader: int
+    survivors: Int[np.ndarray, " m"]
+    missing: Float[np.ndarray, " K"]
+    epsilon: float
+    last: Int[np.ndarray, " K"]
+
+    def directions(self) -> Float[np.ndarray, "S n r"]:
+        """Return, for each parameter, (leader - j) / gap_j with the weight of j, all j."""
+        others = self.survivors[self.survivors != self.leader]
+        Y = self.Z[self.leader] - self.Z[others]
+        widths = self.sigma * np.linalg.norm(Y @ self.root.T, axis=1)
+        gaps = np.maximum(self.thetas @ Y.T, LEAST_GAP * widths) + self.epsilon
+        gaps = np.minimum(gaps, MOST_GAP * gaps.min(axis=1, keepdims=True))
+        weights = np.sqrt(np.maximum(LEAST_MISSING, self.missing[others]))
+        scale = gaps.min() * weights / gaps
+        return np.asarray(Y[None] * scale[:, :, None])
+
+
+def allocate(aim: Aim, size: int) -> Int[np.ndarray, " K"]:
+    """Return the counts of a batch: the mean of the designs for plausible parameters, rounded."""
+    needed = aim.Z[aim.leader] - aim.Z[aim.survivors[aim.survivors != aim.leader]]
+    weights = sum(_design(aim, Y) for Y in aim.directions()) / len(aim.thetas)
+    assert isinstance(weights, np.ndarray)
+    weights = np.where(weights < min(0.2 / size, 0.3 * weights.max()), 0.0, weights)
+    if np.count_nonzero(weights) > size:
+        weights[np.argsort(-weights, kind="stable")[size:]] = 0.0
+    counts = round_design(weights / weights.sum(), size)
+    return estimable(aim.Z, counts, needed)
+
+
+def _design(aim: Aim, Y: Float[np.ndarray, "n r"]) -> Float[np.ndarray, " K"]:
+    K = len(aim.Z)
+    if K > SMALL:
+        solution = directions_task(aim.Z, Y).solve(TOLERANCE, np.inf)
+        weights = np.zeros(K)
+        weights[solution.arms] = solution.weights
+        return weights
+    start = np.full(K, 1.0 / K)
+    if aim.last.any():
+        start = FRESH * start + (1.0 - FRESH) * aim.last / aim.last.sum()
+    return rough_design(aim.Z, Y, TOLERANCE, start)[0]
+
+
+def estimable(
+    Z: Float[np.ndarray, "K r"], counts: Int[np.ndarray, " K"], needed: Float[np.ndarray, "n r"]
+) -> Int[np.ndarray, " K"]:
+    """Move pulls until the batch can estimate the needed directions, or has no pull to spare."""
+    counts = counts.copy()
+    while True:
+        info = information(Z, counts.astype(float))
+        outside = ~info.spans(needed)
+        if not outside.any() or counts.max() < 2:
+            return counts
+        y = needed[int(np.argmax(outside))]
+        residual = y - (y @ info.basis) @ info.basis.T
+        most = int(counts.argmax())
+        counts[int(np.abs(Z @ residual).argmax())] += 1
+        counts[most] -= 1
+
+
+def choose_rivals(
+    Z: Float[np.ndarray, "K r"],
+    means: Float[np.ndarray, " K"],
+    survivors: Int[np.ndarray, " m"],
+    leader: int,
+    info: Information,
+) -> Int[np.ndarray, " m"]:
+    """Return for each survivor the arm that the batch is expected to show best above it.
+
+    The largest (a - x)'theta_hat / ||a - x||_{A_k^+} over the leader and the best other arms
+    whose difference the batch can estimate; -1 where there is none.
+    """
+    top = np.argsort(-means, kind="stable")[: RIVALS + 1]
+    rivals = np.union1d(top, [leader])
+    W = Z @ info.inverse_root.T  # ||w_a - w_x|| = ||a - x||_{A_k^+}
+    chosen = np.empty(len(survivors), dtype=np.int64)
+    for start in range(0, len(survivors), BLOCK):
+        some = survivors[start : start + BLOCK]
+        width = _distances(W[rivals], W[some])
+        usable = width > 0.0
+        if info.rank < Z.shape[1]:
+            outside = Z - (Z @ info.basis) @ info.basis.T
+            length = _distances(Z[rivals], Z[some])
+            usable &= _distances(outside[rivals], outside[some]) <= SPAN_TOLERANCE * length
+        gaps = means[rivals][:, None] - means[some]
+        score = np.where(usable, gaps / np.where(usable, width, 1.0), -np.inf)
+        best = score.argmax(axis=0)
+        found = score[best, np.arange(len(some))] > -np.inf
+        chosen[start : start + BLOCK] = np.where(found, rivals[best], -1)
+    return chosen
+
+
+def _distances(
+    first: Float[np.ndarray, "a r"], second: Float[np.ndarray, "b r"]
+) -> Float[np.ndarray, "a b"]:
+    difference = first[:, None] - second
+    return np.asarray(np.sqrt(np.einsum("abr,abr->ab", difference, difference)))

@@ -1,0 +1,146 @@
+"""What the static strategies share: a sequence of pulls fixed in advance, and when to stop.
+
+The rule is Soare 2014, eq:emp.stop.condition.2: stop at the first n at which some arm x has
+radius(n) ||x - x'||_{A_n^-1} <= gap_n(x, x') + epsilon for every rival x'. Since the sequence is
+fixed in advance, Prop. 1 holds for all n at once, and any subset of the pulls may be looked at:
+in a simulation every n is, in a study the end of each batch. Lemma 3 gives the guarantee; with
+epsilon > 0 the returned arm is less than epsilon away from the best with the same probability.
+"""
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Int
+
+from finalist.arms import Arms
+from finalist.bounds import Bound, static_constants
+from finalist.design import Design, Greedy, Rounded, optimal_design
+from finalist.problem import Feature, Problem
+from finalist.rewards import DrawnRewards
+from finalist.statistics import Statistics
+from finalist.strategies.phase import Pulls
+from finalist.strategies.protocol import (
+    Allocation,
+    Batch,
+    Verdict,
+    check_record,
+    check_size,
+    refuse_decided,
+)
+
+SUPPORTED: frozenset[Feature] = frozenset({"minimise", "epsilon-best", "sub-gaussian", "bernoulli"})
+#: How close to optimal the design is.
+DESIGN_TOLERANCE = 1e-6
+#: Pulls that are made at once in a simulation, few at first so that short runs waste none;
+#: memory does not grow with their number.
+SMALLEST_CHUNK, CHUNK = 512, 65_536
+
+
+def static_sequence(arms: Arms, criterion: Literal["g", "xy"], allocation: Allocation) -> Pulls:
+    """Return the G- or XY-allocation of Sect. 4: the optimal design, rounded, or the greedy one."""
+    if allocation == "greedy":
+        return Greedy(arms, criterion)
+    return Rounded(static_design(arms, criterion))
+
+
+@lru_cache(maxsize=64)
+def static_design(arms: Arms, criterion: Literal["g", "xy"]) -> Design:
+    """Return the optimal design; the runs of a simulation share it."""
+    return optimal_design(arms, criterion, DESIGN_TOLERANCE)
+
+
+class StaticRun:
+    """A sequence of pulls fixed in advance, and the stopping rule, at work.
+
+    Parameters
+    ----------
+    problem : Problem
+    bound : "sharp" or "soare"
+    sequence : callable
+        Makes the sequence; called when pulls are asked for, never to record them.
+    """
+
+    def __init__(self, problem: Problem, bound: Bound, sequence: Callable[[], Pulls]) -> None:
+        K = len(problem.arms)
+        self._problem, self._make = problem, sequence
+        self._sequence: Pulls | None = None
+        self._ahead = np.empty(0, dtype=np.int64)  # made, not yet recorded
+        self._winner = 0 if K == 1 else None
+        self._everyone = tuple(range(K))
+        self._constants = static_constants(K, problem.delta, problem.sigma, bound)
+        self._Z = np.array(problem.arms.coordinates)
+        # Sums of rewards are n_i first_i + excess_i: no digits are lost to large rewards.
+        self._counts: Int[np.ndarray, " K"] = np.zeros(K, dtype=np.int64)
+        self._first, self._excess = np.zeros(K), np.zeros(K)
+        # Since the rule was evaluated: residuals, the estimates then, limits (static_kernels).
+        self._later, self._means, self._limit = np.zeros(K), np.zeros(K), np.zeros(K)
+        self._most: Int[np.ndarray, " K"] = np.zeros(K, dtype=np.int64)
+
+    @property
+    def verdict(self) -> Verdict:
+        """What is certain now; this rule names a winner, it does not rule out arms before."""
+        survivors = self._everyone if self._winner is None else (self._winner,)
+        return Verdict(self._winner, survivors, int(self._counts.sum()))
+
+    def next(self, size: int | None = None) -> Batch:
+        """Return the next pull, or the next `size` pulls of the sequence."""
+        check_size(size)
+        refuse_decided(self.verdict)
+        picks = self._upcoming(1 if size is None else size)
+        return Batch(np.bincount(picks, minlength=len(self._counts)))
+
+    def record(self, batch: Batch, rewards: Statistics) -> None:
+        """Take over rewards and look whether the rule holds."""
+        check_record(self.verdict, len(self._Z), batch, rewards)
+        new = batch.counts > 0
+        mean = self._problem.sign * rewards.mean[new]
+        self._first[new] = np.where(self._counts[new] == 0, mean, self._first[new])
+        self._excess[new] += batch.counts[new] * (mean - self._first[new])
+        self._counts += batch.counts
+        self._most[:] = 0  # nothing is known about the pulls to come
+        self._ahead = self._ahead[batch.size :]
+        self._evaluate()
+
+    def play(self, rewards: DrawnRewards, limit: int) -> Int[np.ndarray, " K"]:
+        """Pull one by one until the rule first holds, or up to `limit` pulls; return them."""
+        from finalist.strategies import static_kernels
+
+        before, n = self._counts.copy(), int(self._counts.sum())
+        while self._winner is None and n < limit:
+            picks = self._upcoming(min(CHUNK, limit - n, max(n, SMALLEST_CHUNK)))
+            values = self._problem.sign * rewards.pulls(picks)
+            state = (self._Z, self._counts, self._first, self._excess)
+            watch = (self._later, self._means, self._limit, self._most)
+            rule = (self._problem.arms.rank, *self._constants, self._problem.epsilon)
+            used, winner = static_kernels.run(*state, *watch, *rule, picks, values)
+            self._ahead = self._ahead[used:]
+            self._winner = None if winner < 0 else int(winner)
+            n += used
+        return np.asarray(self._counts - before)
+
+    def _evaluate(self) -> None:
+        """Look whether the rule holds for the rewards recorded so far."""
+        from finalist.strategies import static_kernels
+
+        state = (self._Z, self._counts, self._first, self._excess)
+        watch = (self._later, self._means, self._limit, self._most)
+        winner = static_kernels.look(*state, *watch, *self._constants, self._problem.epsilon)
+        self._winner = None if winner < 0 else int(winner)
+
+    def _upcoming(self, size: int) -> Int[np.ndarray, " n"]:
+        """Return the next `size` pulls of the sequence, which goes on from what was recorded."""
+        if self._sequence is None:
+            self._sequence = self._make()
+            _skip(self._sequence, int(self._counts.sum()))
+        if len(self._ahead) < size:
+            more = self._sequence.extend(size - len(self._ahead))
+            self._ahead = np.concatenate([self._ahead, more])
+        return self._ahead[:size]
+
+
+def _skip(sequence: Pulls, pulls: int) -> None:
+    while pulls > 0:
+        sequence.extend(min(pulls, CHUNK))
+        pulls -= CHUNK

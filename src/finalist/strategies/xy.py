@@ -1,0 +1,48 @@
+"""XY-allocation: estimate every difference of two arms equally well (Soare 2014, Sect. 4).
+
+The pulls are fixed in advance so that max y'A^-1 y over all differences y of arms is as small as
+possible (eq:xy.optimal.design); `static` has the stopping rule.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from finalist.bounds import Bound
+from finalist.problem import Problem
+from finalist.strategies.protocol import Allocation, check_choice
+from finalist.strategies.static import SUPPORTED, StaticRun, static_sequence
+
+
+@dataclass(frozen=True)
+class XYAllocation:
+    """The strategy with its settings.
+
+    Parameters
+    ----------
+    bound : "sharp" or "soare"
+        Constants of the confidence radius: the tightest valid ones, or as printed.
+    allocation : "relaxed" or "greedy"
+        The optimal design, rounded, or the paper's greedy rule.
+
+    Examples
+    --------
+    >>> import finalist as fl
+    >>> run = XYAllocation().start(fl.Problem(fl.Arms.unstructured(3)))
+    >>> run.next(size=6).counts
+    array([2, 2, 2])
+    """
+
+    name: ClassVar[str] = "xy"
+    bound: Bound = "sharp"
+    allocation: Allocation = "relaxed"
+
+    def __post_init__(self) -> None:
+        check_choice("bound", self.bound, Bound)
+        check_choice("allocation", self.allocation, Allocation)
+
+    def start(self, problem: Problem, seed: int = 0) -> StaticRun:  # noqa: ARG002
+        """Begin with a problem; the seed has no influence, nothing is random."""
+        problem.refuse_unsupported(self.name, SUPPORTED)
+        return StaticRun(
+            problem, self.bound, lambda: static_sequence(problem.arms, "xy", self.allocation)
+        )

@@ -1,0 +1,32 @@
+"""The short version of `make validate`: 1,000 runs, every strategy in its default form."""
+
+import pytest
+
+from finalist.simulation.store import Store
+from finalist.strategies import STRATEGIES
+from tests.statistical.validity import INSTANCES, TooSmall, measure, strategies
+
+RUNS = 1000
+BY_NAME = {instance.name: instance for instance in INSTANCES}
+
+
+@pytest.fixture
+def store(tmp_path):
+    with Store(tmp_path / "validity.sqlite") as opened:
+        yield opened
+
+
+@pytest.mark.parametrize("instance", BY_NAME)
+@pytest.mark.parametrize("name", STRATEGIES)
+def test_delta_is_kept(name, instance, store):
+    case = BY_NAME[instance]
+    forms = [strategy for strategy in strategies(case) if strategy.name == name]
+    if not forms:
+        pytest.skip("the oracle knows that these arms are tied")
+    claim = measure(store, case, forms[0], RUNS)
+    assert claim.kept, claim
+
+
+def test_a_radius_three_times_too_small_is_caught(store):
+    assert not measure(store, BY_NAME["exactly tied"], TooSmall(), RUNS).kept
+    assert measure(store, BY_NAME["exactly tied"], TooSmall(factor=1.0), RUNS).kept

@@ -1,0 +1,234 @@
+"""Is the promised probability of error kept? Many runs on named instances, with exact bounds.
+
+    python -m tests.statistical.validity [--runs 10000] [--jobs -1] [--only xy-adaptive]
+
+Prints a table and writes it to benchmarks/results/validity.md. A claim fails when the exact 99.9 %
+lower bound of its error probability exceeds delta. Results are kept in a store (--store), so a
+stopped run goes on where it was. The radius of the sharp bound made three times too small has to
+be caught, on the tied instance, by the same test: it is the last line of the table.
+
+On an exactly tied instance no arm is better than another, so any winner named before the cap is
+an error, whichever it is: the confidence sets, if they hold, never let a tied rival be ruled out.
+"""
+
+import argparse
+import math
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+import finalist as fl
+from finalist.problem import Problem
+from finalist.rewards import Kind
+from finalist.simulation import Simulation
+from finalist.simulation.binomial import exact_lower_bound, exact_upper_bound
+from finalist.simulation.store import Store
+from finalist.strategies import (
+    FullyAdaptive,
+    Strategy,
+    XYAdaptive,
+    XYAllocation,
+    XYOracle,
+    named,
+)
+from finalist.strategies.static import StaticRun
+from tests import instances
+
+DELTA = 0.05
+#: A failure of the test must not be an accident of the test.
+CONFIDENCE = 0.999
+RESULTS = Path("benchmarks/results/validity.md")
+
+
+@dataclass(frozen=True)
+class Instance:
+    """Arms with a true parameter, and up to how many pulls a run is watched."""
+
+    name: str
+    features: np.ndarray
+    theta: tuple[float, ...]
+    cap: int = 100_000
+    rewards: Kind = "gaussian"
+
+    @property
+    def arms(self) -> fl.Arms:
+        """The arms."""
+        return fl.Arms(self.features)
+
+    @property
+    def tied(self) -> bool:
+        """Whether the two best arms are equally good."""
+        best = np.sort(self.features @ np.array(self.theta))[-2:]
+        return bool(best[1] - best[0] < 1e-12)
+
+    def errors(self, result: Simulation) -> int:
+        """Count wrong winners; where arms are tied, every winner is one."""
+        return int(result.decided.sum() if self.tied else (result.decided & ~result.correct).sum())
+
+
+#: The paper's arms at a wide angle; a parameter between the first and the last makes them tie.
+BENT = instances.paper(3, 0.5)
+INSTANCES = (
+    Instance("easy", np.eye(3), (1.0, 0.2, 0.0)),
+    Instance("nearly tied", np.eye(4), (0.2, 0.0, 0.0, 0.0)),
+    Instance("nearly tied, +-1", np.eye(3), (0.2, 0.0, 0.0), rewards="bounded"),
+    Instance("exactly tied", np.eye(3), (0.0, 0.0, 0.0), cap=10_000),
+    Instance("paper, tied", BENT.features, (math.cos(0.25), math.sin(0.25), 0.0), cap=10_000),
+    Instance("many arms", instances.unit_sphere(20, 3, 1), (2.0, -1.0, 0.6)),
+)
+
+
+@dataclass(frozen=True)
+class TooSmall:
+    """XY-allocation with the sharp radius divided by three: it has to be caught."""
+
+    name: ClassVar[str] = "radius / 3"
+    factor: float = 1 / 3
+
+    def start(self, problem: Problem, seed: int = 0) -> StaticRun:
+        """Begin like XY-allocation, then break it."""
+        run = XYAllocation().start(problem, seed)
+        scale, log = run._constants
+        run._constants = (scale * self.factor, log)
+        return run
+
+
+def strategies(instance: Instance) -> Iterator[Strategy]:
+    """Yield every strategy that claims delta, in every form of its rule, for an instance."""
+    few = len(instance.features) < 10  # with many arms the greedy rules take long
+    for name in ("g", "xy"):
+        static: Any = named(name, instance.arms)
+        yield static
+        if few:
+            yield replace(static, allocation="greedy")
+    if not instance.tied:  # the oracle knows better than to tell tied arms apart
+        yield XYOracle(instance.theta)
+        yield XYOracle(instance.theta, stopping="empirical")
+    yield XYAdaptive()
+    yield XYAdaptive(alpha=0.1)
+    if few:
+        yield XYAdaptive(allocation="greedy")
+    adaptive = FullyAdaptive.knowing(instance.arms, np.array(instance.theta))
+    if adaptive.theta_norm < 1e-3:  # a bound on the rewards has to be some number
+        adaptive = FullyAdaptive(theta_norm=1.0)
+    yield adaptive
+    yield replace(adaptive, bound="soare")
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What came out for one strategy on one instance."""
+
+    instance: str
+    strategy: str
+    runs: int
+    errors: int
+    undecided: int
+    pulls: float
+
+    @property
+    def lower(self) -> float:
+        """The error probability is at least this, with confidence 99.9 %."""
+        return exact_lower_bound(self.errors, self.runs, CONFIDENCE)
+
+    @property
+    def upper(self) -> float:
+        """The error probability is at most this, with confidence 95 %."""
+        return exact_upper_bound(self.errors, self.runs, 0.95)
+
+    @property
+    def kept(self) -> bool:
+        """Whether the data are consistent with the promised delta."""
+        return self.lower <= DELTA
+
+
+def measure(
+    store: Store, instance: Instance, strategy: Strategy, runs: int, jobs: int = 1
+) -> Claim:
+    """Simulate, or read what was simulated before."""
+    result = store.simulate(
+        instance.arms,
+        instance.theta,
+        strategy,
+        delta=DELTA,
+        runs=runs,
+        block=500,
+        seed=20141208,
+        n_jobs=jobs,
+        rewards=instance.rewards,
+        max_pulls=instance.cap,
+    )
+    if len(result.samples) < runs:
+        raise KeyboardInterrupt  # what is finished is in the store
+    undecided, pulls = int((~result.decided).sum()), float(result.samples.mean())
+    text = TooSmall.name if isinstance(strategy, TooSmall) else describe(strategy)
+    return Claim(instance.name, text, runs, instance.errors(result), undecided, pulls)
+
+
+def describe(strategy: Strategy) -> str:
+    """Return the name of a strategy and the settings that are not the default."""
+    settings: dict[str, Any] = {
+        key: value
+        for key, value in vars(strategy).items()
+        if value != getattr(type(strategy), key, None) and key not in ("theta", "theta_norm")
+    }
+    return ", ".join([strategy.name, *(f"{key}={value}" for key, value in settings.items())])
+
+
+def table(claims: Sequence[Claim], broken: Claim) -> list[str]:
+    """Return the lines of a Markdown table."""
+    lines = [
+        "| instance | strategy | runs | mean pulls | undecided | errors | error rate | at least "
+        "(99.9 %) | at most (95 %) | delta kept |",
+        "|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    lines += [row(claim, "yes" if claim.kept else "**no**") for claim in claims]
+    return [*lines, row(broken, "**not caught**" if broken.kept else "no: caught")]
+
+
+def row(claim: Claim, verdict: str) -> str:
+    """Return one line of the table."""
+    return (
+        f"| {claim.instance} | {claim.strategy} | {claim.runs:,} | {claim.pulls:,.0f} "
+        f"| {claim.undecided:,} | {claim.errors:,} | {claim.errors / claim.runs:.4f} "
+        f"| {claim.lower:.4f} | {claim.upper:.4f} | {verdict} |"
+    )
+
+
+def main() -> int:
+    """Measure everything and say whether all promises are kept."""
+    layout = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=layout)
+    parser.add_argument("--runs", type=int, default=10_000)
+    parser.add_argument("--jobs", type=int, default=-1)
+    parser.add_argument("--store", type=Path, default=Path("validity.sqlite"))
+    parser.add_argument("--only", help="part of the name of a strategy or an instance")
+    words = parser.parse_args()
+    store, claims = Store(words.store), []
+    for instance in INSTANCES:
+        for strategy in strategies(instance):
+            if words.only is None or words.only in f"{instance.name} {describe(strategy)}":
+                claims.append(measure(store, instance, strategy, words.runs, words.jobs))
+                print(row(claims[-1], "yes" if claims[-1].kept else "**no**"), flush=True)
+    tied = next(instance for instance in INSTANCES if instance.name == "exactly tied")
+    broken = measure(store, tied, TooSmall(), words.runs, words.jobs)
+    lines = table(claims, broken)
+    print(lines[-1])
+    if words.only is None:
+        command = f"python -m tests.statistical.validity --runs {words.runs}"
+        about = f"`make validate` (`{command}`), delta = {DELTA}, finalist {fl.__version__}."
+        RESULTS.write_text("\n".join(["# Validity", "", about, "", *lines, ""]))
+    failed = [claim for claim in claims if not claim.kept]
+    for claim in failed:
+        print(f"FAILED: {claim.strategy} on {claim.instance}: {claim.errors} of {claim.runs}")
+    if broken.kept:
+        print("FAILED: a radius three times too small was not caught")
+    return 1 if failed or broken.kept else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,516 @@
+import os
+from dataclasses import dataclass, field, replace
+from itertools import combinations
+
+import numpy as np
+import pytest
+from scipy.stats import beta
+
+import finalist as fl
+from finalist.bounds import adaptive_radius, determinant_radius
+from finalist.errors import NotYetSupportedError, ProblemError
+from finalist.least_squares import estimate
+from finalist.noise import Gaussian
+from finalist.problem import Problem, as_problem
+from finalist.rewards import DrawnRewards
+from finalist.statistics import Statistics
+from finalist.strategies import fully_adaptive
+from finalist.strategies.fully_adaptive import FullyAdaptive, FullyAdaptiveRun
+from finalist.strategies.protocol import Batch, Playable, Strategy
+from tests import instances
+
+STATE = ("cross", "leverage", "spread", "means", "log_det", "alive", "progress")
+TIE = 1e-9
+
+
+@dataclass
+class Twin:
+    """The strategy in feature space, slowly: inverses of every matrix, loops over every pair.
+
+    With G = X'X / K the ridge eta I of span coordinates is eta G. Needs features of full rank.
+    """
+
+    settings: FullyAdaptive
+    problem: Problem
+    picks: list[int] = field(default_factory=list)
+    rewards: list[float] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.X = self.problem.arms.features
+        self.alive = list(range(len(self.X)))
+        self.winner: int | None = None
+        G = self.X.T @ self.X / len(self.X)
+        self.L2 = max(float(x @ np.linalg.solve(G, x)) for x in self.X)
+        self.eta = self.settings.ridge * self.L2
+        self.ridge = self.eta * G
+
+    def matrix(self) -> np.ndarray:
+        return np.asarray(self.ridge + sum(np.outer(self.X[i], self.X[i]) for i in self.picks))
+
+    def choose(self) -> int:
+        A = self.matrix()
+        Y = np.array([self.X[i] - self.X[j] for i, j in combinations(self.alive, 2)])
+
+        def variances(M):
+            return np.array([y @ np.linalg.inv(M) @ y for y in Y])
+
+        now = variances(A)
+        then = [variances(A + np.outer(x, x)) for x in self.X]
+        worst = now >= now.max() * (1 - TIE)
+        after = np.array([v.max() for v in then])
+        total = np.array([(now - v)[worst].sum() for v in then])
+        best = after <= after.min() * (1 + TIE)
+        best &= total >= total[best].max() * (1 - TIE)
+        return int(np.flatnonzero(best)[0])
+
+    def radius(self) -> float:
+        delta, sigma = self.problem.delta, self.problem.sigma
+        S, eta, r = self.settings.theta_norm, self.eta, self.X.shape[1]
+        if self.settings.bound == "soare":
+            return adaptive_radius(
+                len(self.picks), max(r, 2), delta, sigma, np.sqrt(self.L2), S, eta
+            )
+        ratio = np.linalg.slogdet(self.matrix())[1] - np.linalg.slogdet(self.ridge)[1]
+        return determinant_radius(ratio, delta, sigma, S, eta)
+
+    def record(self, arm: int, reward: float) -> None:
+        self.picks.append(arm)
+        self.rewards.append(reward)
+        inverse = np.linalg.inv(self.matrix())
+        theta = inverse @ self.X[self.picks].T @ np.array(self.rewards)
+        radius, sign = self.radius(), self.problem.sign
+
+        def gap(i, j):
+            return float(sign * (self.X[i] - self.X[j]) @ theta)
+
+        def width(i, j):
+            y = self.X[i] - self.X[j]
+            return float(radius * np.sqrt(y @ inverse @ y))
+
+        out = {j for j in self.alive for i in self.alive if i != j and gap(i, j) > width(i, j)}
+        self.alive = [i for i in self.alive if i not in out]
+        most = {
+            j: max((gap(i, j) + width(i, j) for i in self.alive if i != j), default=-np.inf)
+            for j in self.alive
+        }
+        best = min(most, key=lambda j: most[j])
+        if len(self.alive) == 1 or 0 < self.problem.epsilon >= most[best]:
+            self.winner = best
+
+
+def case(features, theta, **settings) -> tuple[Problem, np.ndarray]:
+    return as_problem(fl.Arms(features), **settings), np.asarray(theta, dtype=float)
+
+
+PAPER = instances.paper(3, 0.3)
+CASES = {
+    "gaussian": case(instances.gaussian(8, 3, 0), [1.0, -0.5, 0.2], sigma=0.3),
+    "paper": case(PAPER.features, PAPER.theta, sigma=0.2),
+    "unstructured": case(np.eye(4), [0.6, 0.0, 0.2, -0.3], sigma=0.3),
+    "one feature": case([[1.0], [0.5], [-2.0]], [1.0], sigma=8.0),
+    "minimising": case(instances.gaussian(6, 2, 3), [0.4, 1.0], sigma=0.3, objective="min"),
+    "epsilon": case(np.eye(3), [1.0, 0.95, 0.0], sigma=0.3, epsilon=0.3),
+}
+EVERY_CASE = pytest.mark.parametrize("name", CASES)
+EVERY_BOUND = pytest.mark.parametrize("bound", ["sharp", "soare"])
+
+
+def start(name, **settings) -> tuple[FullyAdaptiveRun, FullyAdaptive, Problem, np.ndarray]:
+    problem, theta = CASES[name]
+    strategy = replace(FullyAdaptive.knowing(problem.arms, theta), **settings)
+    return strategy.start(problem), strategy, problem, problem.arms.means(theta)
+
+
+def drawn(means, seed, sigma=1.0, kind="gaussian") -> DrawnRewards:
+    return DrawnRewards(means, sigma, kind, np.random.default_rng(seed))
+
+
+def step(run, rewards, size=None) -> tuple[Batch, Statistics]:
+    batch = run.next(size)
+    drawn_rewards = rewards.batch(batch.counts)
+    run.record(batch, drawn_rewards)
+    return batch, drawn_rewards
+
+
+def bits(run) -> list[bytes]:
+    return [getattr(run._state, name).tobytes() for name in STATE]
+
+
+def ridge_estimate(run) -> tuple[np.ndarray, np.ndarray, float]:
+    """Return Z A^-1 Z', the means and log(det A / det(eta I)) from all rewards, directly."""
+    run._rewards.add_batch(run._state.counts, run._state.sums)
+    run._state.counts[:], run._state.sums[:] = 0, 0.0
+    Z, n, eta = run._Z, run._rewards.count, run._ridge
+    A = eta * np.eye(Z.shape[1]) + Z.T @ (n[:, None] * Z)
+    C = Z @ np.linalg.solve(A, Z.T)
+    return C, C @ (n * run._rewards.mean), np.linalg.slogdet(A / eta)[1]
+
+
+@EVERY_CASE
+@EVERY_BOUND
+def test_it_pulls_what_a_slow_twin_pulls(name, bound):
+    run, strategy, problem, means = start(name, bound=bound)
+    twin, rewards = Twin(strategy, problem), drawn(means, 5, problem.sigma)
+    for _ in range(400):
+        batch, got = step(run, rewards)
+        arm = int(batch.counts.argmax())
+        assert arm == twin.choose()
+        twin.record(arm, float(got.mean[arm]))
+        assert list(run.verdict.survivors) == twin.alive
+        assert run.verdict.winner == twin.winner
+        if twin.winner is not None:
+            break
+    assert len(twin.picks) > 20
+    assert len(twin.alive) < len(twin.X)
+
+
+@pytest.mark.parametrize("ridge", [0.01, 30.0])
+def test_the_twin_agrees_on_other_ridges(ridge):
+    run, strategy, problem, means = start("gaussian", ridge=ridge)
+    twin, rewards = Twin(strategy, problem), drawn(means, 1, problem.sigma)
+    while twin.winner is None and len(twin.picks) < 100:
+        batch, got = step(run, rewards)
+        arm = int(batch.counts.argmax())
+        assert arm == twin.choose()
+        twin.record(arm, float(got.mean[arm]))
+        assert list(run.verdict.survivors) == twin.alive
+
+
+@pytest.mark.parametrize("kind", ["gaussian", "bounded", "bernoulli"])
+@EVERY_BOUND
+def test_playing_is_next_and_record(kind, bound, monkeypatch):
+    monkeypatch.setattr(fully_adaptive, "REFRESH", 50)
+    monkeypatch.setattr(fully_adaptive, "CHUNK", 64)
+    problem = as_problem(
+        fl.Arms([[1.0, 0.0], [0.8, 0.3], [0.1, 0.9], [0.5, 0.5]]),
+        **({"noise": "bernoulli"} if kind == "bernoulli" else {"sigma": 0.4}),
+    )
+    means = problem.arms.means([0.9, 0.2])
+    strategy = FullyAdaptive(theta_norm=0.7, bound=bound)
+    by_hand, played = strategy.start(problem), strategy.start(problem)
+    rewards = drawn(means, 3, 0.4, kind)
+    while not by_hand.verdict.decided and by_hand.verdict.pulls < 10_000:
+        step(by_hand, rewards)
+    pulls = played.play(drawn(means, 3, 0.4, kind), 10_000)
+    assert played.verdict == by_hand.verdict
+    assert played.verdict.decided
+    assert played.verdict.pulls > 2 * fully_adaptive.CHUNK
+    np.testing.assert_array_equal(pulls, by_hand.counts)
+    assert bits(played) == bits(by_hand)
+
+
+@EVERY_CASE
+def test_playing_every_case_is_next_and_record(name):
+    by_hand, strategy, problem, means = start(name)
+    played, rewards = strategy.start(problem), drawn(means, 8, problem.sigma)
+    while not by_hand.verdict.decided and by_hand.verdict.pulls < 3000:
+        step(by_hand, rewards)
+    played.play(drawn(means, 8, problem.sigma), 3000)
+    assert bits(played) == bits(by_hand)
+
+
+def test_playing_stops_at_the_limit_and_goes_on():
+    truth = instances.paper(3, 0.01)
+    arms = fl.Arms(truth.features)
+    strategy, means = FullyAdaptive.knowing(arms, truth.theta), arms.means(truth.theta)
+    at_once, pieces = strategy.start(as_problem(arms)), strategy.start(as_problem(arms))
+    at_once.play(drawn(means, 0), 12_000)
+    rewards, pulls = drawn(means, 0), np.zeros(4, dtype=int)
+    for limit in (1, 4999, 5000, 12_000, 12_000):
+        pulls += pieces.play(rewards, limit)
+        assert pieces.verdict.pulls == limit == pulls.sum()
+    assert bits(at_once) == bits(pieces)
+    np.testing.assert_array_equal(pulls, at_once.counts)
+
+
+def test_noise_is_drawn_in_chunks(monkeypatch):
+    asked, noise = [], DrawnRewards.noise
+
+    def count(self, n):
+        asked.append(n)
+        return noise(self, n)
+
+    monkeypatch.setattr(DrawnRewards, "noise", count)
+    run = FullyAdaptive(theta_norm=1.0).start(as_problem(fl.Arms.unstructured(2)))
+    run.play(drawn(np.zeros(2), 0), 2 * fully_adaptive.CHUNK + 7)
+    assert asked[:4] == [512, 512, 1024, 2048]
+    assert asked[-2:] == [fully_adaptive.CHUNK, 7]
+    assert sum(asked) == 2 * fully_adaptive.CHUNK + 7
+
+
+@EVERY_CASE
+def test_a_batch_is_the_next_pulls_without_rewards(name):
+    run, strategy, problem, means = start(name)
+    twin, rewards = Twin(strategy, problem), drawn(means, 2, problem.sigma)
+    for _ in range(5):
+        before = bits(run)
+        batch = run.next(7)
+        np.testing.assert_array_equal(run.next(7).counts, batch.counts)
+        assert bits(run) == before
+        for _ in range(7):
+            twin.picks.append(twin.choose())
+        np.testing.assert_array_equal(
+            batch.counts, np.bincount(twin.picks[-7:], minlength=len(run._Z))
+        )
+        run.record(batch, rewards.batch(batch.counts))
+        if run.verdict.decided:
+            break
+        twin.alive = list(run.verdict.survivors)
+
+
+@EVERY_CASE
+def test_batches_end_with_the_best_arm_and_replay(name):
+    run, strategy, problem, means = start(name)
+    rewards, log = drawn(means, 4, problem.sigma), []
+    while not run.verdict.decided and run.verdict.pulls < 10_000:
+        log.append(step(run, rewards, size=7))
+    assert run.verdict.decided
+    C, m, _ = ridge_estimate(run)
+    np.testing.assert_allclose(run._state.means, m, rtol=0, atol=1e-12 * np.abs(m).max())
+    np.testing.assert_allclose(run._state.cross, C, rtol=0, atol=1e-12 * C.max())
+    best = (problem.sign * means).max() - problem.sign * means[run.verdict.winner]
+    assert best <= problem.epsilon
+    replay = strategy.start(problem)
+    for batch, got in log:
+        replay.record(batch, got)
+    assert replay.verdict == run.verdict
+    assert bits(replay) == bits(run)
+
+
+def test_any_allocation_can_be_recorded():
+    # Pulls that the strategy did not ask for, in one batch or one by one: the same estimate.
+    run, strategy, problem, _ = start("gaussian")
+    other, rng = strategy.start(problem), np.random.default_rng(0)
+    arms, rewards = rng.integers(8, size=30), rng.standard_normal(30)
+    for arm, reward in zip(arms, rewards, strict=True):
+        one = Statistics.empty(8)
+        one.add(arm, reward)
+        run.record(Batch(one.count.copy()), one)
+    together = Statistics.empty(8)
+    together.add_many(arms, rewards)
+    other.record(Batch(together.count.copy()), together)
+    np.testing.assert_allclose(run._state.means, other._state.means, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(run._state.log_det, other._state.log_det, rtol=1e-12)
+    np.testing.assert_array_equal(run.counts, other.counts)
+
+
+def test_of_several_good_enough_arms_the_best_looking_one_wins():
+    problem = as_problem(fl.Arms.unstructured(4), epsilon=1.0)
+    run, got = FullyAdaptive(theta_norm=0.6).start(problem), Statistics.empty(4)
+    count = np.full(4, 10_000)
+    got.add_batch(count, count * np.array([0.50, 0.52, 0.51, 0.50]))
+    run.record(Batch(count), got)
+    assert run.verdict.winner == 1
+    assert run.verdict.survivors == (0, 1, 2, 3)
+
+
+def test_replay_of_single_pulls():
+    run, strategy, problem, means = start("paper")
+    rewards, log = drawn(means, 4, problem.sigma), []
+    while not run.verdict.decided and run.verdict.pulls < 10_000:
+        log.append(step(run, rewards))
+    replay = strategy.start(problem)
+    for batch, got in log:
+        replay.record(batch, got)
+    assert bits(replay) == bits(run)
+
+
+@pytest.mark.parametrize(("pulls", "tolerance"), [(4999, 1e-10), (5000, 1e-13), (19_999, 1e-10)])
+def test_rank_one_updates_drift_little_and_refreshing_is_exact(pulls, tolerance):
+    truth = instances.paper(5, 0.01)
+    arms = fl.Arms(truth.features)
+    run = FullyAdaptive.knowing(arms, truth.theta).start(as_problem(arms))
+    run.play(drawn(arms.means(truth.theta), 0), pulls)
+    assert run.verdict.pulls == pulls
+    assert run._state.counts.sum() == pulls % fully_adaptive.REFRESH
+    C, m, log_det = ridge_estimate(run)
+    np.testing.assert_allclose(run._state.cross, C, rtol=0, atol=tolerance * C.max())
+    np.testing.assert_allclose(run._state.means, m, rtol=0, atol=tolerance * np.abs(m).max())
+    np.testing.assert_allclose(run._state.log_det[0], log_det, rtol=10 * tolerance)
+    for i, j in combinations(run.verdict.survivors, 2):
+        y = run._Z[i] - run._Z[j]
+        A = run._ridge * np.eye(5) + run._Z.T @ (run.counts[:, None] * run._Z)
+        np.testing.assert_allclose(run._state.spread[i, j], y @ np.linalg.solve(A, y), rtol=1e-7)
+
+
+@EVERY_BOUND
+@pytest.mark.parametrize("name", ["gaussian", "one feature"])
+def test_the_radius_is_that_of_the_bounds(name, bound):
+    from finalist.strategies import fully_adaptive_kernels as kernels
+
+    run, strategy, problem, means = start(name, bound=bound, ridge=0.7)
+    run.play(drawn(means, 0, problem.sigma), 9)
+    log_det, Z = float(run._state.log_det[0]), problem.arms.coordinates
+    L = float(np.linalg.norm(Z, axis=1).max())
+    common = {"delta": 0.05, "sigma": problem.sigma, "S": strategy.theta_norm, "eta": 0.7 * L**2}
+    radius = kernels.radius_of.py_func(run._state.rule, 9, log_det)
+    if bound == "sharp":
+        expected = determinant_radius(log_det, **common)
+    else:
+        expected = adaptive_radius(9, max(Z.shape[1], 2), L=L, **common)
+    assert radius == pytest.approx(expected, rel=1e-14)
+
+
+def test_the_estimate_is_the_ridge_estimate_of_the_library():
+    # On unstructured arms span coordinates are the features, scaled.
+    arms = fl.Arms.unstructured(3)
+    run = FullyAdaptive(theta_norm=1.0).start(as_problem(arms))
+    got = Statistics.empty(3)
+    got.add_many([0, 1, 1, 2], [1.0, 2.0, 4.0, -1.0])
+    run.record(Batch(got.count.copy()), got)
+    fit = estimate(arms, got, ridge=1.0)
+    np.testing.assert_allclose(run._state.means, fit.means(), rtol=1e-14)
+    assert run._state.log_det[0] == pytest.approx(fit.log_det_ratio(), rel=1e-14)
+
+
+def test_units_of_the_features_change_nothing():
+    X, theta = instances.gaussian(7, 3, 1), np.array([0.5, -1.0, 0.3])
+    mix = np.random.default_rng(2).standard_normal((3, 3)) * np.array([1e-100, 1.0, 1e100])
+    plain, mixed = fl.Arms(X), fl.Arms(X @ mix)
+    other = np.linalg.solve(mix / np.array([1e-100, 1.0, 1e100]), theta)
+    other = other / np.array([1e-100, 1.0, 1e100])
+    verdicts = []
+    for arms, parameter in ((plain, theta), (mixed, other)):
+        run = FullyAdaptive.knowing(arms, parameter).start(as_problem(arms))
+        pulls = run.play(drawn(plain.means(theta), 0), 10**6)
+        verdicts.append((run.verdict, pulls.tolist()))
+    assert verdicts[0] == verdicts[1]
+    assert verdicts[0][0].winner == int(plain.means(theta).argmax())
+
+
+@pytest.mark.parametrize(
+    ("features", "theta"),
+    [
+        ([[1.0], [0.4], [-0.5]], [1.0]),
+        (instances.one_hot_factorial((2, 3)), [0.0, 1.0, 0.0, 0.5, 0.0, -0.5]),
+        (instances.gaussian(4, 9, 2), np.ones(9)),
+    ],
+    ids=["one feature", "rank-deficient", "more features than arms"],
+)
+@pytest.mark.parametrize("scale", [1e-120, 1.0, 1e120])
+def test_odd_arms_end_with_the_best(features, theta, scale):
+    arms, parameter = fl.Arms(np.asarray(features) * scale), np.asarray(theta) / scale
+    run = FullyAdaptive.knowing(arms, parameter).start(as_problem(arms, sigma=0.1, delta=1e-6))
+    run.play(drawn(arms.means(parameter), 3, 0.1), 10**6)
+    assert run.verdict.winner == int(arms.means(parameter).argmax())
+
+
+@pytest.mark.parametrize("features", [[[1.0, 2.0]], [[0.0, 0.0]]], ids=["one", "zero"])
+def test_one_arm_needs_no_pull(features):
+    run = FullyAdaptive(theta_norm=1.0).start(as_problem(fl.Arms(features)))
+    assert (run.verdict.winner, run.verdict.pulls) == (0, 0)
+    assert run.play(drawn(np.ones(1), 0), 100).sum() == 0
+    with pytest.raises(ProblemError, match="decided"):
+        run.next()
+
+
+def test_arms_that_differ_by_rounding_alone_are_not_told_apart():
+    above = np.nextafter(1.0, 2.0)
+    arms = fl.Arms([[1.0, 1.0], [1.0, above], [above, 1.0]])
+    run = FullyAdaptive(theta_norm=1.0).start(as_problem(arms, sigma=1e-6))
+    run.play(drawn(np.ones(3), 0, 1e-6), 30_000)
+    assert run.verdict.survivors == (0, 1, 2)
+
+
+def nearly_tied(seed, delta) -> int | None:
+    problem, theta = as_problem(fl.Arms.unstructured(2), delta=delta), np.array([0.1, 0.0])
+    run = FullyAdaptive.knowing(problem.arms, theta).start(problem)
+    run.play(drawn(theta, seed), 10**8)
+    return run.verdict.winner
+
+
+def exact_lower_bound(errors: int, runs: int, confidence: float) -> float:
+    """Return the Clopper-Pearson lower bound of an error probability."""
+    return 0.0 if errors == 0 else float(beta.ppf(1 - confidence, errors, runs - errors + 1))
+
+
+def test_error_rate():
+    wrong = sum(nearly_tied(seed, delta=0.2) != 0 for seed in range(300))
+    assert exact_lower_bound(wrong, 300, 0.999) <= 0.2
+
+
+def test_a_radius_three_times_too_small_is_caught(monkeypatch):
+    rule = fully_adaptive._rule
+
+    def third(*arguments):
+        whole = rule(*arguments)
+        return whole._replace(sigma=whole.sigma / 3, bias=whole.bias / 3)
+
+    monkeypatch.setattr(fully_adaptive, "_rule", third)
+    wrong = sum(nearly_tied(seed, delta=0.05) != 0 for seed in range(100))
+    assert exact_lower_bound(wrong, 100, 0.999) > 0.05
+
+
+def test_the_paper_example_pulls_its_second_arm():
+    truth = instances.paper(5, 0.1)
+    arms, pulls = fl.Arms(truth.features), {}
+    for bound in ("sharp", "soare"):
+        strategy = replace(FullyAdaptive.knowing(arms, truth.theta), bound=bound)
+        run = strategy.start(as_problem(arms))
+        counts = run.play(drawn(arms.means(truth.theta), 0), 10**7)
+        assert run.verdict.winner == 0
+        assert counts[1] > 0.9 * counts.sum()
+        pulls[bound] = run.verdict.pulls
+    assert pulls["soare"] > 1.3 * pulls["sharp"]
+
+
+def test_it_is_playable():
+    strategy = FullyAdaptive(theta_norm=2)
+    assert isinstance(strategy, Strategy)
+    assert isinstance(strategy.start(as_problem(fl.Arms.unstructured(3))), Playable)
+
+
+def test_what_it_knows_is_the_root_mean_square_of_the_rewards():
+    arms, theta = fl.Arms(instances.gaussian(9, 4, 0)), np.array([1.0, -2.0, 0.5, 0.0])
+    strategy = FullyAdaptive.knowing(arms, theta)
+    assert strategy.theta_norm == pytest.approx(np.linalg.norm(arms.parameter_to_span(theta)))
+    tiny = FullyAdaptive.knowing(arms, theta * 1e-200)
+    assert tiny.theta_norm == pytest.approx(1e-200 * strategy.theta_norm)
+    assert FullyAdaptive.knowing(arms, 0.0 * theta).theta_norm > 0
+
+
+@pytest.mark.parametrize("value", [0.0, -1.0, float("inf"), float("nan"), True])
+def test_numbers_among_the_settings_are_checked(value):
+    with pytest.raises(ProblemError, match="theta_norm"):
+        FullyAdaptive(theta_norm=value)
+    with pytest.raises(ProblemError, match="ridge"):
+        FullyAdaptive(theta_norm=1.0, ridge=value)
+
+
+@pytest.mark.skipif(bool(os.environ.get("FINALIST_SHAPES")), reason="the type checker is faster")
+@pytest.mark.parametrize("value", ["1", None])
+def test_types_of_the_settings_are_checked(value):
+    for setting in ("theta_norm", "ridge", "bound"):
+        with pytest.raises(ProblemError, match=setting):
+            FullyAdaptive(**{"theta_norm": 1.0, setting: value})
+
+
+def test_problems_are_checked():
+    strategy = FullyAdaptive(theta_norm=1.0)
+    with pytest.raises(NotYetSupportedError, match="unknown sigma"):
+        strategy.start(Problem(fl.Arms.unstructured(2), noise=Gaussian(None)))
+    with pytest.raises(ProblemError, match=r"3000 arms have 4498500 pairs.*XYAdaptive"):
+        strategy.start(as_problem(fl.Arms(np.arange(3000.0)[:, None])))
+
+
+def test_wrong_rewards_are_refused_and_change_nothing():
+    run = FullyAdaptive(theta_norm=1.0).start(as_problem(fl.Arms.unstructured(3)))
+    before = bits(run)
+    with pytest.raises(ProblemError, match="open batch"):
+        run.record(run.next(), Statistics.empty(3))
+    five = Statistics.empty(5)
+    five.add(4, 1.0)
+    with pytest.raises(ProblemError, match="5 arms"):
+        run.record(Batch(five.count.copy()), five)
+    with pytest.raises(ProblemError, match="5 arms"):
+        run.play(drawn(np.zeros(5), 0), 10)
+    with pytest.raises(ProblemError, match="size"):
+        run.next(0)
+    assert bits(run) == before
+
+
+def test_the_tie_rule_is_that_of_the_greedy_allocation():
+    from finalist.design import greedy_kernels
+    from finalist.strategies import fully_adaptive_kernels as kernels
+
+    assert kernels.TIE == greedy_kernels.TIE == TIE

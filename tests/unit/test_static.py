@@ -1,0 +1,272 @@
+"""G, XY and the oracle's empirical rule: against a twin that evaluates the rule at every pull."""
+
+from functools import partial
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import pytest
+
+import finalist as fl
+from finalist.bounds import static_radius
+from finalist.design import Rounded, greedy, optimal_design, round_design
+from finalist.errors import ParameterError, ProblemError
+from finalist.problem import as_problem
+from finalist.rewards import DrawnRewards
+from finalist.simulation.binomial import exact_lower_bound
+from finalist.strategies import GAllocation, XYAllocation, XYOracle
+from finalist.strategies.static import CHUNK, StaticRun
+from finalist.strategies.xy_oracle import make_aim, oracle_design
+from tests import instances
+
+
+def holds(X, counts, sums, K, problem, bound, sign) -> int | None:
+    """eq:emp.stop.condition.2 in plain NumPy, from the features: the best arm that fulfils it."""
+    A = (X.T * counts) @ X
+    if np.linalg.matrix_rank(A) < X.shape[1]:
+        return None
+    inverse, theta_hat = np.linalg.inv(A), np.linalg.solve(A, X.T @ (sign * sums))
+    radius = static_radius(int(counts.sum()), K, problem.delta, problem.sigma, bound)
+    good = []
+    for x in range(K):
+        y = np.delete(X[x] - X, x, axis=0)
+        widths = np.sqrt(np.einsum("ij,jk,ik->i", y, inverse, y))
+        if (radius * widths <= y @ theta_hat + problem.epsilon).all():
+            good.append(x)
+    return max(good, key=lambda x: X[x] @ theta_hat) if good else None
+
+
+def twin(X, sequence, rewards, problem, bound, cap):
+    """The static strategy as the paper tells it: pull, estimate, look, at every n."""
+    counts, sums = np.zeros(len(X)), np.zeros(len(X))
+    for arm, _ in zip(sequence, range(cap), strict=False):
+        counts[arm] += 1
+        sums[arm] += rewards.pulls(np.array([arm]))[0]
+        winner = holds(X, counts, sums, len(X), problem, bound, problem.sign)
+        if winner is not None:
+            return winner, counts
+    return None, counts
+
+
+def endless(design):
+    rounded = Rounded(design)
+    while True:
+        yield from rounded.extend(500)
+
+
+CASES: dict[str, tuple[Any, Any, dict[str, Any]]] = {
+    "paper": (*instances.paper(3, 0.5), {}),
+    "gaussian": (instances.gaussian(6, 3, 4), np.array([1.0, 0.4, -0.3]), {}),
+    "minimise": (instances.gaussian(7, 2, 5), np.array([1.0, -0.8]), {"objective": "min"}),
+    "unstructured": (np.eye(4), np.array([0.9, 0.1, 0.0, 0.2]), {}),
+    "epsilon": (instances.unit_sphere(8, 2, 1), np.array([1.0, 0.0]), {"epsilon": 0.3}),
+    "large rewards": (np.eye(3), np.array([1e6 + 1.0, 1e6, 1e6 + 0.2]), {}),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("bound", ["sharp", "soare"])
+@pytest.mark.parametrize("criterion", ["g", "xy"])
+@pytest.mark.parametrize("allocation", ["relaxed", "greedy"])
+def test_it_stops_at_the_first_pull_at_which_the_rule_holds(case, bound, criterion, allocation):
+    X, theta, settings = CASES[case]
+    arms = fl.Arms(X)
+    problem = as_problem(arms, sigma=0.3, delta=0.1, **settings)
+    make: Any = GAllocation if criterion == "g" else XYAllocation
+    strategy = make(bound, allocation)
+    for seed in range(2):
+        means = arms.means(theta)
+        run = strategy.start(problem)
+        fast = DrawnRewards(means, 0.3, "gaussian", np.random.default_rng(seed))
+        counts = run.play(fast, 10**5)
+        slow = DrawnRewards(means, 0.3, "gaussian", np.random.default_rng(seed))
+        relaxed = endless(optimal_design(arms, criterion)) if allocation == "relaxed" else None
+        sequence = relaxed or greedy(arms, criterion)
+        winner, expected = twin(X, sequence, slow, problem, bound, 10**5)
+        assert winner is not None
+        assert run.verdict.winner == winner
+        np.testing.assert_array_equal(counts, expected)
+
+
+def test_a_sequence_has_the_rounded_designs_as_prefixes():
+    for K, d, seed in ((12, 3, 0), (40, 4, 1), (5, 5, 2)):
+        design = optimal_design(fl.Arms(instances.gaussian(K, d, seed)), "xy")
+        rounded = Rounded(design)
+        sequence = np.concatenate([rounded.extend(n) for n in (1, 0, 7, 392)])
+        for n in range(len(design.support), 400):
+            counts = np.bincount(sequence[:n], minlength=K)
+            np.testing.assert_array_equal(counts, round_design(design, n))
+
+
+def test_pulls_are_made_in_chunks_without_a_seam():
+    arms, theta = fl.Arms.unstructured(3), np.array([0.03, 0.0, 0.0])
+    problem = as_problem(arms)
+    runs = []
+    for limits in ([10**7], [CHUNK - 1, CHUNK + 3, 2 * CHUNK, 10**7]):
+        run = XYAllocation().start(problem)
+        rewards = DrawnRewards(theta, 1.0, "gaussian", np.random.default_rng(1))
+        counts = [run.play(rewards, limit) for limit in limits]
+        runs.append((run.verdict, np.sum(counts, axis=0).tolist()))
+    assert runs[0] == runs[1]
+    assert runs[0][0].pulls > 2 * CHUNK
+    assert runs[0][0].decided
+
+
+def test_batches_are_looked_at_when_they_end():
+    arms, theta = fl.Arms.unstructured(3), np.array([1.0, 0.0, 0.5])
+    problem = as_problem(arms)
+    plates = XYAllocation().start(problem)
+    rewards = DrawnRewards(theta, 1.0, "gaussian", np.random.default_rng(3))
+    while not plates.verdict.decided:
+        batch = plates.next(96)
+        assert batch.size == 96
+        np.testing.assert_array_less(batch.counts, 34)
+        plates.record(batch, rewards.batch(batch.counts))
+    assert plates.verdict.winner == 0
+    assert plates.verdict.pulls % 96 == 0
+
+
+def test_the_margin_is_used_and_the_rule_hardly_ever_evaluated(monkeypatch):
+    from finalist.strategies import static_kernels
+
+    arms, theta = fl.Arms.unstructured(4), np.array([0.05, 0.0, 0.0, 0.0])
+    run = XYAllocation().start(as_problem(arms))
+    rewards = DrawnRewards(theta, 1.0, "gaussian", np.random.default_rng(2))
+    evaluations, evaluate = 0, static_kernels.evaluate
+
+    def counted(*arguments):
+        nonlocal evaluations
+        evaluations += 1
+        return evaluate(*arguments)
+
+    monkeypatch.setattr(static_kernels, "evaluate", counted)
+    monkeypatch.setattr(static_kernels, "look", static_kernels.look.py_func)
+    monkeypatch.setattr(static_kernels, "run", static_kernels.run.py_func)
+    pulls = run.play(rewards, 10**6).sum()
+    assert run.verdict.decided
+    assert pulls > 10_000
+    assert evaluations < pulls / 50
+
+
+# ---- the oracle --------------------------------------------------------------------------
+
+
+def brute_force_oracle(X, theta, bound, K, n_max):
+    """The first n whose rounded oracle design fulfils eq:oracle.stop.condition.2."""
+    problem = as_problem(fl.Arms(X))
+    aim = make_aim(problem, theta)
+    design = oracle_design(aim)
+    best = int((X @ theta).argmax())
+    y = np.delete(X[best] - X, best, axis=0)
+    for n in range(len(design.support), n_max):
+        counts = round_design(design, n)
+        inverse = np.linalg.inv((X.T * counts) @ X)
+        widths = np.sqrt(np.einsum("ij,jk,ik->i", y, inverse, y))
+        if (static_radius(n, K, 0.05, 1.0, bound) * widths <= y @ theta).all():
+            return counts
+    return None
+
+
+@pytest.mark.parametrize("bound", ["sharp", "soare"])
+def test_the_oracle_stops_at_the_first_rounded_design_that_is_enough(bound):
+    X, theta = instances.gaussian(8, 3, 2), np.array([2.0, 1.0, -1.0])
+    expected = brute_force_oracle(X, theta, bound, 8, 3000)
+    batch = XYOracle(theta, bound).start(as_problem(fl.Arms(X))).next()
+    np.testing.assert_array_equal(batch.counts, expected)
+
+
+def test_the_oracle_needs_what_the_complexity_says():
+    truth = instances.paper(5, 0.01)
+    arms = fl.Arms(truth.features)
+    for bound in ("sharp", "soare"):
+        pulls = XYOracle(truth.theta, bound).start(as_problem(arms)).next().size
+        expected = fl.complexity(arms, truth.theta, bound=bound).oracle_budget
+        assert expected <= pulls <= expected + 20
+
+
+def test_the_oracle_does_not_say_what_it_knows_but_what_it_estimates():
+    # Rewards of another parameter: the arm that they favour is returned.
+    arms = fl.Arms.unstructured(3)
+    run = XYOracle([1.0, 0.0, 0.0]).start(as_problem(arms))
+    other = DrawnRewards(np.array([0.0, 0.0, 1.0]), 1.0, "gaussian", np.random.default_rng(0))
+    batch = run.next()
+    run.record(batch, other.batch(batch.counts))
+    assert run.verdict.winner == 2
+
+
+def test_only_wrong_answers_matter_to_the_oracle():
+    arms = fl.Arms.unstructured(4)
+    tied = XYOracle([1.0, 1.0, 0.0, 0.0]).start(as_problem(arms))
+    assert tied.next().counts[1] == 0  # the same as the best: nothing to tell apart
+    close = XYOracle([1.0, 0.99, 0.0, 0.0]).start(as_problem(arms, epsilon=0.1))
+    assert close.next().size < 1000
+    good_enough = XYOracle([1.0, 0.99, 0.98, 0.97]).start(as_problem(arms, epsilon=0.1))
+    assert good_enough.verdict.winner == 0
+
+
+def test_a_greedy_oracle_stops_where_one_pull_less_is_not_enough():
+    truth = instances.paper(3, 0.2)
+    arms = fl.Arms(truth.features)
+    counts = XYOracle(truth.theta, allocation="greedy").start(as_problem(arms)).next().counts
+    aim = make_aim(as_problem(arms), truth.theta)
+
+    def enough(n):
+        inverse = np.linalg.inv((truth.features.T * n) @ truth.features)
+        y = aim.features / aim.smallest
+        width = np.sqrt(np.einsum("ij,jk,ik->i", y, inverse, y)).max()
+        return static_radius(int(n.sum()), 4, 0.05, 1.0) * width <= 1.0
+
+    sequence = list(islice(greedy(arms, aim.features), int(counts.sum())))
+    np.testing.assert_array_equal(np.bincount(sequence, minlength=4), counts)
+    assert enough(counts)
+    assert not enough(np.bincount(sequence[:-1], minlength=4))
+
+
+@pytest.mark.parametrize("allocation", ["relaxed", "greedy"])
+def test_the_empirical_oracle_names_the_winner_also_where_its_design_does_not_span(allocation):
+    arms, theta = fl.Arms.unstructured(4), np.array([1.0, 1.0, 0.0, 0.0])
+    problem = as_problem(arms, epsilon=0.3)
+    run = XYOracle(theta, stopping="empirical", allocation=allocation).start(problem)
+    assert isinstance(run, StaticRun)
+    run.play(DrawnRewards(theta, 1.0, "gaussian", np.random.default_rng(0)), 10**6)
+    assert run.verdict.winner in (0, 1)
+
+
+# ---- validity ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("factor", [1.0, 1 / 3])
+def test_a_radius_three_times_too_small_is_caught(factor, monkeypatch):
+    arms, theta = fl.Arms.unstructured(4), np.array([0.1, 0.0, 0.0, 0.0])
+    problem, wrong, runs = as_problem(arms), 0, 200
+    start = StaticRun.__init__
+
+    def smaller(self, *arguments):
+        start(self, *arguments)
+        scale, log = self._constants
+        self._constants = (scale * factor, log)
+
+    monkeypatch.setattr(StaticRun, "__init__", smaller)
+    for seed in range(runs):
+        run = XYAllocation().start(problem)
+        run.play(DrawnRewards(theta, 1.0, "gaussian", np.random.default_rng(seed)), 10**7)
+        wrong += run.verdict.winner != 0
+    assert (exact_lower_bound(wrong, runs, 0.999) > problem.delta) == (factor < 1)
+
+
+@pytest.mark.parametrize("make", [GAllocation, XYAllocation, partial(XYOracle, [1.0])])
+def test_settings_are_checked(make):
+    with pytest.raises(ProblemError, match="bound is 'best'"):
+        make(bound="best")
+    with pytest.raises(ProblemError, match="'relaxed' or 'greedy'"):
+        make(allocation="best")
+
+
+def test_the_oracle_needs_a_parameter():
+    for theta in ([], [[1.0]], [np.nan], "much", None):
+        with pytest.raises(ParameterError, match="theta is"):
+            XYOracle(theta)  # type: ignore[arg-type]
+    with pytest.raises(ProblemError, match="stopping"):
+        XYOracle([1.0], stopping="never")  # type: ignore[arg-type]
+    with pytest.raises(ParameterError):
+        XYOracle([1.0, 2.0]).start(as_problem(fl.Arms.unstructured(3)))
