@@ -24,7 +24,7 @@ from jaxtyping import Float, Int
 
 from finalist.arms import Arms
 from finalist.bounds import Bound, static_radius
-from finalist.design import Greedy, design_value, optimal_design, round_design
+from finalist.design import Design, Greedy, design_value, optimal_design, round_design
 from finalist.errors import ProblemError
 from finalist.least_squares import estimate
 from finalist.problem import Feature, Problem
@@ -43,6 +43,8 @@ from finalist.strategies.protocol import (
 SUPPORTED: frozenset[Feature] = frozenset({"minimise", "epsilon-best", "sub-gaussian", "bernoulli"})
 #: How close to optimal the design of a phase is.
 DESIGN_TOLERANCE = 1e-3
+#: Variances often equal their goal exactly; the last digit must not decide.
+ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -115,11 +117,9 @@ class XYAdaptiveRun:
         self._pulls += batch.size
         if not self._phase.record(batch, rewards):
             return
-        counts = self._phase.rewards.count
-        surely_better, possibly_better = self._compare()
-        self._variance = largest_variance(self._problem.arms, self._survivors, counts)
+        surely_better, possibly_better, self._variance = self._compare()
         self._number += 1
-        self._phase = Phase(len(counts))
+        self._phase = Phase(len(self._problem.arms))
         before, epsilon = self._survivors, self._problem.epsilon
         self._survivors = before[surely_better <= 0.0]  # Lemma 4, eq:discard.arm
         if len(self._survivors) == 1:
@@ -127,23 +127,26 @@ class XYAdaptiveRun:
         elif epsilon > 0.0 and possibly_better.min() <= epsilon:
             self._winner = int(before[int(np.argmin(possibly_better))])
 
-    def _compare(self) -> tuple[Float[np.ndarray, " m"], Float[np.ndarray, " m"]]:
+    def _compare(self) -> tuple[Float[np.ndarray, " m"], Float[np.ndarray, " m"], float]:
         """Return by how much some survivor is at least, and at most, better than each of them.
 
-        With probability 1 - 6 delta / (pi j)^2 all these bounds hold in phase j.
+        With probability 1 - 6 delta / (pi j)^2 all these bounds hold in phase j. The last number
+        is max y'A^-1 y over differences of survivors.
         """
         Z = self._problem.arms.coordinates[self._survivors]
         fit = estimate(self._problem.arms, self._phase.rewards)
         radius = self._radius(fit.statistics.pulls)
         W = Z @ fit.information.inverse_root.T  # ||w_a - w_b|| = ||z_a - z_b||_{A^-1}
-        least, most = np.empty(len(Z)), np.empty(len(Z))
+        least, most, variance = np.empty(len(Z)), np.empty(len(Z)), 0.0
         for b in range(len(Z)):
             gaps = self._problem.sign * ((Z - Z[b]) @ fit.phi)
             difference = W - W[b]
-            widths = radius * np.sqrt(np.einsum("ij,ij->i", difference, difference))
+            variances = np.einsum("ij,ij->i", difference, difference)
+            widths = radius * np.sqrt(variances)
             gaps[b] = -np.inf  # an arm is no rival of itself
             least[b], most[b] = (gaps - widths).max(), (gaps + widths).max()
-        return least, most
+            variance = max(variance, float(variances.max()))
+        return least, most, variance
 
     def _radius(self, pulls: int) -> float:
         """Return the radius of this phase (Soare 2014, Prop. 1; the module says which form)."""
@@ -166,26 +169,31 @@ def phase_allocation(
     allocations are kept.
     """
     alive, shortest = np.array(survivors), arms.rank * (arms.rank + 1)
+
+    def enough(counts: Int[np.ndarray, " K"]) -> bool:
+        return largest_variance(arms, alive, counts) <= goal * (1.0 + ROUNDING)
+
     if allocation == "greedy":  # eq:xy.optimal.design.incremental
-        rule = Greedy(arms, "xy", among=alive)
-        return shortest_prefix(
-            rule, lambda n: largest_variance(arms, alive, n) <= goal, shortest, len(arms)
-        )
-    design = optimal_design(arms, "xy", DESIGN_TOLERANCE, among=alive)
-
-    def enough(n: int) -> bool:
-        return largest_variance(arms, alive, round_design(design, n)) <= goal
-
-    low = max(shortest, len(design.support) - 1)
-    high = max(low + 1, math.ceil(design.value / goal))
-    while not enough(high):
-        low, high = high, 2 * high
+        return shortest_prefix(Greedy(arms, "xy", among=alive), enough, shortest, len(arms))
+    design = phase_design(arms, survivors)
+    # No allocation of so many pulls is accurate enough, so the answer is a little above.
+    hopeless = math.ceil(design.lower_bound / goal * (1.0 - 1e-9)) - 1
+    low, step = max(shortest, len(design.support) - 1, hopeless), 1
+    while not enough(round_design(design, low + step)):
+        low, step = low + step, 2 * step
+    high = low + step
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
+        low, high = (low, middle) if enough(round_design(design, middle)) else (middle, high)
     counts = round_design(design, high)
     counts.flags.writeable = False
     return counts
+
+
+@lru_cache(maxsize=256)
+def phase_design(arms: Arms, survivors: tuple[int, ...]) -> Design:
+    """Return the XY-optimal design for the differences of survivors, kept for later phases."""
+    return optimal_design(arms, "xy", DESIGN_TOLERANCE, among=np.array(survivors))
 
 
 def largest_variance(

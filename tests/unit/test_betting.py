@@ -1,0 +1,202 @@
+"""The bets: check values, a plain twin, and what a factor must be to keep the promise."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.special import ndtr
+from scipy.stats import norm, truncnorm
+
+from finalist.strategies import betting_kernels
+from finalist.strategies.betting import EXPERT, GRID, PRIOR, Bets, expected_drifts
+
+ONE = np.ones(1)
+TESTED = np.ones(1, dtype=bool)
+
+
+def grid_only(delta, batches, capped=True):
+    """V1 = 1, then speeds sqrt(V / 10), every score 1: caps and evidence after each batch."""
+    bets, rows = Bets.against(1, delta, capped), []
+    for k in range(batches):
+        speed = ONE if k == 0 else np.sqrt(0.1 * bets.time)
+        cap = bets.place(ONE, speed, TESTED)
+        rows.append((cap[0], bets.log_m[0]))
+    return bets, rows
+
+
+def test_check_values_at_five_percent():
+    expected = [
+        (2.9839, 0.18991),
+        (6.6234, 0.38719),
+        (5.7257, 0.61748),
+        (4.8840, 0.88251),
+        (4.0956, 1.18247),
+        (3.3570, 1.51636),
+        (2.6601, 1.88520),
+        (1.9773, 2.30377),
+        (1.2169, 2.83511),
+    ]
+    bets, rows = grid_only(0.05, 10)
+    np.testing.assert_allclose(rows[:9], expected, atol=6e-5)
+    assert rows[9][0] == pytest.approx(-0.1536, abs=6e-5)
+    assert bets.rejected[0]
+    assert bets.log_m[0] == bets.limit
+
+
+def test_check_values_at_a_thousandth():
+    _, rows = grid_only(0.001, 8)
+    assert rows[0] == pytest.approx((4.7404, 0.15288), abs=6e-5)
+    assert all(math.isinf(cap) for cap, _ in rows[1:5])
+    expected = [(8.1437, 1.47874), (7.2905, 1.84247), (6.4979, 2.23256)]
+    np.testing.assert_allclose(rows[5:], expected, atol=6e-5)
+
+
+def twin(scores, speeds, experts, delta, capped):
+    """The bet against one arm as it is told: plain Python and a bisection."""
+    limit, log_m, S, V, E, V1 = -math.log(delta), 0.0, 0.0, 0.0, 0.0, 0.0
+    for z, d, expert in zip(scores, speeds, experts, strict=True):
+        V1 = d * d if V == 0 else V1
+        drifts = [g / math.sqrt(V1) for g in GRID]
+        prior = [8 / ((m + 8) * (m + 9)) for m in range(30)]
+        weights = [
+            0.5 * p / sum(prior) * math.exp(g * S - g * g * V / 2)
+            for p, g in zip(prior, drifts, strict=True)
+        ]
+        weights += [0.5 * math.exp(E) / 9] * 9
+        lines = [g * d for g in drifts] + list(expert)
+        weights = [w / sum(weights) for w in weights]
+
+        def ratio(x, weights=weights, lines=lines):
+            return sum(w * math.exp(v * x - v * v / 2) for w, v in zip(weights, lines, strict=True))
+
+        C = math.exp(limit - log_m)
+
+        def price(x, weights=weights, lines=lines, ratio=ratio, C=C):
+            below = sum(w * ndtr(x - v) for w, v in zip(weights, lines, strict=True))
+            return C / ratio(x) * below + C * ndtr(-x)
+
+        if capped and price(9.0) <= 1:
+            low, high = -9.0, 9.0
+            for _ in range(100):
+                middle = (low + high) / 2
+                low, high = (middle, high) if price(middle) > 1 else (low, middle)
+            if z >= low:
+                return limit
+            log_m += math.log(C / ratio(low) * ratio(z))
+        else:
+            log_m += math.log(ratio(z))
+            if log_m >= limit:
+                return limit
+        S, V = S + z * d, V + d * d
+        E += math.log(sum(math.exp(v * z - v * v / 2) for v in expert) / 9)
+    return log_m
+
+
+@pytest.mark.parametrize("capped", [True, False])
+@pytest.mark.parametrize("delta", [0.2, 0.05, 1e-3])
+def test_it_equals_the_twin(delta, capped):
+    rng = np.random.default_rng(3)
+    for _ in range(5):
+        n = 6
+        scores, speeds = rng.normal(0.7, 1.0, n), rng.uniform(0.5, 3.0, n)
+        experts = expected_drifts(rng.normal(0.5, 1.0, n), rng.uniform(0.2, 1.0, n))
+        bets = Bets.against(1, delta, capped)
+        for z, d, expert in zip(scores, speeds, experts, strict=True):
+            bets.place(np.array([z]), np.array([d]), TESTED, expert[None])
+        expected = twin(scores, speeds, experts, delta, capped)
+        assert bets.log_m[0] == pytest.approx(expected, abs=1e-7)
+
+
+def mixture(seed):
+    """Some drifts and weights such as a bet has."""
+    rng = np.random.default_rng(seed)
+    drifts = np.abs(rng.normal(0.0, 2.0, 39)) * 10.0 ** rng.uniform(-2, 0.5)
+    return drifts, np.log(rng.dirichlet(np.ones(39)))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_capped_factor_has_mean_one_and_never_falls(seed):
+    drifts, log_weights = mixture(seed)
+    room = float(np.random.default_rng(seed).uniform(0.01, 7.0))
+    cap = betting_kernels.find_cap(room, drifts, log_weights)
+    if math.isinf(cap):
+        assert betting_kernels.log_price(9.0, room, drifts, log_weights) > 0
+        return
+
+    def log_ratio(z):
+        return np.logaddexp.reduce(log_weights + drifts * z - drifts**2 / 2)
+
+    def factor(z):
+        return math.exp(room) if z >= cap else math.exp(room + log_ratio(z) - log_ratio(cap))
+
+    below, _ = quad(lambda z: factor(z) * norm.pdf(z), -12, cap, epsabs=1e-12, limit=400)
+    above = math.exp(room) * norm.sf(cap)
+    assert below + above == pytest.approx(1.0, abs=1e-6)
+    values = [factor(z) for z in np.linspace(-9, 9, 400)]
+    assert np.all(np.diff(values) >= -1e-12)
+    assert values[-1] == pytest.approx(math.exp(room))
+
+
+def test_without_a_cap_the_factor_has_mean_at_most_one_under_any_sub_gaussian_noise():
+    # Noise +1 or -1 is sub-Gaussian with sigma = 1: E exp(l z) = cosh(l) <= exp(l^2 / 2).
+    for seed in range(5):
+        drifts, log_weights = mixture(seed)
+        ratio = [np.logaddexp.reduce(log_weights + drifts * z - drifts**2 / 2) for z in (-1, 1)]
+        assert np.mean(np.exp(ratio)) <= 1.0 + 1e-12
+    bets, _ = grid_only(0.05, 20, capped=False)
+    assert bets.rejected[0]
+
+
+def test_arms_that_are_not_tested_or_rejected_are_left_alone():
+    bets = Bets.against(3, 0.05, True)
+    tested = np.array([True, False, True])
+    caps = bets.place(np.array([50.0, 50.0, 0.1]), np.ones(3), tested)
+    assert bets.rejected.tolist() == [True, False, False]
+    assert math.isnan(caps[1])
+    assert bets.log_m[1] == bets.time[1] == 0.0
+    before = bets.drift.copy()
+    bets.place(np.array([-50.0, 0.0, 0.1]), np.ones(3), tested)
+    assert bets.log_m[0] == bets.limit  # what is rejected stays rejected
+    assert bets.drift[0] == before[0]
+
+
+@pytest.mark.parametrize("z", [1e300, 1e4, -1e4, -1e300])
+def test_scores_of_any_size_do_not_overflow(z):
+    bets = Bets.against(1, 0.05, False)
+    for _ in range(3):
+        bets.place(np.array([z]), ONE, TESTED, np.array([[0.1, 5.0, 40.0]]))
+    assert np.isfinite(bets.log_m[0])
+    assert bets.rejected[0] == (z > 0)
+
+
+def test_expected_drifts_are_quantiles_of_a_truncated_normal():
+    for mean, spread in ((0.0, 1.0), (3.0, 0.5), (-5.0, 1.0), (-30.0, 2.0)):
+        ours = expected_drifts(np.array([mean]), np.array([spread]))[0]
+        expected = truncnorm.ppf(EXPERT, -mean / spread, np.inf, mean, spread)
+        np.testing.assert_allclose(ours, expected, rtol=1e-6)
+    far = expected_drifts(np.array([-1e5]), np.array([1.0]))
+    assert np.all(np.isfinite(far))
+    assert np.all(far >= 0)
+
+
+def test_the_prior_is_a_probability():
+    assert np.exp(PRIOR).sum() == pytest.approx(1.0)
+    assert GRID[0] == 2.5
+    assert len(GRID) == 30
+
+
+def test_ville_holds_under_the_null():
+    # 4,000 arms that are all best, 60 batches each: about delta of them are rejected, not more.
+    rng, K, delta = np.random.default_rng(0), 4000, 0.1
+    bets = Bets.against(K, delta, True)
+    speed = np.ones(K)
+    for k in range(60):
+        speed = np.ones(K) if k == 0 else np.sqrt(0.1 * bets.time)
+        bets.place(rng.standard_normal(K), speed, np.ones(K, dtype=bool))
+        bets.time[:] = np.where(bets.rejected, bets.time.max(), bets.time)
+    from finalist.simulation.binomial import exact_lower_bound
+
+    rejected = int(bets.rejected.sum())
+    assert exact_lower_bound(rejected, K, 0.999) <= delta
+    assert rejected > 0.2 * delta * K  # the cap wastes little
