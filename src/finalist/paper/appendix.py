@@ -133,7 +133,7 @@ def theorem_cells(plan: Plan) -> list[Cell]:
 
 
 _THEOREMS = {
-    Method("xy-oracle"): "N*, exact",
+    Method("xy-oracle"): "N* of Sect. 3",
     Method("g"): "Theorem 1",
     Method("xy"): "Theorem 2",
     Method("xy-adaptive", PAPER_ALPHA): "Theorem 3, a scale",

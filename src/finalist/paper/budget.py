@@ -23,7 +23,6 @@ from finalist.paper.experiment import (
     OUR_ALPHA,
     PAPER_ALPHA,
     SIGMA,
-    TABLE_DIMENSION,
     instance,
 )
 from finalist.paper.parts import Finding, Part, Picture
@@ -44,15 +43,13 @@ def figure_cells(plan: Plan) -> list[Cell]:
 
 def budget_part(plan: Plan, outcomes: Outcomes) -> Part:
     """Put the figure, its tables and what they show together."""
-    text: tuple[str, ...] = (
+    text = (
         "The figure of the paper: the pulls until the best arm is identified, averaged over "
         f"runs, for d = {plan.dimensions[0]} to {plan.dimensions[-1]}. Only the second "
         "coordinate of θ matters however many there are, so the oracle and whoever learns from "
         "rewards should not care about d, and whoever treats all directions alike should pay "
         "for every one.",
     )
-    if "sharp" in plan.bounds and _overtaken(plan, outcomes):
-        text = (*text, _why_overtaken())
     findings = [f for bound in plan.bounds for f in _findings(plan, bound, outcomes)]
     tables = [_means(plan, bound, outcomes) for bound in plan.bounds]
     pictures = [_picture(plan, bound, outcomes) for bound in plan.bounds]
@@ -63,29 +60,6 @@ def budget_part(plan: Plan, outcomes: Outcomes) -> Part:
         tuple(findings),
         (*tables, _long(plan, outcomes)),
         tuple(pictures),
-    )
-
-
-def _overtaken(plan: Plan, outcomes: Outcomes) -> list[int]:
-    """Return where XY-Adaptive as we set it needs fewer pulls than the oracle, sharp constants."""
-    cells = ((Cell(m, "sharp", d) for m in (_ADAPTIVE[1], _ORACLE)) for d in plan.dimensions)
-    pairs = [
-        (outcomes[adaptive].mean, outcomes[oracle].mean, oracle.d) for adaptive, oracle in cells
-    ]
-    return [d for adaptive, oracle, d in pairs if adaptive < oracle]
-
-
-def _why_overtaken() -> str:
-    """Say why an oracle can be beaten by a strategy that knows less."""
-    d = TABLE_DIMENSION
-    c = complexity(*instance(d), SIGMA, DELTA)
-    return (
-        "With sharp constants XY-Adaptive overtakes the oracle, which is no contradiction: the "
-        "oracle is the best way to share pulls, not the best rule to stop. Its rule, as the paper "
-        "defines it, holds for all n at once, so its squared radius is "
-        f"{c.radius(c.oracle_budget) ** 2:.0f} at d = {d}, and it never stops early. XY-Adaptive "
-        "looks once at the end of a phase; a sharp bound for that needs no union over n, and when "
-        "the rewards are clear it ends sooner. With the printed constants both pay the union."
     )
 
 
