@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help demo test lint format validate bench docs docs-figures clean
+.PHONY: help demo test lint format validate reproduce bench docs docs-figures clean
 
 help:
 	@echo "make demo      set up and show what finalist does"
@@ -13,6 +13,7 @@ help:
 	@echo "make lint      ruff, mypy --strict, import-linter"
 	@echo "make format    let ruff rewrite the code"
 	@echo "make validate  10,000 runs of every strategy: is delta kept? (an hour; goes on where it stopped)"
+	@echo "make reproduce the paper's experiments in full (half an hour; goes on where it stopped)"
 	@echo "make bench     measure designs and strategies beside cvxpy and NumPy (about 7 minutes)"
 	@echo "make docs      build the documentation"
 	@echo "make docs-figures   draw its pictures again"
@@ -53,6 +54,10 @@ format: $(READY)
 # Results are kept in validity.sqlite; delete it to measure again.
 validate: $(READY)
 	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.statistical.validity
+
+# Pictures and tables of the documentation; the page and its drawings stay out of the repository.
+reproduce: $(READY)
+	@$(BIN)/finalist reproduce all --out benchmarks/results/paper
 
 bench: $(READY)
 	@status=0; for part in designs strategies; do \

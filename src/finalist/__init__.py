@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from finalist.strategies import (
         FullyAdaptive,
         GAllocation,
+        Gauntlet,
         XYAdaptive,
         XYAllocation,
         XYOracle,
@@ -34,6 +35,7 @@ _HOME = {
     "EpsilonBest": "noise",
     "FullyAdaptive": "strategies",
     "GAllocation": "strategies",
+    "Gauntlet": "strategies",
     "Gaussian": "noise",
     "Problem": "problem",
     "Simulation": "simulation",
@@ -57,6 +59,7 @@ __all__ = [
     "EpsilonBest",
     "FullyAdaptive",
     "GAllocation",
+    "Gauntlet",
     "Gaussian",
     "Problem",
     "Simulation",

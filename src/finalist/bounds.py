@@ -172,6 +172,38 @@ def determinant_radius(
     return sigma * math.sqrt(log_det_ratio - 2 * math.log(delta)) + math.sqrt(eta) * S
 
 
+def pooled_radius(log_det_ratio: float, rank: int, delta: float, sigma: float) -> float:
+    """Return the radius for all pulls together when the first of them were fixed in advance.
+
+    With a pilot whose design matrix A_0 is regular and fixed, and any later pulls, it multiplies
+    ||y||_{A^-1} for the least-squares estimate of all pulls, for all directions and all times at
+    once; no bound on the parameter is needed. Half of delta is for the pilot, whose noise has
+    ||S_0||_{A_0^-1} <= sigma sqrt(r + 2 sqrt(r x) + 2 x), x = log(2/delta) (Hsu, Kakade and Zhang
+    2012, Thm. 1), half for the later pulls by the method of mixtures with precision A_0
+    (Abbasi-Yadkori et al. 2011, Thm. 1). Both norms are at least those by A^-1.
+
+    Parameters
+    ----------
+    log_det_ratio : float
+        log(det A / det A_0).
+    rank : int
+        The dimension r.
+    delta, sigma : float
+        Probability of error and size of the noise.
+
+    Examples
+    --------
+    >>> round(pooled_radius(3.0, rank=5, delta=0.05, sigma=1.0), 3)
+    7.8
+    """
+    _check(delta, sigma)
+    _require(0 <= log_det_ratio < math.inf, "log_det_ratio", log_det_ratio, "it is 0 or more")
+    _require(rank >= 1, "rank", rank, "it is a dimension, 1 or more")
+    x = math.log(2.0 / delta)
+    pilot = math.sqrt(rank + 2.0 * math.sqrt(rank * x) + 2.0 * x)
+    return sigma * (pilot + math.sqrt(log_det_ratio + 2.0 * x))
+
+
 def smallest_pulls(h: float, radius: Callable[[float], float]) -> int:
     """Return the smallest n >= 1 with h radius(n)^2 <= n.
 

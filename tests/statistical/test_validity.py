@@ -17,7 +17,7 @@ def store(tmp_path):
 
 
 @pytest.mark.parametrize("instance", BY_NAME)
-@pytest.mark.parametrize("name", STRATEGIES)
+@pytest.mark.parametrize("name", [name for name in STRATEGIES if name != "gauntlet"])
 def test_delta_is_kept(name, instance, store):
     case = BY_NAME[instance]
     forms = [strategy for strategy in strategies(case) if strategy.name == name]

@@ -2,6 +2,7 @@
 
 from finalist.strategies.fully_adaptive import FullyAdaptive
 from finalist.strategies.g import GAllocation
+from finalist.strategies.gauntlet import Gauntlet
 from finalist.strategies.protocol import Batch, Playable, Run, Strategy, Verdict
 from finalist.strategies.registry import STRATEGIES, named
 from finalist.strategies.xy import XYAllocation
@@ -13,6 +14,7 @@ __all__ = [
     "Batch",
     "FullyAdaptive",
     "GAllocation",
+    "Gauntlet",
     "Playable",
     "Run",
     "Strategy",

@@ -26,9 +26,10 @@ from typing import Any, ClassVar
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from finalist.bounds import pooled_radius
 from finalist.design import Rounded
 from finalist.errors import ProblemError
-from finalist.information import information
+from finalist.information import Information, information
 from finalist.least_squares import Estimate, estimate
 from finalist.noise import Gaussian
 from finalist.problem import Feature, Problem
@@ -100,6 +101,27 @@ class Scores:
     speed: Float[np.ndarray, " K"]
 
 
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """The evidence against "this arm is best", for every arm.
+
+    Attributes
+    ----------
+    share : (K,) array
+        log M / log(1/delta) in [0, 1]; an arm is rejected at 1.
+    p_value : (K,) array
+        1 / M, valid at any time; never below delta, because the bets are capped there.
+    rival : (K,) array of int
+        The arm that last spoke against each; -1 if none has.
+    rejected : (K,) array of bool
+    """
+
+    share: Float[np.ndarray, " K"]
+    p_value: Float[np.ndarray, " K"]
+    rival: Int[np.ndarray, " K"]
+    rejected: Bool[np.ndarray, " K"]
+
+
 class GauntletRun:
     """The gauntlet at work: evidence against every arm, and the pooled rewards to choose by."""
 
@@ -108,6 +130,7 @@ class GauntletRun:
         self._settings, self._problem, self._seed = settings, problem, seed
         self._Z = problem.arms.coordinates
         self._pooled = Statistics.empty(K)
+        self._start_log_det: float | None = None  # of the pilot, once it is complete
         self._batches = 0
         self._last: Int[np.ndarray, " K"] = np.zeros(K, dtype=np.int64)
         # With epsilon, half of delta is for elimination and half for "c is good enough".
@@ -132,6 +155,64 @@ class GauntletRun:
         survivors = tuple(map(int, self._survivors))
         return Verdict(self._winner, survivors, self._pooled.pulls)
 
+    def evidence(self) -> Evidence:
+        """Return the evidence against every arm, as people look at it."""
+        bets = self._bets
+        return Evidence(
+            share=np.clip(bets.log_m / bets.limit, 0.0, 1.0),
+            p_value=np.exp(-np.clip(bets.log_m, 0.0, bets.limit)),
+            rival=self._rival.copy(),
+            rejected=bets.rejected,
+        )
+
+    def interval(
+        self, directions: Float[np.ndarray, "M r"], confidence: float = 0.95
+    ) -> tuple[Float[np.ndarray, " M"], Float[np.ndarray, " M"]]:
+        """Estimate y'theta for directions in the span, with half-widths.
+
+        The intervals hold for all directions and at all times at once, with a confidence of
+        their own that has nothing to do with delta (`bounds.pooled_radius`). When sigma is
+        unknown it is taken from the residuals, and they hold approximately.
+        """
+        fit = estimate(self._problem.arms, self._pooled)
+        if self._start_log_det is None or fit.information.rank < self._Z.shape[1]:
+            return fit.gaps(directions), np.full(len(directions), np.inf)
+        log_det = 2.0 * float(np.log(np.abs(np.diag(fit.information.root))).sum())
+        radius = pooled_radius(
+            max(log_det - self._start_log_det, 0.0),
+            self._Z.shape[1],
+            1.0 - confidence,
+            self._scale(fit),
+        )
+        return fit.gaps(directions), radius * fit.widths(directions)
+
+    def words(self) -> str:
+        """Say in one sentence what is certain now."""
+        names, risk = self._problem.arms.names, f"{self._problem.delta:.3g}"
+        pulls, epsilon = f"{self._pooled.pulls:,} pulls", self._problem.epsilon
+        if self._winner is not None and len(self._Z) == 1:
+            return f"{names[0]} is the only arm."
+        if self._winner is not None:
+            what = "the best" if epsilon == 0 else f"within {epsilon:g} of the best"
+            return (
+                f"{names[self._winner]} is {what}, after {pulls}; this is wrong with probability "
+                f"at most {risk}."
+            )
+        if self._pooled.pulls < PILOT * self._problem.arms.rank:
+            return f"Nothing is tested yet: {pulls} of the pilot are made."
+        means = self._problem.sign * estimate(self._problem.arms, self._pooled).means()
+        alive = self._survivors[np.argsort(-means[self._survivors], kind="stable")]
+        first, second = int(alive[0]), int(alive[1])
+        gap, width = self.interval(self._Z[[first]] - self._Z[[second]])
+        both = "both " if len(alive) == 2 else ""
+        who = f"{names[first]} and {names[second]}" + (
+            "" if len(alive) == 2 else f" and {len(alive) - 2} more"
+        )
+        return (
+            f"{who} are still {both}possible after {pulls}; {names[first]} minus {names[second]} "
+            f"is {gap[0]:.3g} +- {width[0]:.2g} (95 %, log-det bound)."
+        )
+
     # ---- choosing ------------------------------------------------------------------------
 
     def next(self, size: int | None = None) -> Batch:
@@ -152,7 +233,11 @@ class GauntletRun:
     def _pilot(self, done: int, size: int) -> Batch:
         """Return pulls of the G-optimal design; they are not tested."""
         picks = Rounded(static_design(self._problem.arms, "g")).extend(done + size)[done:]
-        note = {"kind": "pilot", "leader": -1, "rivals": []}
+        words = (
+            f"Pilot: the first {PILOT * self._problem.arms.rank} pulls say where to measure and "
+            "are not tested."
+        )
+        note = {"kind": "pilot", "leader": -1, "rivals": [], "words": words}
         return Batch(np.bincount(picks, minlength=len(self._Z)), note)
 
     def _test(self, size: int) -> Batch:
@@ -165,8 +250,22 @@ class GauntletRun:
         rivals = np.full(len(self._Z), -1)
         if not self._unknown or size > info.rank:  # residuals are needed to estimate sigma
             rivals[self._survivors] = choose_rivals(self._Z, means, self._survivors, leader, info)
-        note = {"kind": "test", "leader": leader, "rivals": rivals.tolist()}
+        words = self._say_tested(size, rivals, info)
+        note = {"kind": "test", "leader": leader, "rivals": rivals.tolist(), "words": words}
         return Batch(counts, note)
+
+    def _say_tested(self, size: int, rivals: Int[np.ndarray, " K"], info: Information) -> str:
+        tested, alive = int(np.count_nonzero(rivals >= 0)), len(self._survivors)
+        if tested == alive:
+            return f"All {alive} arms that are still possible are tested."
+        reason = f"{size} pulls of arms that span {info.rank} of {self._Z.shape[1]} dimensions"
+        if tested > 0:
+            return f"{reason} test {tested} of the {alive} arms that are still possible."
+        more = self._Z.shape[1] + (1 if self._unknown else 0)
+        return (
+            f"{reason} cannot test any arm; they only improve the estimate. "
+            f"{more} or more pulls in a batch can."
+        )
 
     def _aim(self, fit: Estimate, leader: int) -> Aim:
         sigma = self._scale(fit)
@@ -204,6 +303,9 @@ class GauntletRun:
             self._batches += 1
             self._last = batch.counts
         self._pooled.merge(rewards)
+        if self._start_log_det is None and self._pooled.pulls >= PILOT * self._problem.arms.rank:
+            info = information(self._Z, self._pooled.count.astype(float))
+            self._start_log_det = 2.0 * float(np.log(np.abs(np.diag(info.root))).sum())
 
     def _settle(self, batch: Batch, rewards: Statistics) -> None:
         rivals = np.array(batch.note["rivals"], dtype=np.int64)

@@ -7,6 +7,7 @@ from finalist.arms import Arms
 from finalist.errors import ProblemError
 from finalist.strategies.fully_adaptive import FullyAdaptive
 from finalist.strategies.g import GAllocation
+from finalist.strategies.gauntlet import Gauntlet
 from finalist.strategies.protocol import Strategy
 from finalist.strategies.xy import XYAllocation
 from finalist.strategies.xy_adaptive import XYAdaptive
@@ -14,7 +15,8 @@ from finalist.strategies.xy_oracle import XYOracle
 
 #: Every strategy by its name; the contract suite runs on all of them.
 STRATEGIES: dict[str, type[Strategy]] = {
-    cls.name: cls for cls in (GAllocation, XYAllocation, XYOracle, XYAdaptive, FullyAdaptive)
+    cls.name: cls
+    for cls in (Gauntlet, GAllocation, XYAllocation, XYOracle, XYAdaptive, FullyAdaptive)
 }
 
 
