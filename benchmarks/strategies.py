@@ -11,11 +11,12 @@ benchmarks/results/strategies.md; the exit code is 1 when a target is missed.
 
 import argparse
 import json
+import math
 import statistics
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -27,7 +28,6 @@ from benchmarks import harness, plain
 from benchmarks.harness import Report, Table, Target, Timing, console, seconds
 from finalist.arms import Arms
 from finalist.bounds import Bound
-from finalist.design import optimal_design
 from finalist.problem import as_problem
 from finalist.rewards import DrawnRewards
 from finalist.simulation import simulate
@@ -43,7 +43,7 @@ from finalist.strategies import (
     XYOracle,
 )
 from finalist.strategies.static import static_design
-from finalist.strategies.xy_adaptive import DESIGN_TOLERANCE, phase_allocation
+from finalist.strategies.xy_adaptive import phase_allocation, phase_design
 from finalist.strategies.xy_oracle import Stopping, make_aim, oracle_allocation, oracle_design
 
 RESULTS = Path(__file__).parent / "results"
@@ -116,7 +116,9 @@ def oracle_case(stopping: Stopping) -> Case:
         weights = oracle_design(aim).weights
         if stopping == "empirical":
             return plain.Static(X, weights, radius)
-        return plain.Oracle(X, theta, weights, radius)
+        # One look at the arms that would be wrong.
+        once = SIGMA * math.sqrt(2.0 * math.log(len(aim.rivals) / DELTA))
+        return plain.Oracle(X, theta, weights, lambda _: once)
 
     def ours(instance: Instance) -> Strategy:
         return XYOracle(instance.theta, stopping=stopping)
@@ -128,7 +130,10 @@ def phases_case() -> Case:
     """Make XY-Adaptive."""
 
     def in_numpy(instance: Instance) -> plain.Plain:
-        design = partial(phase_design, instance.arms)
+
+        def design(alive: tuple[int, ...]) -> np.ndarray:
+            return phase_design(instance.arms, alive).weights
+
         return plain.XYAdaptive(instance.arms.features, design, ALPHA, DELTA, SIGMA)
 
     return Case("xy-adaptive, sharp", lambda _: XYAdaptive(ALPHA), in_numpy, batches=True)
@@ -152,12 +157,6 @@ def adaptive_case(bound: Bound) -> Case:
 def static_radius(instance: Instance, bound: Bound) -> plain.Radius:
     """Return the radius of the static strategies as the plain version computes it."""
     return plain.static_radius(len(instance.arms), DELTA, SIGMA, printed=bound == "soare")
-
-
-@lru_cache
-def phase_design(arms: Arms, alive: tuple[int, ...]) -> np.ndarray:
-    """Return the design of a phase, given to the plain version."""
-    return optimal_design(arms, "xy", DESIGN_TOLERANCE, among=np.array(alive)).weights
 
 
 CASES = [
@@ -286,12 +285,17 @@ class Speed:
         return statistics.median(len(turn.result) / turn.cpu for turn in self.numpy)
 
 
+def forget() -> None:
+    """Clear everything that runs share."""
+    for kept in (phase_allocation, phase_design, static_design, oracle_design, oracle_allocation):
+        kept.cache_clear()
+
+
 def measure(case: Case, quick: bool) -> Speed:
     """Alternate whole runs of finalist, each with another seed, with pulls of the plain version."""
     turns, runs, pulls = (1, 1, 2000) if quick else (5, 8 if case.batches else 2, 20_000)
     task(case.strategy(EASIER), EASIER).run(0)  # kernels
-    for kept_designs in (phase_allocation, static_design, oracle_design, oracle_allocation):
-        kept_designs.cache_clear()
+    forget()
     job, index = task(case.strategy(PAPER), PAPER), count()
     first = harness.timed(lambda: job.run(next(index)))
     ours, numpy = [], []
@@ -355,14 +359,14 @@ def bench_phases(report: Report, quick: bool) -> None:
     job.run(0)
     whole, first, later, alone = [], [], [], []
     for _ in range(sweeps):
-        phase_allocation.cache_clear()
+        forget()
         whole.append(harness.timed(partial(together, runs=runs, progress=False)))
-        phase_allocation.cache_clear()
+        forget()
         each = [harness.timed(partial(job.run, index)) for index in range(runs)]
         first.append(each[0])
         later += each[1:]
     for index in range(runs // 5 if quick else runs):
-        phase_allocation.cache_clear()
+        forget()
         alone.append(harness.timed(partial(job.run, index)))
     share = harness.median(whole).cpu / runs
     rows = [

@@ -14,11 +14,14 @@ import numpy as np
 from jaxtyping import Bool, Float
 from scipy.linalg import qr
 from scipy.linalg.blas import dtrsm
+from scipy.linalg.lapack import dgeqrf
 
 from finalist.span import SPAN_TOLERANCE
 
 #: Rows of length 1 are dependent when they are up to this much.
 ROUNDING = 64 * np.finfo(float).eps
+#: A triangular factor whose diagonal varies by less than this leaves no doubt about the rank.
+CLEARLY_REGULAR = 1e-6
 #: Rows a scan treats at once: the block and its product stay in the second-level cache.
 SCAN_ROWS = 2048
 
@@ -120,6 +123,11 @@ def information(
     r = coordinates.shape[1]
     if rows.size == 0:
         return Information(np.zeros((r, 0)), np.zeros((0, 0)))
+    if len(rows) >= r:
+        root = _triangle(np.sqrt(weights[support])[:, None] * rows)
+        diagonal = np.abs(np.diag(root))
+        if diagonal.min() > CLEARLY_REGULAR * diagonal.max():
+            return Information(np.eye(r), root)
     norms = np.linalg.norm(rows, axis=1, keepdims=True)
     unit: np.ndarray = rows / np.where(norms == 0.0, 1.0, norms)
     # The row space from rows of length 1: pivoted QR of their transpose.
@@ -129,8 +137,12 @@ def information(
     diagonal = np.abs(np.diag(upper))
     s = int(np.count_nonzero(diagonal > ROUNDING * diagonal[0])) if diagonal[0] > 0 else 0
     basis = np.eye(r) if s == r else q[:, :s]
-    weighted = np.sqrt(weights[support])[:, None] * (rows @ basis)
+    return Information(basis, _triangle(np.sqrt(weights[support])[:, None] * (rows @ basis)))
+
+
+def _triangle(weighted: Float[np.ndarray, "p s"]) -> Float[np.ndarray, "q s"]:
+    """Return R of the QR decomposition of some rows."""
     # Heavy rows first keep Householder QR accurate for rows of very different size.
     order = np.argsort(-np.abs(weighted).max(axis=1, initial=0.0), kind="stable")
-    root = np.asarray(np.linalg.qr(weighted[order], mode="r"))
-    return Information(basis, root)
+    packed = dgeqrf(weighted[order])[0]
+    return np.asarray(np.triu(packed[: weighted.shape[1]]))

@@ -78,6 +78,7 @@ class Bets:
         speed: Float[np.ndarray, " K"],
         tested: Bool[np.ndarray, " K"],
         expert: Float[np.ndarray, "K q"] | None = None,
+        anchor: Float[np.ndarray, " K"] | None = None,
     ) -> Float[np.ndarray, " K"]:
         """Bet on the scores of a batch and settle.
 
@@ -91,6 +92,9 @@ class Bets:
             Arms that have a score; the others, and rejected ones, are left alone.
         expert : (K, q) array, optional
             Drifts of the scores that the expert expects, from earlier batches only.
+        anchor : (K,) array, optional
+            The scale V1 of the grid for an arm that is tested for the first time, from earlier
+            batches only; 1 / v unless given.
 
         Returns
         -------
@@ -103,9 +107,9 @@ class Bets:
         caps = np.full(len(z), np.nan)
         drifts = np.zeros((len(z), 0)) if expert is None else expert
         state = (self.log_m, self.drift, self.time, self.scale, self.wealth)
-        betting_kernels.bet(
-            z, speed, drifts, tested, self.capped, self.limit, GRID, PRIOR, *state, caps
-        )
+        anchors = speed**2 if anchor is None else anchor
+        rule = (tested, self.capped, self.limit, GRID, PRIOR)
+        betting_kernels.bet(z, speed, anchors, drifts, *rule, *state, caps)
         return caps
 
 

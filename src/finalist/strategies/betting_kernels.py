@@ -99,7 +99,21 @@ def find_cap(room, drifts, log_weights):
 
 @compiled
 def bet(
-    z, speed, expert, tested, capped, limit, grid, prior, log_m, drift, time, scale, wealth, caps
+    z,
+    speed,
+    anchor,
+    expert,
+    tested,
+    capped,
+    limit,
+    grid,
+    prior,
+    log_m,
+    drift,
+    time,
+    scale,
+    wealth,
+    caps,
 ):
     """Place the bets of all tested arms and settle them.
 
@@ -107,6 +121,8 @@ def bet(
     ----------
     z, speed : (K,) arrays
         Scores, and 1 / sqrt(v) of their directions.
+    anchor : (K,) array
+        What V1 becomes for an arm that is tested for the first time.
     expert : (K, q) array
         Drifts that the expert expects of the scores; q may be 0.
     tested : (K,) array of bool
@@ -126,8 +142,8 @@ def bet(
         if not tested[k] or log_m[k] >= limit:
             continue
         d = speed[k]
-        if time[k] == 0.0:
-            scale[k] = d * d
+        if scale[k] == 0.0:
+            scale[k] = anchor[k]
         half = math.log(0.5) if q > 0 else 0.0
         for i in range(g):
             rate = grid[i] / math.sqrt(scale[k])

@@ -130,6 +130,7 @@ class GauntletRun:
         self._settings, self._problem, self._seed = settings, problem, seed
         self._Z = problem.arms.coordinates
         self._pooled = Statistics.empty(K)
+        self._estimate: Estimate | None = None
         self._start_log_det: float | None = None  # of the pilot, once it is complete
         self._batches = 0
         self._last: Int[np.ndarray, " K"] = np.zeros(K, dtype=np.int64)
@@ -174,7 +175,7 @@ class GauntletRun:
         their own that has nothing to do with delta (`bounds.pooled_radius`). When sigma is
         unknown it is taken from the residuals, and they hold approximately.
         """
-        fit = estimate(self._problem.arms, self._pooled)
+        fit = self._past()
         if self._start_log_det is None or fit.information.rank < self._Z.shape[1]:
             return fit.gaps(directions), np.full(len(directions), np.inf)
         log_det = 2.0 * float(np.log(np.abs(np.diag(fit.information.root))).sum())
@@ -200,7 +201,7 @@ class GauntletRun:
             )
         if self._pooled.pulls < PILOT * self._problem.arms.rank:
             return f"Nothing is tested yet: {pulls} of the pilot are made."
-        means = self._problem.sign * estimate(self._problem.arms, self._pooled).means()
+        means = self._problem.sign * self._past().means()
         alive = self._survivors[np.argsort(-means[self._survivors], kind="stable")]
         first, second = int(alive[0]), int(alive[1])
         gap, width = self.interval(self._Z[[first]] - self._Z[[second]])
@@ -242,7 +243,7 @@ class GauntletRun:
 
     def _test(self, size: int) -> Batch:
         """Return a batch with a rival for every survivor that it can test."""
-        fit = estimate(self._problem.arms, self._pooled)
+        fit = self._past()
         means = self._problem.sign * (self._Z @ fit.phi)
         leader = int(means.argmax())
         counts = allocate(self._aim(fit, leader), size)
@@ -266,6 +267,12 @@ class GauntletRun:
             f"{reason} cannot test any arm; they only improve the estimate. "
             f"{more} or more pulls in a batch can."
         )
+
+    def _past(self) -> Estimate:
+        """Return the estimate from all rewards so far."""
+        if self._estimate is None:
+            self._estimate = estimate(self._problem.arms, self._pooled)
+        return self._estimate
 
     def _aim(self, fit: Estimate, leader: int) -> Aim:
         sigma = self._scale(fit)
@@ -303,14 +310,14 @@ class GauntletRun:
             self._batches += 1
             self._last = batch.counts
         self._pooled.merge(rewards)
+        self._estimate = None
         if self._start_log_det is None and self._pooled.pulls >= PILOT * self._problem.arms.rank:
             info = information(self._Z, self._pooled.count.astype(float))
             self._start_log_det = 2.0 * float(np.log(np.abs(np.diag(info.root))).sum())
 
     def _settle(self, batch: Batch, rewards: Statistics) -> None:
         rivals = np.array(batch.note["rivals"], dtype=np.int64)
-        fit = estimate(self._problem.arms, rewards)
-        past = estimate(self._problem.arms, self._pooled)
+        fit, past = estimate(self._problem.arms, rewards), self._past()
         scores = self._scores(fit, rivals, 0.0)
         before = self._bets.log_m.copy()
         self._bets.place(scores.z, scores.speed, scores.tested, self._expert(past, rivals, scores))
