@@ -43,7 +43,8 @@ The oracle knows theta. finalist does not, and an adaptive strategy learns where
 """
 _RACE = """\
 Below, the paper's strategies with rewards drawn 10 times, beside the paper's own table. XY-Adaptive
-(in brackets its setting alpha) finds x2 by itself; G and XY treat all directions alike.
+(in brackets its setting alpha) finds x2 by itself; G and XY treat all directions alike. The oracle
+looks once, after pulls fixed in advance; N* above is for a rule that may look at any time.
 """
 
 
