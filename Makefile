@@ -74,10 +74,11 @@ docs: $(READY)
 	@$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
 	@echo "Open docs/_build/html/index.html"
 
-# The pictures of README and docs: the demo's, made by the code as it is.
+# The pictures of README and docs: the demo's and the gauntlet's, made by the code as it is.
 docs-figures: $(READY)
 	@$(BIN)/finalist demo --out docs/images
 	@rm docs/images/*.csv docs/images/*.svg docs/images/results.sqlite
+	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python docs/figures.py
 
 clean:
 	rm -rf $(VENV) demo dist docs/_build .mypy_cache .ruff_cache .pytest_cache .hypothesis

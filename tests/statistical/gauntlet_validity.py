@@ -64,6 +64,13 @@ class Case:
         return int(np.flatnonzero(means > means.max() - 1e-12)[0])
 
 
+def planes(count: int, each: int) -> np.ndarray:
+    """Arms in planes at right angles: a pilot that follows the order of arms misses some."""
+    angles = 2 * np.pi * np.arange(each) / each
+    circle = np.column_stack([np.cos(angles), np.sin(angles)])
+    return np.kron(np.eye(count), circle)
+
+
 BENT = instances.paper(5, 0.5)
 TIE = (math.cos(0.25), math.sin(0.25), 0.0, 0.0, 0.0)
 CASES = (
@@ -73,6 +80,7 @@ CASES = (
     Case("four-way tie", np.eye(4), (0.0,) * 4, delta=0.2),
     Case("sphere, theta = 0", instances.unit_sphere(12, 4, 0), (0.0,) * 4),
     Case("sphere, theta = 0", instances.unit_sphere(12, 4, 0), (0.0,) * 4, delta=0.2),
+    Case("seven planes, the best in the last", planes(7, 12), (*[0.0] * 12, 1.0, 0.0), batches=30),
     Case("easy, to the end", np.eye(3), (1.0, 0.2, 0.0), batches=10_000),
     Case("easy, to the end", np.eye(3), (1.0, 0.2, 0.0), delta=0.2, batches=10_000),
     Case(

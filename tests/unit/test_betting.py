@@ -8,6 +8,7 @@ from scipy.integrate import quad
 from scipy.special import ndtr
 from scipy.stats import norm, truncnorm
 
+from finalist.simulation.binomial import exact_lower_bound
 from finalist.strategies import betting_kernels
 from finalist.strategies.betting import EXPERT, GRID, PRIOR, Bets, expected_drifts
 
@@ -15,14 +16,29 @@ ONE = np.ones(1)
 TESTED = np.ones(1, dtype=bool)
 
 
+class Followed:
+    """Bets whose past is what was bet on before, as the check values have it."""
+
+    def __init__(self, arms, delta, capped):
+        self.bets = Bets.against(arms, delta, capped)
+        self.drift, self.time = np.zeros(arms), np.zeros(arms)
+
+    def place(self, z, speed, tested, expert=None):
+        open_ones = tested & ~self.bets.rejected
+        caps = self.bets.place(z, speed, tested, (self.drift, self.time), expert)
+        self.drift += np.where(open_ones, np.clip(z, -1e4, 1e4) * speed, 0.0)
+        self.time += np.where(open_ones, speed**2, 0.0)
+        return caps
+
+
 def grid_only(delta, batches, capped=True):
     """V1 = 1, then speeds sqrt(V / 10), every score 1: caps and evidence after each batch."""
-    bets, rows = Bets.against(1, delta, capped), []
+    followed, rows = Followed(1, delta, capped), []
     for k in range(batches):
-        speed = ONE if k == 0 else np.sqrt(0.1 * bets.time)
-        cap = bets.place(ONE, speed, TESTED)
-        rows.append((cap[0], bets.log_m[0]))
-    return bets, rows
+        speed = ONE if k == 0 else np.sqrt(0.1 * followed.time)
+        cap = followed.place(ONE, speed, TESTED)
+        rows.append((cap[0], followed.bets.log_m[0]))
+    return followed.bets, rows
 
 
 def test_check_values_at_five_percent():
@@ -101,11 +117,11 @@ def test_it_equals_the_twin(delta, capped):
         n = 6
         scores, speeds = rng.normal(0.7, 1.0, n), rng.uniform(0.5, 3.0, n)
         experts = expected_drifts(rng.normal(0.5, 1.0, n), rng.uniform(0.2, 1.0, n))
-        bets = Bets.against(1, delta, capped)
+        followed = Followed(1, delta, capped)
         for z, d, expert in zip(scores, speeds, experts, strict=True):
-            bets.place(np.array([z]), np.array([d]), TESTED, expert[None])
+            followed.place(np.array([z]), np.array([d]), TESTED, expert[None])
         expected = twin(scores, speeds, experts, delta, capped)
-        assert bets.log_m[0] == pytest.approx(expected, abs=1e-7)
+        assert followed.bets.log_m[0] == pytest.approx(expected, abs=1e-7)
 
 
 def mixture(seed):
@@ -149,25 +165,23 @@ def test_without_a_cap_the_factor_has_mean_at_most_one_under_any_sub_gaussian_no
 
 
 def test_arms_that_are_not_tested_or_rejected_are_left_alone():
-    bets = Bets.against(3, 0.05, True)
+    bets, nothing = Bets.against(3, 0.05, True), (np.zeros(3), np.zeros(3))
     tested = np.array([True, False, True])
-    caps = bets.place(np.array([50.0, 50.0, 0.1]), np.ones(3), tested)
+    caps = bets.place(np.array([50.0, 50.0, 0.1]), np.ones(3), tested, nothing)
     assert bets.rejected.tolist() == [True, False, False]
     assert math.isnan(caps[1])
-    assert bets.log_m[1] == bets.time[1] == 0.0
-    before = bets.drift.copy()
-    bets.place(np.array([-50.0, 0.0, 0.1]), np.ones(3), tested)
+    assert bets.log_m[1] == bets.scale[1] == 0.0
+    bets.place(np.array([-50.0, 0.0, 0.1]), np.ones(3), tested, nothing)
     assert bets.log_m[0] == bets.limit  # what is rejected stays rejected
-    assert bets.drift[0] == before[0]
 
 
 @pytest.mark.parametrize("z", [1e300, 1e4, -1e4, -1e300])
 def test_scores_of_any_size_do_not_overflow(z):
-    bets = Bets.against(1, 0.05, False)
+    followed = Followed(1, 0.05, False)
     for _ in range(3):
-        bets.place(np.array([z]), ONE, TESTED, np.array([[0.1, 5.0, 40.0]]))
-    assert np.isfinite(bets.log_m[0])
-    assert bets.rejected[0] == (z > 0)
+        followed.place(np.array([z]), ONE, TESTED, np.array([[0.1, 5.0, 40.0]]))
+    assert np.isfinite(followed.bets.log_m[0])
+    assert followed.bets.rejected[0] == (z > 0)
 
 
 def test_expected_drifts_are_quantiles_of_a_truncated_normal():
@@ -189,14 +203,11 @@ def test_the_prior_is_a_probability():
 def test_ville_holds_under_the_null():
     # 4,000 arms that are all best, 60 batches each: about delta of them are rejected, not more.
     rng, K, delta = np.random.default_rng(0), 4000, 0.1
-    bets = Bets.against(K, delta, True)
-    speed = np.ones(K)
-    for k in range(60):
-        speed = np.ones(K) if k == 0 else np.sqrt(0.1 * bets.time)
-        bets.place(rng.standard_normal(K), speed, np.ones(K, dtype=bool))
-        bets.time[:] = np.where(bets.rejected, bets.time.max(), bets.time)
-    from finalist.simulation.binomial import exact_lower_bound
-
-    rejected = int(bets.rejected.sum())
+    followed, total = Followed(K, delta, True), 1.0
+    for _ in range(60):
+        speed = np.full(K, math.sqrt(0.1 * total))
+        followed.place(rng.standard_normal(K), speed, np.ones(K, dtype=bool))
+        total *= 1.1
+    rejected = int(followed.bets.rejected.sum())
     assert exact_lower_bound(rejected, K, 0.999) <= delta
     assert rejected > 0.2 * delta * K  # the cap wastes little

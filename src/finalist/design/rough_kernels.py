@@ -92,7 +92,7 @@ def run(Z, Y, lam, m, steps, tol):
                 for b in range(a):
                     dot += B[a, b] * Z[i, b]
                 total += dot * Z[i, a]
-            d[i] = 2.0 * total
+            d[i] = 2.0 * total if total > 0.0 else 0.0  # rounding may make a zero negative
             mean += lam[i] * d[i]
             most = d[i] if d[i] > most else most
         for j in range(M):

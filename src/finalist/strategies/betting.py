@@ -9,9 +9,13 @@ supermartingale from 1, and exceeds 1/delta with probability at most delta (Vill
 The factor is a mixture of likelihood ratios, LR(z) = sum_i w_i exp(l_i z - l_i^2 / 2), over drifts
 l_i >= 0 of the score:
 
-- half of the wealth on a grid of effect sizes, geometric, with a slowly falling prior; each is
-  followed through all batches (the method of mixtures, Robbins 1970);
-- half on an expert, who takes the drifts from the estimate of all earlier batches.
+- half of the wealth on a geometric grid of effect sizes: a slowly falling prior, made a
+  posterior by what all earlier pulls say about the same direction (the method of mixtures, Robbins
+  1970, with the freedom to choose the weights anew for every batch);
+- half on an expert, who takes the drifts from the estimate of all earlier pulls.
+
+Both may look at everything that was measured before the batch, also at pulls that were not
+tested: weights chosen from the past change nothing in the proof.
 
 Wealth beyond 1/delta is worth nothing. For Gaussian noise the factor is therefore capped where
 the wealth reaches 1/delta, and what that saves raises the factor below the cap, so that its mean
@@ -46,26 +50,23 @@ class Bets:
         Whether the noise is Gaussian, which allows the cap.
     log_m : (K,) array
         Log of the wealth: the evidence against each arm.
-    drift, time : (K,) arrays
-        S, the sum of Z / sqrt(v), and V, the sum of 1 / v, over the tested batches.
     scale : (K,) array
         V1, that is 1 / v in the first tested batch.
-    wealth : (K,) array
-        E, the log of what the expert alone would have.
+    wealth : (K, 2) array
+        Log of what the grid alone, and the expert alone, would have: their shares of a bet.
     """
 
     limit: float
     capped: bool
     log_m: Float[np.ndarray, " K"]
-    drift: Float[np.ndarray, " K"]
-    time: Float[np.ndarray, " K"]
     scale: Float[np.ndarray, " K"]
-    wealth: Float[np.ndarray, " K"]
+    wealth: Float[np.ndarray, "K 2"]
 
     @classmethod
     def against(cls, arms: int, delta: float, capped: bool) -> "Bets":
         """Return the bets against a number of arms before the first batch."""
-        return cls(-math.log(delta), capped, *(np.zeros(arms) for _ in range(5)))
+        limit = -math.log(delta)
+        return cls(limit, capped, np.zeros(arms), np.zeros(arms), np.zeros((arms, 2)))
 
     @property
     def rejected(self) -> Bool[np.ndarray, " K"]:
@@ -77,8 +78,8 @@ class Bets:
         z: Float[np.ndarray, " K"],
         speed: Float[np.ndarray, " K"],
         tested: Bool[np.ndarray, " K"],
+        past: tuple[Float[np.ndarray, " K"], Float[np.ndarray, " K"]],
         expert: Float[np.ndarray, "K q"] | None = None,
-        anchor: Float[np.ndarray, " K"] | None = None,
     ) -> Float[np.ndarray, " K"]:
         """Bet on the scores of a batch and settle.
 
@@ -90,11 +91,11 @@ class Bets:
             1 / sqrt(v): the drift of the score for a gap of one sigma.
         tested : (K,) array of bool
             Arms that have a score; the others, and rejected ones, are left alone.
+        past : pair of (K,) arrays
+            What earlier pulls say about the same directions, for a sigma of 1: V = 1 / variance
+            of the estimated gap, and S = V times the gap.
         expert : (K, q) array, optional
             Drifts of the scores that the expert expects, from earlier batches only.
-        anchor : (K,) array, optional
-            The scale V1 of the grid for an arm that is tested for the first time, from earlier
-            batches only; 1 / v unless given.
 
         Returns
         -------
@@ -106,10 +107,9 @@ class Bets:
 
         caps = np.full(len(z), np.nan)
         drifts = np.zeros((len(z), 0)) if expert is None else expert
-        state = (self.log_m, self.drift, self.time, self.scale, self.wealth)
-        anchors = speed**2 if anchor is None else anchor
         rule = (tested, self.capped, self.limit, GRID, PRIOR)
-        betting_kernels.bet(z, speed, anchors, drifts, *rule, *state, caps)
+        state = (self.log_m, self.scale, self.wealth)
+        betting_kernels.bet(z, speed, *past, drifts, *rule, *state, caps)
         return caps
 
 

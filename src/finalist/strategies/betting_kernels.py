@@ -36,16 +36,23 @@ def log_likelihood_ratio(z, drifts, log_weights):
 
 
 @inlined
-def normalise(log_weights):
-    """Make weights, given by their logarithms, sum to 1."""
+def log_sum(log_weights):
+    """Log of the sum of weights given by their logarithms."""
     top = -math.inf
     for i in range(len(log_weights)):
         top = log_weights[i] if log_weights[i] > top else top
     total = 0.0
     for i in range(len(log_weights)):
         total += math.exp(log_weights[i] - top)
-    for i in range(len(log_weights)):
-        log_weights[i] -= top + math.log(total)
+    return top + math.log(total)
+
+
+@inlined
+def normalise(log_weights):
+    """Make weights, given by their logarithms, sum to 1; return whether they are numbers."""
+    total = log_sum(log_weights)
+    log_weights -= total
+    return math.isfinite(total)
 
 
 @inlined
@@ -99,21 +106,7 @@ def find_cap(room, drifts, log_weights):
 
 @compiled
 def bet(
-    z,
-    speed,
-    anchor,
-    expert,
-    tested,
-    capped,
-    limit,
-    grid,
-    prior,
-    log_m,
-    drift,
-    time,
-    scale,
-    wealth,
-    caps,
+    z, speed, drift, time, expert, tested, capped, limit, grid, prior, log_m, scale, wealth, caps
 ):
     """Place the bets of all tested arms and settle them.
 
@@ -121,8 +114,8 @@ def bet(
     ----------
     z, speed : (K,) arrays
         Scores, and 1 / sqrt(v) of their directions.
-    anchor : (K,) array
-        What V1 becomes for an arm that is tested for the first time.
+    drift, time : (K,) arrays
+        S and V: what earlier pulls say about the same directions.
     expert : (K, q) array
         Drifts that the expert expects of the scores; q may be 0.
     tested : (K,) array of bool
@@ -131,8 +124,8 @@ def bet(
         log(1 / delta).
     grid, prior : (g,) arrays
         Drifts in units of 1 / sqrt(V1), and the logarithms of their weights.
-    log_m, drift, time, scale, wealth : (K,) arrays
-        log M, S, V, V1 and E of `betting.Bets`, changed in place.
+    log_m, scale : (K,) arrays, wealth : (K, 2) array
+        Of `betting.Bets`, changed in place.
     caps : (K,) array
         Out: the score at which an arm was to be rejected; infinite without a cap.
     """
@@ -143,16 +136,19 @@ def bet(
             continue
         d = speed[k]
         if scale[k] == 0.0:
-            scale[k] = anchor[k]
-        half = math.log(0.5) if q > 0 else 0.0
+            scale[k] = d * d
         for i in range(g):
             rate = grid[i] / math.sqrt(scale[k])
             drifts[i] = rate * d
-            log_weights[i] = half + prior[i] + rate * (drift[k] - 0.5 * rate * time[k])
+            log_weights[i] = prior[i] + rate * (drift[k] - 0.5 * rate * time[k])
+        usable = normalise(log_weights[:g]) and math.isfinite(z[k])
+        log_weights[:g] += wealth[k, 0]
         for i in range(q):
             drifts[g + i] = expert[k, i]
-            log_weights[g + i] = half + wealth[k] - math.log(q)
-        normalise(log_weights)
+            log_weights[g + i] = wealth[k, 1] - math.log(q)
+            usable = usable and math.isfinite(expert[k, i])
+        if not (normalise(log_weights) and usable):
+            continue  # nothing to bet on: the wealth stays
         score = min(max(z[k], -LARGEST_SCORE), LARGEST_SCORE)
         caps[k] = find_cap(limit - log_m[k], drifts, log_weights) if capped else math.inf
         factor = log_likelihood_ratio(score, drifts, log_weights)
@@ -163,8 +159,9 @@ def bet(
             log_m[k] = limit + min(gain, 0.0)
         else:
             log_m[k] = min(log_m[k] + factor, limit)
-        drift[k] += score * d
-        time[k] += d * d
-        if q > 0:
-            even = np.full(q, -math.log(q))
-            wealth[k] += log_likelihood_ratio(score, drifts[g:], even)
+        for half, (first, last) in enumerate(((0, g), (g, g + q))):
+            if last > first:
+                log_weights[first:last] -= log_sum(log_weights[first:last])
+                wealth[k, half] += log_likelihood_ratio(
+                    score, drifts[first:last], log_weights[first:last]
+                )

@@ -27,8 +27,9 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from finalist.bounds import pooled_radius
-from finalist.design import Rounded
-from finalist.errors import ProblemError
+from finalist.design import Rounded, round_design
+from finalist.design.linalg import spanning_arms
+from finalist.errors import ProblemError, RewardError
 from finalist.information import Information, information
 from finalist.least_squares import Estimate, estimate
 from finalist.noise import Gaussian
@@ -51,6 +52,8 @@ SUPPORTED: frozenset[Feature] = frozenset(
 #: Pulls of the pilot and of the first batch that is tested, and the fewest later on, each times
 #: the rank.
 PILOT, FIRST, FEWEST = 4, 4, 3
+#: Residuals below this part of the rewards are rounding.
+ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -110,7 +113,7 @@ class Evidence:
     share : (K,) array
         log M / log(1/delta) in [0, 1]; an arm is rejected at 1.
     p_value : (K,) array
-        1 / M, valid at any time; never below delta, because the bets are capped there.
+        1 / M, valid at any time; never below delta (delta / 2 with epsilon), where bets end.
     rival : (K,) array of int
         The arm that last spoke against each; -1 if none has.
     rejected : (K,) array of bool
@@ -132,7 +135,7 @@ class GauntletRun:
         self._pooled = Statistics.empty(K)
         self._estimate: Estimate | None = None
         self._start_log_det: float | None = None  # of the pilot, once it is complete
-        self._batches = 0
+        self._recorded = self._batches = 0
         self._last: Int[np.ndarray, " K"] = np.zeros(K, dtype=np.int64)
         # With epsilon, half of delta is for elimination and half for "c is good enough".
         share = 0.5 if problem.epsilon > 0 else 1.0
@@ -153,8 +156,10 @@ class GauntletRun:
     @property
     def verdict(self) -> Verdict:
         """What is certain after the batches recorded so far."""
-        survivors = tuple(map(int, self._survivors))
-        return Verdict(self._winner, survivors, self._pooled.pulls)
+        survivors = set(map(int, self._survivors))
+        if self._winner is not None:  # with epsilon, an arm that is not the best may win
+            survivors.add(self._winner)
+        return Verdict(self._winner, tuple(sorted(survivors)), self._pooled.pulls)
 
     def evidence(self) -> Evidence:
         """Return the evidence against every arm, as people look at it."""
@@ -233,13 +238,28 @@ class GauntletRun:
 
     def _pilot(self, done: int, size: int) -> Batch:
         """Return pulls of the G-optimal design; they are not tested."""
-        picks = Rounded(static_design(self._problem.arms, "g")).extend(done + size)[done:]
+        picks = Rounded(self._pilot_weights()).extend(done + size)[done:]
         words = (
             f"Pilot: the first {PILOT * self._problem.arms.rank} pulls say where to measure and "
             "are not tested."
         )
-        note = {"kind": "pilot", "leader": -1, "rivals": [], "words": words}
+        note: dict[str, Any] = {"kind": "pilot", "leader": -1, "rivals": [], "words": words}
+        note["batch"] = self._recorded
         return Batch(np.bincount(picks, minlength=len(self._Z)), note)
+
+    def _pilot_weights(self) -> Float[np.ndarray, " K"]:
+        """Return the shares of the pilot: the G-optimal design, so rounded that it spans."""
+        K, r = self._Z.shape
+        counts = self._rounded_g(PILOT * r)
+        if information(self._Z, counts.astype(float)).rank < r:
+            once = np.bincount(spanning_arms(self._Z), minlength=K)
+            counts = once + self._rounded_g((PILOT - 1) * r)
+        return np.asarray(counts / counts.sum())
+
+    def _rounded_g(self, pulls: int) -> Int[np.ndarray, " K"]:
+        weights = static_design(self._problem.arms, "g").weights.copy()
+        weights[np.argsort(-weights, kind="stable")[pulls:]] = 0.0
+        return round_design(weights / weights.sum(), pulls)
 
     def _test(self, size: int) -> Batch:
         """Return a batch with a rival for every survivor that it can test."""
@@ -252,7 +272,13 @@ class GauntletRun:
         if not self._unknown or size > info.rank:  # residuals are needed to estimate sigma
             rivals[self._survivors] = choose_rivals(self._Z, means, self._survivors, leader, info)
         words = self._say_tested(size, rivals, info)
-        note = {"kind": "test", "leader": leader, "rivals": rivals.tolist(), "words": words}
+        note: dict[str, Any] = {
+            "kind": "test",
+            "leader": leader,
+            "rivals": rivals.tolist(),
+            "words": words,
+        }
+        note["batch"] = self._recorded
         return Batch(counts, note)
 
     def _say_tested(self, size: int, rivals: Int[np.ndarray, " K"], info: Information) -> str:
@@ -305,6 +331,8 @@ class GauntletRun:
     def record(self, batch: Batch, rewards: Statistics) -> None:
         """Turn a complete batch into evidence, from its rewards alone."""
         check_record(self.verdict, len(self._Z), batch, rewards)
+        self._check_note(batch, rewards)
+        self._recorded += 1
         if batch.note["kind"] == "test":
             self._settle(batch, rewards)
             self._batches += 1
@@ -313,19 +341,36 @@ class GauntletRun:
         self._estimate = None
         if self._start_log_det is None and self._pooled.pulls >= PILOT * self._problem.arms.rank:
             info = information(self._Z, self._pooled.count.astype(float))
-            self._start_log_det = 2.0 * float(np.log(np.abs(np.diag(info.root))).sum())
+            if info.rank == self._problem.arms.rank:
+                self._start_log_det = 2.0 * float(np.log(np.abs(np.diag(info.root))).sum())
+
+    def _check_note(self, batch: Batch, rewards: Statistics) -> None:
+        """Refuse batches that were not issued for this moment: each is tested once, in order."""
+        number = batch.note.get("batch")
+        if number is None or "rivals" not in batch.note or "kind" not in batch.note:
+            raise ProblemError("this batch has no note; record batches as `next` returns them.")
+        if number != self._recorded:
+            raise ProblemError(
+                f"this is batch {number} and batch {self._recorded} is due; each batch is recorded "
+                "once, in the order of issue."
+            )
+        if self._unknown and np.isnan(rewards.m2[batch.counts > 0]).any():
+            raise RewardError(
+                "sigma is unknown and these rewards are sums without their scatter; give each "
+                "reward, or add_batch(count, total, squares)."
+            )
 
     def _settle(self, batch: Batch, rewards: Statistics) -> None:
         rivals = np.array(batch.note["rivals"], dtype=np.int64)
         fit, past = estimate(self._problem.arms, rewards), self._past()
         scores = self._scores(fit, rivals, 0.0)
         before = self._bets.log_m.copy()
-        self._bets.place(scores.z, scores.speed, scores.tested, self._expert(past, rivals, scores))
+        self._bet(self._bets, past, rivals, scores, 0.0)
         hit = scores.tested & (self._bets.log_m > before)
         self._rival[hit] = rivals[hit]
         alive = self._survivors
         self._survivors = alive[~self._bets.rejected[alive]]
-        if len(self._survivors) == 0:  # all at once: the best of them by all rewards
+        if len(self._survivors) == 0:  # all at once: the best of them by the rewards before
             means = self._problem.sign * past.means()[alive]
             self._survivors = alive[[int(np.nanargmax(means))]]
         if len(self._survivors) == 1:
@@ -343,7 +388,7 @@ class GauntletRun:
         bets, rivals = self._leaders[leader], np.full(K, leader)
         rivals[leader] = -1
         scores = self._scores(fit, rivals, self._problem.epsilon)
-        bets.place(scores.z, scores.speed, scores.tested, self._expert(past, rivals, scores))
+        self._bet(bets, past, rivals, scores, self._problem.epsilon)
         others = self._survivors[self._survivors != leader]
         if bets.rejected[others].all():
             self._winner = leader
@@ -356,7 +401,7 @@ class GauntletRun:
         tested, z, speed = np.zeros(K, dtype=bool), np.zeros(K), np.zeros(K)
         possible = fit.information.spans(Y) & np.any(Y != 0.0, axis=1)
         freedom = fit.degrees_of_freedom
-        if self._unknown and (freedom < 1 or fit.residual_variance <= 0.0):
+        if self._unknown and (freedom < 1 or _is_rounding(fit)):
             possible[:] = False  # nothing to measure the noise by
         some, Y = some[possible], Y[possible]
         sigma = self._scale(fit)
@@ -366,17 +411,30 @@ class GauntletRun:
         z[some] = normal_scores(score, freedom) if self._unknown else score
         return Scores(tested, z, speed)
 
-    def _expert(
-        self, past: Estimate, rivals: Int[np.ndarray, " K"], scores: Scores
-    ) -> Float[np.ndarray, "K q"]:
-        """Return the drifts that the pooled estimate of earlier batches expects."""
-        mean, spread = np.zeros(len(self._Z)), np.ones(len(self._Z))
+    def _bet(
+        self,
+        bets: Bets,
+        past: Estimate,
+        rivals: Int[np.ndarray, " K"],
+        scores: Scores,
+        epsilon: float,
+    ) -> None:
+        """Bet on scores, with drifts that all earlier pulls suggest."""
+        gaps, variances = np.zeros(len(self._Z)), np.ones(len(self._Z))
         some = np.flatnonzero(scores.tested)
         Y = self._Z[rivals[some]] - self._Z[some]
-        gaps = self._problem.sign * (Y @ past.phi) / self._scale(past)
-        mean[some] = gaps * scores.speed[some]
-        spread[some] = np.sqrt(past.information.variances(Y)) * scores.speed[some]
-        return expected_drifts(mean, spread)
+        gaps[some] = (self._problem.sign * (Y @ past.phi) + epsilon) / self._scale(past)
+        variances[some] = past.information.variances(Y)
+        speed = np.where(scores.tested, scores.speed, 1.0)
+        expert = expected_drifts(gaps * speed, np.sqrt(variances) * speed)
+        past_says = (gaps / variances, 1.0 / variances)
+        bets.place(scores.z, scores.speed, scores.tested, past_says, expert)
+
+
+def _is_rounding(fit: Estimate) -> bool:
+    """Return whether residuals are only what rounding makes of equal rewards."""
+    size = float(np.abs(fit.statistics.mean).max())
+    return fit.residual_variance <= (ROUNDING * size) ** 2
 
 
 def normal_scores(t: Float[np.ndarray, " m"], freedom: int) -> Float[np.ndarray, " m"]:

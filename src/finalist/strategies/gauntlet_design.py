@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float, Int
+from scipy.linalg import qr
 
 from finalist.design import rough_design, round_design
 from finalist.design.optimal import directions_task
@@ -42,7 +43,8 @@ class Aim:
     leader : int
     survivors : (m,) array of int
     missing : (K,) array
-        The part of the evidence against each arm that is still missing, in [0, 1].
+        The part of the evidence against each arm that is still missing: 0 when it is rejected,
+        above 1 where the bets have lost.
     epsilon : float
     last : (K,) array of int
         The counts of the batch before, to start from.
@@ -103,13 +105,26 @@ def estimable(
     while True:
         info = information(Z, counts.astype(float))
         outside = ~info.spans(needed)
-        if not outside.any() or counts.max() < 2:
+        spare = _spare(Z, counts, info.rank)
+        if not outside.any() or spare is None:
             return counts
         y = needed[int(np.argmax(outside))]
         residual = y - (y @ info.basis) @ info.basis.T
-        most = int(counts.argmax())
         counts[int(np.abs(Z @ residual).argmax())] += 1
-        counts[most] -= 1
+        counts[spare] -= 1
+
+
+def _spare(Z: Float[np.ndarray, "K r"], counts: Int[np.ndarray, " K"], rank: int) -> int | None:
+    """Return an arm that can give a pull away without narrowing what the batch can estimate."""
+    most = int(counts.argmax())
+    if counts[most] >= 2:
+        return most
+    pulled = np.flatnonzero(counts)
+    if len(pulled) <= rank:
+        return None
+    unit = Z[pulled] / np.linalg.norm(Z[pulled], axis=1, keepdims=True)
+    order = qr(unit.T, mode="r", pivoting=True, check_finite=False)[1]
+    return int(pulled[order[-1]])
 
 
 def choose_rivals(

@@ -1,0 +1,232 @@
+"""What would break the guarantee of the gauntlet, tried through its public interface."""
+
+import dataclasses
+import inspect
+
+import numpy as np
+import pytest
+
+import finalist as fl
+from finalist.errors import FinalistError
+from finalist.information import information
+from finalist.least_squares import estimate
+from finalist.problem import as_problem
+from finalist.rewards import DrawnRewards
+from finalist.simulation.binomial import exact_lower_bound
+from finalist.statistics import Statistics
+from finalist.strategies import Batch
+from finalist.strategies.gauntlet import Gauntlet, GauntletRun
+from finalist.strategies.gauntlet_design import choose_rivals
+from tests import instances
+
+ARMS = fl.Arms.unstructured(4)
+DELTA = 0.05
+
+
+def started(seed=0, batches=2, problem=None):
+    """A run in its middle, and the source of its rewards."""
+    run = Gauntlet().start(problem or as_problem(ARMS, delta=DELTA), seed=seed)
+    rewards = DrawnRewards(np.zeros(4), 1.0, "gaussian", np.random.default_rng(seed))
+    for _ in range(batches):
+        batch = run.next()
+        run.record(batch, rewards.batch(batch.counts))
+    return run, rewards
+
+
+def state(run):
+    evidence = run.evidence()
+    return run.verdict, evidence.share.tolist(), evidence.rival.tolist(), run.next().counts.tolist()
+
+
+# ---- choices that look at the batch they are for -----------------------------------------
+
+
+def test_a_batch_is_chosen_without_its_rewards():
+    # Rewards have one way in, together with a batch that is complete; sizes are plain numbers.
+    assert list(inspect.signature(GauntletRun.next).parameters) == ["self", "size"]
+    assert list(inspect.signature(GauntletRun.record).parameters) == ["self", "batch", "rewards"]
+    public = {name for name in vars(GauntletRun) if not name.startswith("_")}
+    assert public == {"verdict", "evidence", "interval", "words", "next", "record"}
+    run, rewards = started()
+    with pytest.raises(FinalistError, match="size is"):
+        run.next(rewards.batch(run.next().counts))
+
+
+def test_what_was_issued_does_not_change_when_rewards_are_known():
+    run, rewards = started()
+    batch = run.next()
+    rewards.batch(batch.counts)
+    np.testing.assert_array_equal(run.next().counts, batch.counts)
+    assert run.next().note == batch.note
+    with pytest.raises(ValueError, match="read-only"):
+        batch.counts[0] += 1
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        batch.counts = np.ones(4, dtype=np.int64)
+
+
+def test_the_issued_batch_is_independent_of_how_often_it_is_asked_for():
+    # No redrawing of the random part of the design until it pleases.
+    run, _ = started()
+    counts = {tuple(run.next().counts.tolist()) for _ in range(5)}
+    assert len(counts) == 1
+
+
+# ---- batches that are cut short or changed -----------------------------------------------
+
+
+@pytest.mark.parametrize("change", ["fewer", "one arm less", "more", "elsewhere", "none"])
+@pytest.mark.parametrize("batches", [0, 2], ids=["pilot", "test"])
+def test_other_rewards_than_those_of_the_batch_are_refused(change, batches):
+    run, rewards = started(batches=batches)
+    batch = run.next()
+    counts = batch.counts.copy()
+    if change == "fewer":
+        counts[int(counts.argmax())] -= 1
+    elif change == "one arm less":
+        counts[int(counts.argmax())] = 0
+    elif change == "more":
+        counts[0] += 1
+    elif change == "elsewhere":
+        counts += [-1, 1, 0, 0]
+    else:
+        counts[:] = 0
+    values = rewards.batch(counts) if counts.any() else Statistics.empty(4)
+    before = state(run)
+    with pytest.raises(FinalistError, match="record all of them"):
+        run.record(batch, values)
+    assert state(run) == before
+
+
+@pytest.mark.parametrize("lost", [np.nan, np.inf])
+def test_rewards_are_not_dropped_because_of_their_value(lost):
+    run, _ = started()
+    batch, values = run.next(), Statistics.empty(4)
+    picks = np.repeat(np.arange(4), batch.counts)
+    pulled = np.where(np.arange(len(picks)) == 3, lost, 0.0)
+    with pytest.raises(FinalistError, match="a reward is a finite number"):
+        values.add_many(picks, pulled)
+    keep = np.isfinite(pulled)
+    values.add_many(picks[keep], pulled[keep])
+    with pytest.raises(FinalistError, match="record all of them"):
+        run.record(batch, values)
+
+
+@pytest.mark.parametrize("batches", [0, 2], ids=["pilot", "test"])
+def test_a_batch_is_recorded_once(batches):
+    run, rewards = started(batches=batches)
+    batch = run.next()
+    values = rewards.batch(batch.counts)
+    run.record(batch, values)
+    before = state(run)
+    with pytest.raises(FinalistError):
+        run.record(batch, values)
+    assert state(run) == before
+
+
+def test_batches_are_recorded_in_the_order_of_issue():
+    run, rewards = started()
+    old = run.next(8)
+    new = run.next(12)
+    run.record(new, rewards.batch(new.counts))
+    with pytest.raises(FinalistError):
+        run.record(old, rewards.batch(old.counts))
+
+
+def test_a_batch_that_was_not_issued_is_refused():
+    run, rewards = started()
+    counts = np.full(4, 5)
+    with pytest.raises(FinalistError):
+        run.record(Batch(counts), rewards.batch(counts))
+
+
+# ---- the pilot, and delta ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [None, 3, 16, 200])
+def test_the_pilot_is_no_evidence(size):
+    run = Gauntlet().start(as_problem(ARMS, delta=DELTA))
+    rewards = DrawnRewards(np.array([99.0, 0, 0, 0]), 1.0, "gaussian", np.random.default_rng(0))
+    while run.verdict.pulls < 16:
+        batch = run.next(size)
+        assert batch.note["kind"] == "pilot"
+        assert batch.note["rivals"] == []
+        run.record(batch, rewards.batch(batch.counts))
+        assert run.evidence().share.tolist() == [0.0] * 4
+        assert len(run.verdict.survivors) == 4
+    assert run.next().note["kind"] == "test"
+
+
+def test_delta_cannot_be_raised_later():
+    problem = as_problem(ARMS, delta=1e-3)
+    run, _ = started(problem=problem)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        problem.delta = 0.5
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        Gauntlet().growth = 1.0
+    for name in ("problem", "delta"):
+        assert not hasattr(run, name)
+    problem.with_(delta=0.5)  # another problem; the run keeps its own
+    share = run.evidence().share.copy()
+    run.evidence().share[:] = 1.0
+    np.testing.assert_array_equal(run.evidence().share, share)
+    with pytest.raises(AttributeError):
+        run.verdict = None
+
+
+# ---- the same, broken on purpose ---------------------------------------------------------
+
+
+class Peeking(GauntletRun):
+    """Chooses the rivals by the batch that it tests."""
+
+    def record(self, batch: Batch, rewards: Statistics) -> None:
+        """Replace the rivals by those that look best in these very rewards."""
+        if batch.note["kind"] == "test":
+            means = self._Z @ estimate(self._problem.arms, rewards).phi
+            info = information(self._Z, batch.counts.astype(float))
+            every, best = np.arange(len(means)), int(means.argmax())
+            rivals = choose_rivals(self._Z, means, every, best, info).tolist()
+            batch = Batch(batch.counts.copy(), {**batch.note, "rivals": rivals})
+        super().record(batch, rewards)
+
+
+def rejections(kind, runs):
+    """Count runs on a four-way tie in which arm 0, one of the best, is rejected."""
+    problem, rejected = as_problem(ARMS, delta=DELTA), 0
+    for seed in range(runs):
+        rewards = DrawnRewards(np.zeros(4), 1.0, "gaussian", np.random.default_rng([6, seed]))
+        run = kind(Gauntlet(), problem, seed)
+        for _ in range(40):
+            batch = run.next(16)
+            run.record(batch, rewards.batch(batch.counts))
+            if run.verdict.decided or 0 not in run.verdict.survivors:
+                break
+        rejected += int(run.evidence().rejected[0])
+    return rejected
+
+
+def kept(kind, runs):
+    """Tell whether the rejections are consistent with the promise."""
+    return exact_lower_bound(rejections(kind, runs), runs, 0.999) <= DELTA
+
+
+def test_a_best_arm_is_rejected_with_probability_delta_at_most():
+    assert kept(GauntletRun, 600)
+
+
+def test_rivals_chosen_by_the_tested_batch_are_caught():
+    assert not kept(Peeking, 150)
+
+
+def test_the_best_of_many_combinations_survives():
+    arms, runs, rejected = fl.Arms(instances.one_hot_factorial((12, 12))), 40, 0
+    for seed in range(runs):
+        theta = 0.3 * arms.features[np.random.default_rng(seed).integers(len(arms))]
+        means = arms.means(theta)
+        rewards = DrawnRewards(means, 1.0, "gaussian", np.random.default_rng([7, seed]))
+        run = Gauntlet().start(as_problem(arms, delta=DELTA), seed=seed)
+        for _ in range(3):
+            batch = run.next()
+            run.record(batch, rewards.batch(batch.counts))
+        rejected += int(run.evidence().rejected[int(means.argmax())])
+    assert exact_lower_bound(rejected, runs, 0.999) <= DELTA
