@@ -139,6 +139,18 @@ def test_a_batch_that_was_not_issued_is_refused():
         run.record(Batch(counts), rewards.batch(counts))
 
 
+@pytest.mark.xfail(strict=True, raises=(IndexError, ValueError), reason="rivals are not checked")
+@pytest.mark.parametrize("rivals", [[99, 0, 0, 0], [1, 0], [1, 0, 0, 0, 0]], ids=str)
+def test_a_note_that_makes_no_sense_is_refused_and_changes_nothing(rivals):
+    run, rewards = started()
+    batch = run.next()
+    values, before = rewards.batch(batch.counts), state(run)
+    with pytest.raises(FinalistError):
+        run.record(Batch(batch.counts.copy(), {**batch.note, "rivals": rivals}), values)
+    assert state(run) == before
+    run.record(batch, values)
+
+
 # ---- the pilot, and delta ----------------------------------------------------------------
 
 
