@@ -132,14 +132,16 @@ def test_batches_are_recorded_in_the_order_of_issue():
         run.record(old, rewards.batch(old.counts))
 
 
-def test_a_batch_that_was_not_issued_is_refused():
+@pytest.mark.parametrize("missing", ["everything", "batch", "kind", "rivals"])
+def test_a_batch_without_its_note_is_refused(missing):
     run, rewards = started()
-    counts = np.full(4, 5)
+    batch, before = run.next(), state(run)
+    left = {key: value for key, value in batch.note.items() if missing not in (key, "everything")}
     with pytest.raises(FinalistError):
-        run.record(Batch(counts), rewards.batch(counts))
+        run.record(Batch(batch.counts.copy(), left), rewards.batch(batch.counts))
+    assert state(run) == before
 
 
-@pytest.mark.xfail(strict=True, raises=(IndexError, ValueError), reason="rivals are not checked")
 @pytest.mark.parametrize("rivals", [[99, 0, 0, 0], [1, 0], [1, 0, 0, 0, 0]], ids=str)
 def test_a_note_that_makes_no_sense_is_refused_and_changes_nothing(rivals):
     run, rewards = started()

@@ -332,11 +332,11 @@ class GauntletRun:
         """Turn a complete batch into evidence, from its rewards alone."""
         check_record(self.verdict, len(self._Z), batch, rewards)
         self._check_note(batch, rewards)
-        self._recorded += 1
         if batch.note["kind"] == "test":
             self._settle(batch, rewards)
             self._batches += 1
             self._last = batch.counts
+        self._recorded += 1
         self._pooled.merge(rewards)
         self._estimate = None
         if self._start_log_det is None and self._pooled.pulls >= PILOT * self._problem.arms.rank:
@@ -353,6 +353,13 @@ class GauntletRun:
             raise ProblemError(
                 f"this is batch {number} and batch {self._recorded} is due; each batch is recorded "
                 "once, in the order of issue."
+            )
+        K, chosen = len(self._Z), [batch.note.get("leader", -1), *batch.note["rivals"]]
+        known = all(isinstance(a, int) and -1 <= a < K for a in chosen)
+        if batch.note["kind"] == "test" and not (known and len(chosen) == K + 1):
+            raise ProblemError(
+                f"the note of this batch does not name an arm (or -1) for each of {K} arms; record "
+                "batches as `next` returns them."
             )
         if self._unknown and np.isnan(rewards.m2[batch.counts > 0]).any():
             raise RewardError(
