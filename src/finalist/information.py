@@ -57,6 +57,11 @@ class Information:
         """Dimension of the space in which directions can be estimated."""
         return len(self.root)
 
+    @property
+    def log_det(self) -> float:
+        """Log of the determinant of A, within its row space."""
+        return 2.0 * float(np.log(np.abs(np.diag(self.root))).sum())
+
     def spans(
         self, directions: Float[np.ndarray, "M r"], tolerance: float = SPAN_TOLERANCE
     ) -> Bool[np.ndarray, " M"]:

@@ -1,7 +1,6 @@
 """`finalist complexity`: how hard a problem is when the parameter is known."""
 
 from enum import StrEnum
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -16,6 +15,8 @@ from finalist.cli.options import (
     FormatOption,
     OutputOption,
     SigmaOption,
+    ThetaFileOption,
+    ThetaOption,
 )
 from finalist.files import printable
 
@@ -60,18 +61,8 @@ class Objective(StrEnum):
 
 def complexity(
     arms_file: ArmsFile,
-    theta: Annotated[
-        str | None, typer.Option(metavar="T1,T2,...", help="The parameter, a number per feature.")
-    ] = None,
-    theta_file: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            exists=True,
-            dir_okay=False,
-            help="The parameter in a file: numbers, or the columns of ARMS with a single row.",
-        ),
-    ] = None,
+    theta: ThetaOption = None,
+    theta_file: ThetaFileOption = None,
     sigma: SigmaOption = 1.0,
     delta: DeltaOption = 0.05,
     bound: Annotated[

@@ -21,10 +21,11 @@ from finalist.arms import Arms
 from finalist.bounds import Bound
 from finalist.errors import ProblemError
 from finalist.information import information, row_norms
-from finalist.problem import Feature, Problem
+from finalist.problem import Problem
 from finalist.rewards import DrawnRewards
 from finalist.statistics import LARGEST_REWARD, Statistics
 from finalist.strategies.protocol import (
+    SUPPORTED,
     Batch,
     Verdict,
     check_choice,
@@ -36,7 +37,6 @@ from finalist.strategies.protocol import (
 if TYPE_CHECKING:
     from finalist.strategies.fully_adaptive_kernels import Rule, State
 
-SUPPORTED: frozenset[Feature] = frozenset({"minimise", "epsilon-best", "sub-gaussian", "bernoulli"})
 #: Pulls between two exact computations of what rank-one updates change.
 REFRESH = 5000
 #: Noise drawn at once by `play`, little at first so that short runs waste none.
@@ -206,8 +206,7 @@ class FullyAdaptiveRun:
         state.cross[:] = white @ white.T
         state.leverage[:] = np.diag(state.cross)
         state.means[:] = white @ (R @ (Z.T @ (n * self._rewards.mean)))
-        log_root = float(np.log(np.abs(np.diag(info.root))).sum())
-        state.log_det[0] = max(2.0 * log_root - r * math.log(self._ridge), 0.0)
+        state.log_det[0] = max(info.log_det - r * math.log(self._ridge), 0.0)
         survivors = np.array(self.verdict.survivors)
         for p, i in enumerate(survivors[:-1], start=1):
             state.spread[i, survivors[p:]] = row_norms(Z[survivors[p:]] - Z[i], R)

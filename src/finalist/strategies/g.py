@@ -9,8 +9,8 @@ from typing import ClassVar
 
 from finalist.bounds import Bound
 from finalist.problem import Problem
-from finalist.strategies.protocol import Allocation, check_choice
-from finalist.strategies.static import SUPPORTED, StaticRun, static_sequence
+from finalist.strategies.protocol import SUPPORTED, Allocation, check_choice
+from finalist.strategies.static import StaticRun, static_sequence
 
 
 @dataclass(frozen=True)

@@ -183,9 +183,8 @@ class GauntletRun:
         fit = self._past()
         if self._start_log_det is None or fit.information.rank < self._Z.shape[1]:
             return fit.gaps(directions), np.full(len(directions), np.inf)
-        log_det = 2.0 * float(np.log(np.abs(np.diag(fit.information.root))).sum())
         radius = pooled_radius(
-            max(log_det - self._start_log_det, 0.0),
+            max(fit.information.log_det - self._start_log_det, 0.0),
             self._Z.shape[1],
             1.0 - confidence,
             self._scale(fit),
@@ -342,7 +341,7 @@ class GauntletRun:
         if self._start_log_det is None and self._pooled.pulls >= PILOT * self._problem.arms.rank:
             info = information(self._Z, self._pooled.count.astype(float))
             if info.rank == self._problem.arms.rank:
-                self._start_log_det = 2.0 * float(np.log(np.abs(np.diag(info.root))).sum())
+                self._start_log_det = info.log_det
 
     def _check_note(self, batch: Batch, rewards: Statistics) -> None:
         """Refuse batches that were not issued for this moment: each is tested once, in order."""

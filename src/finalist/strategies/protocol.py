@@ -25,10 +25,12 @@ import numpy as np
 from jaxtyping import Int
 
 from finalist.errors import ProblemError
-from finalist.problem import Problem
+from finalist.problem import Feature, Problem
 from finalist.rewards import DrawnRewards
 from finalist.statistics import Statistics
 
+#: What the strategies of the paper carry out beyond its setting.
+SUPPORTED: frozenset[Feature] = frozenset({"minimise", "epsilon-best", "sub-gaussian", "bernoulli"})
 #: How a static allocation is made: the optimal design, rounded, or the paper's greedy rule.
 Allocation = Literal["relaxed", "greedy"]
 

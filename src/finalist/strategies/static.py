@@ -17,7 +17,7 @@ from jaxtyping import Int
 from finalist.arms import Arms
 from finalist.bounds import Bound, static_constants
 from finalist.design import Design, Greedy, Rounded, optimal_design
-from finalist.problem import Feature, Problem
+from finalist.problem import Problem
 from finalist.rewards import DrawnRewards
 from finalist.statistics import Statistics
 from finalist.strategies.phase import Pulls
@@ -30,7 +30,6 @@ from finalist.strategies.protocol import (
     refuse_decided,
 )
 
-SUPPORTED: frozenset[Feature] = frozenset({"minimise", "epsilon-best", "sub-gaussian", "bernoulli"})
 #: How close to optimal the design is.
 DESIGN_TOLERANCE = 1e-6
 #: Pulls that are made at once in a simulation, few at first so that short runs waste none;

@@ -27,10 +27,11 @@ from finalist.bounds import Bound, static_radius
 from finalist.design import Design, Greedy, design_value, optimal_design, round_design
 from finalist.errors import ProblemError
 from finalist.least_squares import estimate
-from finalist.problem import Feature, Problem
+from finalist.problem import Problem
 from finalist.statistics import Statistics
 from finalist.strategies.phase import Phase, shortest_prefix
 from finalist.strategies.protocol import (
+    SUPPORTED,
     Allocation,
     Batch,
     Verdict,
@@ -40,7 +41,6 @@ from finalist.strategies.protocol import (
     refuse_decided,
 )
 
-SUPPORTED: frozenset[Feature] = frozenset({"minimise", "epsilon-best", "sub-gaussian", "bernoulli"})
 #: How close to optimal the design of a phase is.
 DESIGN_TOLERANCE = 1e-3
 #: Variances often equal their goal exactly; the last digit must not decide.

@@ -35,6 +35,7 @@ from finalist.problem import Problem
 from finalist.statistics import Statistics
 from finalist.strategies.phase import Phase, Pulls, shortest_prefix
 from finalist.strategies.protocol import (
+    SUPPORTED,
     Allocation,
     Batch,
     Verdict,
@@ -43,7 +44,7 @@ from finalist.strategies.protocol import (
     check_size,
     refuse_decided,
 )
-from finalist.strategies.static import DESIGN_TOLERANCE, SUPPORTED, StaticRun
+from finalist.strategies.static import DESIGN_TOLERANCE, StaticRun
 
 Stopping = Literal["deterministic", "empirical"]
 #: Means closer than this, relatively, are ties.
