@@ -204,7 +204,7 @@ def test_a_replay_from_json_solves_no_design_and_is_the_same(settings, monkeypat
     texts = [json.dumps([batch.counts.tolist(), dict(batch.note)]) for batch, _ in log]
     again = Gauntlet().start(problem, seed=0)
     with monkeypatch.context() as patch:
-        for solver in ("allocate", "choose_rivals", "static_design", "Rounded"):
+        for solver in ("allocate", "choose_rivals", "pilot_weights", "Rounded"):
             patch.setattr(gauntlet, solver, None)
         for text, (_, rewards) in zip(texts, log, strict=True):
             counts, note = json.loads(text)

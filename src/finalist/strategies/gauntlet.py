@@ -27,8 +27,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from finalist.bounds import pooled_radius
-from finalist.design import Rounded, round_design
-from finalist.design.linalg import spanning_arms
+from finalist.design import Rounded
 from finalist.errors import ProblemError, RewardError
 from finalist.information import Information, information
 from finalist.least_squares import Estimate, estimate
@@ -36,7 +35,7 @@ from finalist.noise import Gaussian
 from finalist.problem import Feature, Problem
 from finalist.statistics import Statistics
 from finalist.strategies.betting import Bets, expected_drifts
-from finalist.strategies.gauntlet_design import Aim, allocate, choose_rivals
+from finalist.strategies.gauntlet_design import Aim, allocate, choose_rivals, pilot_weights
 from finalist.strategies.protocol import (
     Batch,
     Verdict,
@@ -44,7 +43,6 @@ from finalist.strategies.protocol import (
     check_size,
     refuse_decided,
 )
-from finalist.strategies.static import static_design
 
 SUPPORTED: frozenset[Feature] = frozenset(
     {"minimise", "epsilon-best", "sub-gaussian", "bernoulli", "unknown sigma"}
@@ -237,7 +235,7 @@ class GauntletRun:
 
     def _pilot(self, done: int, size: int) -> Batch:
         """Return pulls of the G-optimal design; they are not tested."""
-        picks = Rounded(self._pilot_weights()).extend(done + size)[done:]
+        picks = Rounded(pilot_weights(self._problem.arms, PILOT)).extend(done + size)[done:]
         words = (
             f"Pilot: the first {PILOT * self._problem.arms.rank} pulls say where to measure and "
             "are not tested."
@@ -245,20 +243,6 @@ class GauntletRun:
         note: dict[str, Any] = {"kind": "pilot", "leader": -1, "rivals": [], "words": words}
         note["batch"] = self._recorded
         return Batch(np.bincount(picks, minlength=len(self._Z)), note)
-
-    def _pilot_weights(self) -> Float[np.ndarray, " K"]:
-        """Return the shares of the pilot: the G-optimal design, so rounded that it spans."""
-        K, r = self._Z.shape
-        counts = self._rounded_g(PILOT * r)
-        if information(self._Z, counts.astype(float)).rank < r:
-            once = np.bincount(spanning_arms(self._Z), minlength=K)
-            counts = once + self._rounded_g((PILOT - 1) * r)
-        return np.asarray(counts / counts.sum())
-
-    def _rounded_g(self, pulls: int) -> Int[np.ndarray, " K"]:
-        weights = static_design(self._problem.arms, "g").weights.copy()
-        weights[np.argsort(-weights, kind="stable")[pulls:]] = 0.0
-        return round_design(weights / weights.sum(), pulls)
 
     def _test(self, size: int) -> Batch:
         """Return a batch with a rival for every survivor that it can test."""

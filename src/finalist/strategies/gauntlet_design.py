@@ -6,10 +6,13 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.linalg import qr
 
+from finalist.arms import Arms
 from finalist.design import rough_design, round_design
+from finalist.design.linalg import spanning_arms
 from finalist.design.optimal import directions_task
 from finalist.information import Information, information
 from finalist.span import SPAN_TOLERANCE
+from finalist.strategies.static import static_design
 
 #: Directions are weighted by the root of the missing evidence, at least this.
 LEAST_MISSING = 0.05
@@ -78,10 +81,25 @@ def allocate(aim: Aim, size: int) -> Int[np.ndarray, " K"]:
     weights = sum(_design(aim, Y) for Y in aim.directions()) / len(aim.thetas)
     assert isinstance(weights, np.ndarray)
     weights = np.where(weights < min(0.2 / size, 0.3 * weights.max()), 0.0, weights)
-    if np.count_nonzero(weights) > size:
-        weights[np.argsort(-weights, kind="stable")[size:]] = 0.0
-    counts = round_design(weights / weights.sum(), size)
-    return estimable(aim.Z, counts, needed)
+    return estimable(aim.Z, _round_heaviest(weights, size), needed)
+
+
+def pilot_weights(arms: Arms, times: int) -> Float[np.ndarray, " K"]:
+    """Return the shares of a pilot of `times` rank pulls: the G-optimal design, made to span."""
+    Z, design = arms.coordinates, static_design(arms, "g").weights
+    K, r = Z.shape
+    counts = _round_heaviest(design, times * r)
+    if information(Z, counts.astype(float)).rank < r:
+        once = np.bincount(spanning_arms(Z), minlength=K)
+        counts = once + _round_heaviest(design, (times - 1) * r)
+    return np.asarray(counts / counts.sum())
+
+
+def _round_heaviest(weights: Float[np.ndarray, " K"], size: int) -> Int[np.ndarray, " K"]:
+    """Round a design to a number of pulls, with the heaviest arms if it has more than that."""
+    kept = weights.copy()
+    kept[np.argsort(-weights, kind="stable")[size:]] = 0.0
+    return round_design(kept / kept.sum(), size)
 
 
 def _design(aim: Aim, Y: Float[np.ndarray, "n r"]) -> Float[np.ndarray, " K"]:
