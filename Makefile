@@ -28,7 +28,7 @@ $(READY): pyproject.toml constraints.txt
 	@echo "Setting up $(VENV) (once, about a minute)..."
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check \
-	  --constraint constraints.txt --editable '.[parquet,dev,docs]'
+	  --constraint constraints.txt --editable '.[parquet,postgres,dev,docs]'
 	@touch $@
 
 demo: $(READY)

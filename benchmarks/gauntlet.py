@@ -1,16 +1,17 @@
 """How many pulls the gauntlet needs, over what no method can do without.
 
-    python -m benchmarks.gauntlet [--runs 200] [--jobs -1] [--only sphere] [--store FILE]
+    python -m benchmarks.gauntlet [--runs 1000] [--jobs -1] [--only sphere] [--store FILE]
 
 Two sets of instances: those that settings were tuned on, and others held out. Mean pulls over
 T* kl(delta, 1 - delta), with standard errors, at delta = 0.05 and 0.001. Results are kept in a
-store, so a stopped run goes on where it was; writes benchmarks/results/gauntlet.md. The exit code
-is 1 when a target is missed.
+store, so a stopped run goes on where it was. Then the CPU of runs and decisions with many arms.
+Writes benchmarks/results/gauntlet.md. The exit code is 1 when a target is missed.
 """
 
 import argparse
 import math
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -20,6 +21,8 @@ from tests import instances
 
 import finalist as fl
 from benchmarks.harness import Report, Table, Target
+from finalist.problem import as_problem
+from finalist.rewards import DrawnRewards
 from finalist.simulation import Simulation
 from finalist.simulation.binomial import exact_lower_bound
 from finalist.simulation.store import Store
@@ -29,6 +32,9 @@ DELTAS = (0.05, 0.001)
 #: Geometric means to stay below, and the most that a single run may need.
 PROMISED = {0.05: 2.3, 0.001: 1.7}
 WORST = 15.0
+#: CPU seconds to stay below: a run with K <= 50 and d <= 10, one with K = 1,000 and d = 20, and a
+#: decision (the next batch, and its rewards turned into evidence) with d = 20.
+SMALL_RUN, LARGE_RUN, DECISIONS = 0.15, 5.0, {10_000: 2.0, 100_000: 10.0}
 
 
 class Instance(NamedTuple):
@@ -97,6 +103,7 @@ class Cell(NamedTuple):
     """What came out on one instance."""
 
     name: str
+    rank: int
     bound: float
     result: Simulation
 
@@ -132,7 +139,7 @@ def measure(
     result = store.simulate(
         arms, instance.theta, "gauntlet", delta=delta, runs=runs, n_jobs=jobs, max_pulls=cap
     )
-    return Cell(name, bound, result)
+    return Cell(name, arms.rank, bound, result)
 
 
 def report_set(report: Report, title: str, cells: list[Cell], delta: float, promised: bool) -> None:
@@ -157,11 +164,56 @@ def report_set(report: Report, title: str, cells: list[Cell], delta: float, prom
     report.targets.append(Target(f"{title}, {delta}: worst run", *text, worst <= WORST))
 
 
+def report_small(report: Report, cells: list[Cell]) -> None:
+    """Hold runs of small problems to what is promised of their CPU."""
+    for cell in cells:
+        K, d = cell.result.pulls_per_arm.shape[1], cell.rank
+        if K <= 50 and d <= 10:
+            cpu = float(cell.result.seconds.mean())
+            text = f"below {SMALL_RUN:g} s", f"{cpu:.3f} s"
+            report.targets.append(Target(f"CPU of a run, {cell.name}", *text, cpu < SMALL_RUN))
+
+
+def report_large(report: Report) -> None:
+    """Measure runs and decisions with many arms."""
+    seconds = [_decide(1_000, 20, seed, math.inf) for seed in range(3)]
+    whole = [sum(parts) for parts in seconds]
+    rows = [("run, K = 1,000", f"{np.median(whole):.2f} s", f"{max(whole):.2f} s")]
+    met = float(np.median(whole)) < LARGE_RUN
+    text = f"below {LARGE_RUN:g} s", rows[-1][1]
+    report.targets.append(Target("CPU of a run, K = 1,000, d = 20", *text, met))
+    for K, most in DECISIONS.items():
+        parts = [part for seed in range(2) for part in _decide(K, 20, seed, 4)]
+        rows.append((f"decision, K = {K:,}", f"{np.median(parts):.2f} s", f"{max(parts):.2f} s"))
+        text = f"below {most:g} s", rows[-1][2]
+        report.targets.append(Target(f"CPU of a decision, K = {K:,}", *text, max(parts) < most))
+    note = "Arms on a sphere, d = 20, a random parameter of length 1, delta = 0.05."
+    report.add(Table("Many arms", ("what", "median", "most"), rows, note))
+
+
+def _decide(K: int, d: int, seed: int, batches: float) -> list[float]:
+    """Return the CPU seconds of each batch, decision and test, after one that warms up."""
+    X, theta = random_theta(instances.unit_sphere(K, d, 7), seed)
+    arms = fl.Arms(X)
+    drawn = DrawnRewards(arms.means(theta), 1.0, "gaussian", np.random.default_rng(seed))
+    run = fl.Gauntlet().start(as_problem(arms, sigma=1.0), seed=seed)
+    seconds: list[float] = []
+    while not run.verdict.decided and len(seconds) <= batches:
+        begin = time.process_time()
+        batch = run.next()
+        chosen = time.process_time()
+        rewards = drawn.batch(batch.counts)
+        drew = time.process_time()
+        run.record(batch, rewards)
+        seconds.append(chosen - begin + time.process_time() - drew)
+    return seconds if math.isinf(batches) else seconds[1:]
+
+
 def main() -> int:
-    """Measure both sets at both deltas."""
+    """Measure both sets at both deltas, then problems with many arms."""
     layout = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=layout)
-    parser.add_argument("--runs", type=int, default=200)
+    parser.add_argument("--runs", type=int, default=1000)
     parser.add_argument("--jobs", type=int, default=-1)
     parser.add_argument("--store", type=Path, default=Path("gauntlet.sqlite"))
     parser.add_argument("--only", help="part of the name of an instance")
@@ -176,6 +228,9 @@ def main() -> int:
             ]
             if cells:
                 report_set(report, title, cells, delta, instances_of is TUNED)
+                report_small(report, cells if delta == DELTAS[0] else [])
+    if words.only is None:
+        report_large(report)
     path = RESULTS if words.only is None else RESULTS.with_name("gauntlet-partial.md")
     return report.finish(path)
 

@@ -8,13 +8,12 @@ pulled once beside one pulled 10^11 times still counts.
 """
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 from jaxtyping import Bool, Float
-from scipy.linalg import qr
 from scipy.linalg.blas import dtrsm
-from scipy.linalg.lapack import dgeqrf
+from scipy.linalg.lapack import dgeqp3, dgeqrf, dorgqr
 
 from finalist.span import SPAN_TOLERANCE
 
@@ -72,8 +71,9 @@ class Information:
         # einsum would square tiny numbers away: scale each direction to size 1 first.
         size = np.abs(directions).max(axis=1, initial=0.0)
         size = np.where(size == 0.0, 1.0, size)[:, None]
-        norm = np.linalg.norm(directions / size, axis=1)
-        return np.asarray(np.linalg.norm(residual / size, axis=1) <= tolerance * norm)
+        first, second = residual / size, directions / size
+        outside, length = (np.einsum("ij,ij->i", a, a) for a in (first, second))
+        return np.asarray(np.sqrt(outside) <= tolerance * np.sqrt(length))
 
     @cached_property
     def inverse_root(self) -> Float[np.ndarray, "s r"]:
@@ -138,10 +138,10 @@ def information(
     # The row space from rows of length 1: pivoted QR of their transpose.
     if len(unit) > 4 * r:
         unit = np.asarray(np.linalg.qr(unit, mode="r"))
-    q, upper, _ = qr(unit.T, mode="economic", pivoting=True, check_finite=False)
-    diagonal = np.abs(np.diag(upper))
+    packed, _, reflectors, _, _ = dgeqp3(unit.T)
+    diagonal = np.abs(np.diag(packed))
     s = int(np.count_nonzero(diagonal > ROUNDING * diagonal[0])) if diagonal[0] > 0 else 0
-    basis = np.eye(r) if s == r else q[:, :s]
+    basis = np.eye(r) if s == r else np.asarray(dorgqr(packed[:, :s], reflectors[:s])[0])
     return Information(basis, _triangle(np.sqrt(weights[support])[:, None] * (rows @ basis)))
 
 
@@ -150,4 +150,11 @@ def _triangle(weighted: Float[np.ndarray, "p s"]) -> Float[np.ndarray, "q s"]:
     # Heavy rows first keep Householder QR accurate for rows of very different size.
     order = np.argsort(-np.abs(weighted).max(axis=1, initial=0.0), kind="stable")
     packed = dgeqrf(weighted[order])[0]
-    return np.asarray(np.triu(packed[: weighted.shape[1]]))
+    s = weighted.shape[1]
+    return np.asarray(packed[:s] * _upper(s)[: len(packed)])
+
+
+@cache
+def _upper(s: int) -> Float[np.ndarray, "s s"]:
+    """Return ones on and above the diagonal (`np.triu` makes them anew each time)."""
+    return np.triu(np.ones((s, s)))

@@ -30,7 +30,18 @@ def as_json(*arguments: object) -> Any:
 
 
 def test_json_has_the_numbers_of_the_library(arms_file: Path) -> None:
-    settings = ("--set", "alpha=0.1", "--set", "bound=soare", "--seed", 3, "--delta", 0.1)
+    settings = (
+        "--strategy",
+        "xy-adaptive",
+        "--set",
+        "alpha=0.1",
+        "--set",
+        "bound=soare",
+        "--seed",
+        3,
+        "--delta",
+        0.1,
+    )
     few = ("--theta", THETA, "--runs", 8, "--sigma", 1)
     found = as_json(arms_file, *few, *settings, "--epsilon", 0.2, "--objective", "min")
     arms, theta = fl.Arms.from_csv(arms_file), np.array([0.3, 0.6])
@@ -137,10 +148,10 @@ def test_chart_and_output(arms_file: Path, tmp_path: Path) -> None:
         ((), ("--theta 1,0,...",)),
         (("--theta", "1"), ("shape (1,)",)),
         (("--theta", THETA, "--strategy", "best"), ("'best'", "xy-adaptive")),
-        (("--theta", THETA, "--set", "alhpa=1"), ("alhpa=1", "alpha, bound, allocation")),
-        (("--theta", THETA, "--set", "alpha"), ("'alpha'", "NAME=VALUE")),
-        (("--theta", THETA, "--set", "alpha=2"), ("alpha is 2",)),
-        (("--theta", THETA, "--set", "bound=none"), ("bound is 'none'",)),
+        (("--theta", THETA, "--set", "grwoth=1"), ("grwoth=1", "growth")),
+        (("--theta", THETA, "--set", "growth"), ("'growth'", "NAME=VALUE")),
+        (("--theta", THETA, "--set", "growth=20"), ("growth is 20",)),
+        (("--theta", THETA, "--strategy", "g", "--set", "bound=none"), ("bound is 'none'",)),
         (("--theta", THETA, "--runs", "0"), ("runs is 0",)),
         (("--theta", THETA, "--seed", "-1"), ("seed is -1",)),
         (("--theta", THETA, "--jobs", "0"), ("n_jobs is 0",)),

@@ -75,7 +75,7 @@ def simulate(
     theta_file: ThetaFileOption = None,
     strategy: Annotated[
         str, typer.Option(metavar="NAME", help="The strategy; a wrong name lists all there are.")
-    ] = "xy-adaptive",
+    ] = "gauntlet",
     settings: Annotated[
         list[str] | None,
         typer.Option(

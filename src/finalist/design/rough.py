@@ -5,13 +5,25 @@ sum_j m_j y_j'Lambda^-1 y_j: an arm's weight grows with the square root of its d
 Titterington and Torsney 1978), a direction's with that of its variance. That is slow to the last
 digits and fast to the first two, which is all a batch needs. The result has the certificate of
 `minimax`: value <= (1 + gap) optimum.
+
+Of many arms and directions only a working set matters. Scans of all of them add the arms with the
+largest derivatives and the directions with the largest variances, and give the certificate.
 """
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
+
+from finalist.design.linalg import spanning_arms
+from finalist.information import Information, information, row_norms
 
 #: Steps after which the best so far is returned.
 MOST_STEPS = 500
+#: More arms or directions than this are treated by a working set.
+SMALL = 256
+#: With a working set: steps between two scans, the most scans, and what a scan adds at most.
+STEPS, SCANS, ADDED = 100, 25, 24
+#: The part of the weight that what is added begins with; less than `LIGHT` is dropped.
+ENTRY, LIGHT = 0.1, 1e-5
 
 
 def rough_design(
@@ -32,7 +44,7 @@ def rough_design(
     tol : float
         The relative gap at which to stop.
     start : (K,) array, optional
-        A design to start from, all weights positive.
+        A design to start from; its arms and all others of a spanning set get some weight.
     steps : int
         The most steps.
 
@@ -48,12 +60,122 @@ def rough_design(
     >>> weights.round(2)
     array([0.33, 0.67])
     """
+    scaled = Y / np.abs(Y).max()
+    if max(len(Z), len(Y)) <= SMALL:
+        weights = np.full(len(Z), 1.0 / len(Z))
+        if start is not None:
+            weights = ENTRY * weights + (1.0 - ENTRY) * start / start.sum()
+        return weights, _improve(Z, scaled, weights, np.full(len(Y), 1.0 / len(Y)), steps, tol)
+    return WorkingSet(Z, scaled, start).solve(tol)
+
+
+def _improve(
+    Z: Float[np.ndarray, "K r"],
+    Y: Float[np.ndarray, "M r"],
+    lam: Float[np.ndarray, " K"],
+    m: Float[np.ndarray, " M"],
+    steps: int,
+    tol: float,
+) -> float:
+    """Improve the weights of arms and directions in place; return the gap."""
     from finalist.design import rough_kernels
 
-    K, M = len(Z), len(Y)
-    weights = np.full(K, 1.0 / K) if start is None else start / start.sum()
-    scaled = Y / np.abs(Y).max()
-    value, lower = rough_kernels.run(
-        np.ascontiguousarray(Z), scaled, weights, np.full(M, 1.0 / M), steps, tol
-    )
-    return weights, value / lower - 1.0
+    Z, Y = np.ascontiguousarray(Z), np.ascontiguousarray(Y)
+    value, lower = rough_kernels.run(Z, Y, lam, m, steps, tol)
+    return float(value / lower - 1.0)
+
+
+class WorkingSet:
+    """A few of many arms and directions, with their weights."""
+
+    def __init__(
+        self,
+        Z: Float[np.ndarray, "K r"],
+        Y: Float[np.ndarray, "M r"],
+        start: Float[np.ndarray, " K"] | None,
+    ) -> None:
+        self._Z, self._Y = Z, Y
+        self._always = spanning_arms(Z)  # without them the design matrix may become singular
+        weights = np.zeros(len(Z))
+        weights[self._always] = 1.0 / len(self._always)
+        if start is not None:
+            weights = ENTRY * weights + (1.0 - ENTRY) * start / start.sum()
+        self.arms: Int[np.ndarray, " p"] = np.flatnonzero(weights)
+        self.lam: Float[np.ndarray, " p"] = weights[self.arms]
+        variances = self._variances(self._information())
+        self.directions: Int[np.ndarray, " q"] = _largest(variances, 2 * ADDED)
+        self.m: Float[np.ndarray, " q"] = np.full(len(self.directions), 1.0 / len(self.directions))
+
+    def solve(self, tol: float) -> tuple[Float[np.ndarray, " K"], float]:
+        """Return a design and its gap, at most `tol` unless `SCANS` scans do not suffice."""
+        value, lower, best = np.inf, 0.0, np.zeros(len(self._Z))
+        for _ in range(SCANS):
+            working = self._Z[self.arms], self._Y[self.directions]
+            _improve(*working, self.lam, self.m, STEPS, 0.5 * tol)
+            info = self._information()
+            variances, derivatives = self._variances(info), self._derivatives(info)
+            if variances.max() < value:
+                value, best = float(variances.max()), np.zeros(len(self._Z))
+                best[self.arms] = self.lam
+            # The certificate of `minimax` with m_j f_j^2, over all arms.
+            bound = float(self.m @ variances[self.directions] ** 2 / derivatives.max())
+            lower = max(lower, bound)
+            if value <= (1.0 + tol) * lower:
+                break
+            self._drop()
+            self._add(variances, derivatives, tol)
+        return best, value / lower - 1.0
+
+    def _information(self) -> Information:
+        return information(self._Z[self.arms], self.lam)
+
+    def _variances(self, info: Information) -> Float[np.ndarray, " M"]:
+        """Return y'A^-1 y of all directions."""
+        return row_norms(self._Y, info.inverse_root)
+
+    def _derivatives(self, info: Information) -> Float[np.ndarray, " K"]:
+        """Return sum_j m_j (z'A^-1 y_j)^2 for all arms."""
+        R = info.inverse_root
+        P = (self._Y[self.directions] @ R.T) @ R
+        return row_norms(self._Z, np.sqrt(self.m)[:, None] * P)
+
+    def _drop(self) -> None:
+        heavy = (self.lam > LIGHT) | np.isin(self.arms, self._always)
+        self.arms, self.lam = self.arms[heavy], self.lam[heavy]
+        heavy = self.m > LIGHT
+        self.directions, self.m = self.directions[heavy], self.m[heavy]
+
+    def _add(
+        self,
+        variances: Float[np.ndarray, " M"],
+        derivatives: Float[np.ndarray, " K"],
+        tol: float,
+    ) -> None:
+        """Add what is above its value within the set by more than a part of the tolerance."""
+        level = (1.0 + 0.25 * tol) * float(variances[self.directions].max())
+        self.directions, self.m = _entered(self.directions, self.m, variances, level)
+        level = (1.0 + 0.25 * tol) * float(self.lam @ derivatives[self.arms] / self.lam.sum())
+        self.arms, self.lam = _entered(self.arms, self.lam, derivatives, level)
+
+
+def _largest(values: Float[np.ndarray, " n"], count: int) -> Int[np.ndarray, " c"]:
+    """Return the positions of the largest values, not sorted."""
+    if len(values) <= count:
+        return np.arange(len(values))
+    return np.argpartition(values, -count)[-count:]
+
+
+def _entered(
+    members: Int[np.ndarray, " p"],
+    weights: Float[np.ndarray, " p"],
+    values: Float[np.ndarray, " n"],
+    level: float,
+) -> tuple[Int[np.ndarray, " q"], Float[np.ndarray, " q"]]:
+    """Return a working set with the largest values above a level added, and its weights."""
+    new = np.sort(_largest(values, ADDED))
+    new = np.setdiff1d(new[values[new] > level], members)
+    if len(new) == 0:
+        return members, weights / weights.sum()
+    added = np.full(len(new), ENTRY / len(new))
+    both = np.append((1.0 - ENTRY) * weights / weights.sum(), added)
+    return np.append(members, new), both

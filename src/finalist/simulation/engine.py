@@ -26,7 +26,7 @@ from finalist.strategies import Strategy
 def simulate(
     arms: Arms,
     theta: ArrayLike,
-    strategy: Strategy | str = "xy-adaptive",
+    strategy: Strategy | str = "gauntlet",
     *,
     sigma: PerArm | Unset | None = UNSET,
     delta: float = 0.05,

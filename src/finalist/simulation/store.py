@@ -198,7 +198,7 @@ class Store:
         self,
         arms: Arms,
         theta: ArrayLike,
-        strategy: Strategy | str = "xy-adaptive",
+        strategy: Strategy | str = "gauntlet",
         *,
         runs: int = 100,
         block: int = 100,

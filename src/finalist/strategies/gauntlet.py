@@ -141,6 +141,7 @@ class GauntletRun:
         self._leaders: dict[int, Bets] = {}
         self._rival: Int[np.ndarray, " K"] = np.full(K, -1)
         self._survivors: Int[np.ndarray, " m"] = np.arange(K)
+        self._rejected_at: Float[np.ndarray, " K"] = np.full(K, np.inf)  # pulls so far
         self._winner = 0 if K == 1 else None
 
     @property
@@ -249,8 +250,7 @@ class GauntletRun:
         fit = self._past()
         means = self._problem.sign * (self._Z @ fit.phi)
         leader = int(means.argmax())
-        counts = allocate(self._aim(fit, leader), size)
-        info = information(self._Z, counts.astype(float))
+        counts, info = allocate(self._aim(fit, leader), size)
         rivals = np.full(len(self._Z), -1)
         if not self._unknown or size > info.rank:  # residuals are needed to estimate sigma
             rivals[self._survivors] = choose_rivals(self._Z, means, self._survivors, leader, info)
@@ -299,6 +299,7 @@ class GauntletRun:
             missing=missing,
             epsilon=self._problem.epsilon,
             last=self._last,
+            age=self._pooled.pulls / self._rejected_at,
         )
 
     def _scale(self, fit: Estimate) -> float:
@@ -359,7 +360,9 @@ class GauntletRun:
         hit = scores.tested & (self._bets.log_m > before)
         self._rival[hit] = rivals[hit]
         alive = self._survivors
-        self._survivors = alive[~self._bets.rejected[alive]]
+        out = self._bets.rejected[alive]
+        self._survivors = alive[~out]
+        self._rejected_at[alive[out]] = self._pooled.pulls + rewards.pulls
         if len(self._survivors) == 0:  # all at once: the best of them by the rewards before
             means = self._problem.sign * past.means()[alive]
             self._survivors = alive[[int(np.nanargmax(means))]]

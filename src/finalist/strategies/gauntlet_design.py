@@ -9,7 +9,6 @@ from scipy.linalg import qr
 from finalist.arms import Arms
 from finalist.design import rough_design, round_design
 from finalist.design.linalg import spanning_arms
-from finalist.design.optimal import directions_task
 from finalist.information import Information, information
 from finalist.span import SPAN_TOLERANCE
 from finalist.strategies.static import static_design
@@ -18,16 +17,15 @@ from finalist.strategies.static import static_design
 LEAST_MISSING = 0.05
 #: Gaps count as at least this many standard errors, and at most this many times the smallest.
 LEAST_GAP, MOST_GAP = 0.5, 8.0
-#: How close to optimal a design is.
-TOLERANCE = 2e-2
+#: How close to optimal a design is, and how close with many arms.
+TOLERANCE, ROUGH, MANY = 2e-2, 5e-2, 256
+#: A rejected arm is looked at again if its pooled gap to the leader is below so many standard
+#: errors when the pulls have become so many times those at its rejection; with this part of them.
+DOUBT, LATER, AGAIN = 3.0, 3.0, 0.1
 #: Rivals are the leader and so many of the best arms.
 RIVALS = 64
 #: Survivors whose rivals are looked for at once.
 BLOCK = 512
-#: The share of a new start in the design that the next one starts from.
-FRESH = 0.1
-#: Larger problems are solved by column generation.
-SMALL = 256
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +49,8 @@ class Aim:
     epsilon : float
     last : (K,) array of int
         The counts of the batch before, to start from.
+    age : (K,) array
+        All pulls so far over those when an arm was rejected; 0 for survivors.
     """
 
     Z: Float[np.ndarray, "K r"]
@@ -62,24 +62,52 @@ class Aim:
     missing: Float[np.ndarray, " K"]
     epsilon: float
     last: Int[np.ndarray, " K"]
+    age: Float[np.ndarray, " K"]
+
+    @property
+    def others(self) -> Int[np.ndarray, " n"]:
+        """The survivors but for the leader."""
+        return np.asarray(self.survivors[self.survivors != self.leader])
 
     def directions(self) -> Float[np.ndarray, "S n r"]:
         """Return, for each parameter, (leader - j) / gap_j with the weight of j, all j."""
-        others = self.survivors[self.survivors != self.leader]
-        Y = self.Z[self.leader] - self.Z[others]
-        widths = self.sigma * np.linalg.norm(Y @ self.root.T, axis=1)
+        others = self.others
+        Y, widths = self._against(others)
         gaps = np.maximum(self.thetas @ Y.T, LEAST_GAP * widths) + self.epsilon
         gaps = np.minimum(gaps, MOST_GAP * gaps.min(axis=1, keepdims=True))
         weights = np.sqrt(np.maximum(LEAST_MISSING, self.missing[others]))
         scale = gaps.min() * weights / gaps
         return np.asarray(Y[None] * scale[:, :, None])
 
+    def doubtful(self) -> Float[np.ndarray, "n r"]:
+        """Return (leader - j) / gap_j for rejected arms j that may be better than the leader.
 
-def allocate(aim: Aim, size: int) -> Int[np.ndarray, " K"]:
-    """Return the counts of a batch: the mean of the designs for plausible parameters, rounded."""
-    needed = aim.Z[aim.leader] - aim.Z[aim.survivors[aim.survivors != aim.leader]]
-    weights = sum(_design(aim, Y) for Y in aim.directions()) / len(aim.thetas)
-    assert isinstance(weights, np.ndarray)
+        The best arm is among them in a part of the runs, at most delta. It then is the rival that
+        ends the run soon, if it is found again; otherwise near ties among the rest are fought out.
+        """
+        Y, widths = self._against(np.flatnonzero(self.age >= LATER))
+        gaps = Y @ self.thetas[0]
+        some = (gaps < DOUBT * widths) & (widths > 0.0)
+        return np.asarray(Y[some] / np.maximum(gaps, LEAST_GAP * widths)[some][:, None])
+
+    def _against(
+        self, arms: Int[np.ndarray, " n"]
+    ) -> tuple[Float[np.ndarray, "n r"], Float[np.ndarray, " n"]]:
+        """Return leader - j and the standard errors of their estimated gaps."""
+        Y = self.Z[self.leader] - self.Z[arms]
+        return Y, np.asarray(self.sigma * np.linalg.norm(Y @ self.root.T, axis=1))
+
+
+def allocate(aim: Aim, size: int) -> tuple[Int[np.ndarray, " K"], Information]:
+    """Return the counts of a batch: the mean of the designs for plausible parameters, rounded.
+
+    Beside them what they can estimate.
+    """
+    needed = aim.Z[aim.leader] - aim.Z[aim.others]
+    weights = np.mean([_design(aim, Y) for Y in aim.directions()], axis=0)
+    doubtful = aim.doubtful()
+    if len(doubtful) > 0:
+        weights = (1.0 - AGAIN) * weights + AGAIN * _design(aim, doubtful)
     weights = np.where(weights < min(0.2 / size, 0.3 * weights.max()), 0.0, weights)
     return estimable(aim.Z, _round_heaviest(weights, size), needed)
 
@@ -104,28 +132,21 @@ def _round_heaviest(weights: Float[np.ndarray, " K"], size: int) -> Int[np.ndarr
 
 def _design(aim: Aim, Y: Float[np.ndarray, "n r"]) -> Float[np.ndarray, " K"]:
     K = len(aim.Z)
-    if K > SMALL:
-        solution = directions_task(aim.Z, Y).solve(TOLERANCE, np.inf)
-        weights = np.zeros(K)
-        weights[solution.arms] = solution.weights
-        return weights
-    start = np.full(K, 1.0 / K)
-    if aim.last.any():
-        start = FRESH * start + (1.0 - FRESH) * aim.last / aim.last.sum()
-    return rough_design(aim.Z, Y, TOLERANCE, start)[0]
+    start = aim.last.astype(float) if aim.last.any() else None
+    return rough_design(aim.Z, Y, TOLERANCE if K <= MANY else ROUGH, start)[0]
 
 
 def estimable(
     Z: Float[np.ndarray, "K r"], counts: Int[np.ndarray, " K"], needed: Float[np.ndarray, "n r"]
-) -> Int[np.ndarray, " K"]:
+) -> tuple[Int[np.ndarray, " K"], Information]:
     """Move pulls until the batch can estimate the needed directions, or has no pull to spare."""
     counts = counts.copy()
     while True:
         info = information(Z, counts.astype(float))
         outside = ~info.spans(needed)
-        spare = _spare(Z, counts, info.rank)
-        if not outside.any() or spare is None:
-            return counts
+        spare = _spare(Z, counts, info.rank) if outside.any() else None
+        if spare is None:
+            return counts, info
         y = needed[int(np.argmax(outside))]
         residual = y - (y @ info.basis) @ info.basis.T
         counts[int(np.abs(Z @ residual).argmax())] += 1

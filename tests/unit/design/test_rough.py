@@ -114,3 +114,44 @@ def test_two_arms_by_hand():
     weights, gap = rough_design(np.eye(2), np.array([[3.0, -1.0]]), 1e-4)
     np.testing.assert_allclose(weights, [0.75, 0.25], atol=0.01)
     assert gap <= 1e-4
+
+
+MANY = {
+    "gaussian": instances.gaussian(600, 6, 0),
+    "sphere": instances.unit_sphere(900, 4, 1),
+    "cube": instances.hypercube(9),
+    "plane": instances.plane(500),
+    "units": instances.scaled_columns(instances.gaussian(400, 5, 3)),
+    "clusters": instances.clusters(1e-4, 60, 8, 4, 0),
+}
+
+
+@pytest.mark.parametrize("name", MANY)
+@pytest.mark.parametrize("few", [None, 1, 30])
+def test_many_arms_are_treated_by_a_working_set(name, few):
+    Z = fl.Arms(MANY[name]).coordinates
+    Y = Z[0] - Z[1:] if few is None else Z[0] - Z[1 : few + 1]
+    weights, gap = rough_design(Z, Y, 0.05)
+    check(Z, Y, weights, gap)
+    assert gap <= 0.3 if few == 1 else gap <= 0.1  # one direction: few arms, slowly
+
+
+def test_a_working_set_starts_from_what_it_is_given():
+    Z = fl.Arms(MANY["sphere"]).coordinates
+    Y = Z[0] - Z[1:]
+    near, _ = rough_design(Z, Y, 1e-2)
+    start = np.where(near > 1e-3, near, 0.0)
+    weights, gap = rough_design(Z, Y, 2e-2, start=start)
+    check(Z, Y, weights, gap)
+    assert gap <= 2e-2
+    poor = np.zeros(len(Z))
+    poor[17] = 1.0  # one arm alone does not span
+    check(Z, Y, *rough_design(Z, Y, 2e-2, start=poor))
+
+
+def test_many_directions_and_few_arms():
+    Z = fl.Arms(instances.gaussian(20, 3, 5)).coordinates
+    Y = np.asarray(np.random.default_rng(0).standard_normal((700, 3)))
+    weights, gap = rough_design(Z, Y, 0.02)
+    check(Z, Y, weights, gap)
+    assert gap <= 0.02
