@@ -5,14 +5,15 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help demo test lint format validate reproduce bench bench-gauntlet docs docs-figures clean
+.PHONY: help demo test lint format validate torture reproduce bench bench-gauntlet docs docs-figures clean
 
 help:
-	@echo "make demo      set up and show what finalist does"
+	@echo "make demo      set up and run a whole study on real measurements (half a minute)"
 	@echo "make test      set up, lint and run every test"
 	@echo "make lint      ruff, mypy --strict, import-linter"
 	@echo "make format    let ruff rewrite the code"
 	@echo "make validate  10,000 runs of every strategy: is delta kept? (an hour; goes on where it stopped)"
+	@echo "make torture   1,000 kills, 8 writers, hundreds of random lives: is anything lost? (an hour)"
 	@echo "make reproduce the paper's experiments in full (half an hour; goes on where it stopped)"
 	@echo "make bench     measure designs and strategies beside cvxpy and NumPy (about 7 minutes)"
 	@echo "make bench-gauntlet  pulls of the gauntlet over the lower bound (half an hour)"
@@ -57,12 +58,15 @@ validate: $(READY)
 	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.statistical.validity
 	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.statistical.gauntlet_validity
 
+torture: $(READY)
+	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.study.torture
+
 # Pictures and tables of the documentation; the page and its drawings stay out of the repository.
 reproduce: $(READY)
 	@$(BIN)/finalist reproduce all --out benchmarks/results/paper
 
 bench: $(READY)
-	@status=0; for part in designs strategies; do \
+	@status=0; for part in designs strategies studies; do \
 	  OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.$$part || status=1; \
 	done; exit $$status
 
@@ -74,9 +78,9 @@ docs: $(READY)
 	@$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
 	@echo "Open docs/_build/html/index.html"
 
-# The pictures of README and docs: the demo's and the gauntlet's, made by the code as it is.
+# The pictures of README and docs: the paper's example and the gauntlet, made by the code as it is.
 docs-figures: $(READY)
-	@$(BIN)/finalist demo --out docs/images
+	@$(BIN)/finalist demo --paper --out docs/images
 	@rm docs/images/*.csv docs/images/*.svg docs/images/results.sqlite
 	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python docs/figures.py
 

@@ -14,3 +14,6 @@ exclude_patterns = ["_build"]
 autodoc_typehints = "none"
 napoleon_google_docstring = False
 nitpicky = False
+
+# A batch of a strategy and a batch of a study are both called Batch.
+suppress_warnings = ["ref.python"]

@@ -15,16 +15,19 @@ if TYPE_CHECKING:
     from finalist.complexity import Complexity, complexity
     from finalist.design import Design, optimal_design, round_design
     from finalist.noise import Bernoulli, Best, EpsilonBest, Gaussian, SubGaussian, TopM
+    from finalist.planning import Plan, plan
     from finalist.problem import Problem
     from finalist.simulation import Simulation, simulate
     from finalist.strategies import (
         FullyAdaptive,
         GAllocation,
         Gauntlet,
+        Uniform,
         XYAdaptive,
         XYAllocation,
         XYOracle,
     )
+    from finalist.study import Study, studies
 
 _HOME = {
     "Arms": "arms",
@@ -37,17 +40,22 @@ _HOME = {
     "GAllocation": "strategies",
     "Gauntlet": "strategies",
     "Gaussian": "noise",
+    "Plan": "planning",
     "Problem": "problem",
     "Simulation": "simulation",
+    "Study": "study",
     "SubGaussian": "noise",
     "TopM": "noise",
+    "Uniform": "strategies",
     "XYAdaptive": "strategies",
     "XYAllocation": "strategies",
     "XYOracle": "strategies",
     "complexity": "complexity",
     "optimal_design": "design",
+    "plan": "planning",
     "round_design": "design",
     "simulate": "simulation",
+    "studies": "study",
 }
 
 __all__ = [
@@ -61,18 +69,23 @@ __all__ = [
     "GAllocation",
     "Gauntlet",
     "Gaussian",
+    "Plan",
     "Problem",
     "Simulation",
+    "Study",
     "SubGaussian",
     "TopM",
+    "Uniform",
     "XYAdaptive",
     "XYAllocation",
     "XYOracle",
     "__version__",
     "complexity",
     "optimal_design",
+    "plan",
     "round_design",
     "simulate",
+    "studies",
 ]
 
 

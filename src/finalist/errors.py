@@ -84,3 +84,23 @@ class SimulationError(FinalistError, ValueError):
 
 class StoreError(FinalistError, ValueError):
     """A file of results that is none, that a newer version wrote, or that is damaged."""
+
+
+class StudyError(FinalistError, ValueError):
+    """Something a study cannot do, or a study that does not exist."""
+
+
+class ConflictError(StudyError):
+    """What was told contradicts what is on record."""
+
+
+class UnknownStudyError(StudyError, KeyError):
+    """A name that belongs to no study."""
+
+
+class StorageError(FinalistError, RuntimeError):
+    """A database that cannot be opened, read or written; nothing was changed."""
+
+
+class SchemaError(StorageError):
+    """A database that a newer version or another program wrote, or that is damaged."""

@@ -43,6 +43,7 @@ Feature = Literal[
     "minimise",
     "cost",
     "batch intercept",
+    "limited pulls",
 ]
 
 #: Every word that `Problem.needs` can contain.
@@ -70,6 +71,8 @@ class Problem:
         Cost of a pull.
     batch_intercept : bool
         Whether each batch is shifted by a constant of its own, unknown.
+    most_pulls : int, optional
+        How often each arm can be pulled at most: there is no more material.
 
     Examples
     --------
@@ -89,6 +92,7 @@ class Problem:
     objective: Literal["max", "min"] = "max"
     cost: PerArm = 1.0
     batch_intercept: bool = False
+    most_pulls: int | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.arms, Arms):
@@ -152,6 +156,7 @@ class Problem:
             "minimise": self.objective == "min",
             "cost": self.cost != 1.0,
             "batch intercept": self.batch_intercept,
+            "limited pulls": self.most_pulls is not None,
         }
         return frozenset(word for word, needed in present.items() if needed)
 
@@ -217,7 +222,7 @@ def as_problem(
     goal : Goal, optional
         Instead of `epsilon`.
     **settings
-        `delta`, `objective`, `candidates`, `cost`, `batch_intercept` of `Problem`.
+        `delta`, `objective`, `candidates`, `cost`, `batch_intercept`, `most_pulls` of `Problem`.
 
     Examples
     --------
@@ -272,6 +277,9 @@ def _check_choices(problem: Problem) -> None:
         raise ProblemError(f"objective is {problem.objective!r}; it is 'max' or 'min'.")
     if not isinstance(problem.batch_intercept, bool):
         raise ProblemError(f"batch_intercept is {problem.batch_intercept!r}; it is True or False.")
+    most = problem.most_pulls
+    if most is not None and (isinstance(most, bool) or not isinstance(most, int) or most < 1):
+        raise ProblemError(f"most_pulls is {most!r}; it is a number of pulls, 1 or more, or None.")
 
 
 def _check_candidates(problem: Problem) -> None:

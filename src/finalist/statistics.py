@@ -125,6 +125,21 @@ class Statistics:
             )
         self._absorb(other)
 
+    def taken(self, arms: Int64[np.ndarray, " n"]) -> "Statistics":
+        """Return statistics of arms by their numbers here; -1 for one without pulls.
+
+        Examples
+        --------
+        >>> s = Statistics.empty(2)
+        >>> s.add_many([0, 1, 1], [5.0, 2.0, 4.0])
+        >>> s.taken(np.array([1, -1])).count
+        array([2, 0])
+        """
+        new, known = Statistics.empty(len(arms)), arms >= 0
+        for name in ("count", "mean", "m2", "carry"):
+            getattr(new, name)[known] = getattr(self, name)[arms[known]]
+        return new
+
     def _absorb(self, other: "Statistics") -> None:
         """Combine with checked statistics (Chan, Golub and LeVeque 1983)."""
         n = self.count + other.count

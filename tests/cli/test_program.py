@@ -1,4 +1,4 @@
-"""The program as a whole: light start, help, version, exit codes, and the demo."""
+"""The program as a whole: light start, help, version, exit codes."""
 
 import json
 import subprocess
@@ -6,12 +6,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from typer.testing import Result
 
 import finalist as fl
 from finalist.cli.app import app
-from finalist.paper import instance
-from tests.cli.common import ARMS, MAGIC, check_refused, run, write
+from tests.cli.common import ARMS, check_refused, run, write
 
 COMMANDS = sorted(command.name for command in app.registered_commands if command.name)
 
@@ -28,6 +26,7 @@ def test_help_imports_nothing_heavy() -> None:
         "try: finalist.cli.app(['--help'])\n"
         "except SystemExit as done: assert done.code == 0\n"
         "heavy = {'numpy', 'numba', 'pandas', 'altair', 'fastapi', 'scipy', 'pyarrow'}\n"
+        "heavy |= {'sqlalchemy', 'alembic', 'finalist.study'}\n"
         "print(sorted(heavy & set(sys.modules)), file=sys.stderr)\n"
     )
     done = subprocess.run(
@@ -85,54 +84,3 @@ def test_an_unexpected_error_is_not_dressed_up(
 
 def test_an_unknown_command_is_refused() -> None:
     check_refused(run("desing"), "desing")
-
-
-@pytest.fixture(scope="module")
-def shown(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Result]:
-    """The folder and the output of one demo."""
-    folder = tmp_path_factory.mktemp("new") / "demo"
-    return folder, run("demo", "--out", folder)
-
-
-def test_demo_explains_and_draws(shown: tuple[Path, Result]) -> None:
-    folder, result = shown
-    assert result.exit_code == 0, result.output
-    for word in ("x6", "G-optimal", "XY-optimal", "Oracle", "proven best", "No method"):
-        assert word in result.stdout
-    for stem in ("designs", "plane", "shares"):
-        for suffix in ("png", "svg"):
-            path = folder / f"{stem}.{suffix}"
-            assert path.read_bytes().startswith(MAGIC[suffix])
-            assert str(path) in result.stdout
-
-
-def test_demo_races_the_strategies_of_the_paper(shown: tuple[Path, Result]) -> None:
-    _, result = shown
-    rows = [line.split() for line in result.stdout.splitlines() if " sharp " in line]
-    budgets = {" ".join(row[: row.index("sharp")]): row[row.index("sharp") + 5] for row in rows}
-    assert len(budgets) == 6
-    pulls = {name: int(text.replace(",", "")) for name, text in budgets.items()}
-    assert pulls["XY-Adaptive (0.4)"] < pulls["XY"]
-
-
-def test_the_command_the_demo_suggests_works(shown: tuple[Path, Result]) -> None:
-    text = shown[1].stdout
-    suggestion = text.strip().splitlines()[-1].split()
-    assert suggestion[0] == "finalist"
-    done = run(*suggestion[1:])
-    assert done.exit_code == 0
-    assert "x2" in done.stdout
-
-
-def test_the_pulls_of_the_demo_agree_with_the_oracle_budget() -> None:
-    arms, theta = instance()
-    c = fl.complexity(arms, theta)
-    needed = c.budget(c.oracle_design)
-    assert needed == pytest.approx(c.oracle_budget, rel=1e-6)
-    assert c.budget(fl.optimal_design(arms, "xy")) > needed
-
-
-def test_demo_refuses_a_folder_that_is_a_file(tmp_path: Path) -> None:
-    path = write(tmp_path / "file", "")
-    check_refused(run("demo", "--out", path), str(path))
-    assert path.read_text() == ""

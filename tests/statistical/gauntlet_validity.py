@@ -38,7 +38,10 @@ BLOCK = 250
 
 @dataclass(frozen=True)
 class Case:
-    """Arms with a parameter, what is known of the noise, and how long a run is watched."""
+    """Arms with a parameter, what is known of the noise, and how long a run is watched.
+
+    `part` of the runs are made: 10,000 for what is promised, fewer for variants beside it.
+    """
 
     name: str
     features: np.ndarray
@@ -49,6 +52,7 @@ class Case:
     rewards: Kind = "gaussian"
     batches: int = 100
     size: int | None = None
+    part: float = 1.0
 
     def problem(self) -> Problem:
         """What the strategy is told."""
@@ -80,7 +84,13 @@ CASES = (
     Case("four-way tie", np.eye(4), (0.0,) * 4, delta=0.2),
     Case("sphere, theta = 0", instances.unit_sphere(12, 4, 0), (0.0,) * 4),
     Case("sphere, theta = 0", instances.unit_sphere(12, 4, 0), (0.0,) * 4, delta=0.2),
-    Case("seven planes, the best in the last", planes(7, 12), (*[0.0] * 12, 1.0, 0.0), batches=30),
+    Case(
+        "seven planes, the best in the last",
+        planes(7, 12),
+        (*[0.0] * 12, 1.0, 0.0),
+        batches=30,
+        part=0.2,
+    ),
     Case("easy, to the end", np.eye(3), (1.0, 0.2, 0.0), batches=10_000),
     Case("easy, to the end", np.eye(3), (1.0, 0.2, 0.0), delta=0.2, batches=10_000),
     Case(
@@ -91,10 +101,20 @@ CASES = (
         rewards="bernoulli",
         delta=0.2,
     ),
-    Case("+-1, tied", np.eye(3), (0.0,) * 3, noise="sub-gaussian", rewards="bounded", delta=0.2),
+    Case(
+        "+-1, tied",
+        np.eye(3),
+        (0.0,) * 3,
+        noise="sub-gaussian",
+        rewards="bounded",
+        delta=0.2,
+        part=0.2,
+    ),
     Case("unknown sigma, tied", np.eye(4), (0.0,) * 4, sigma=None),
-    Case("unknown sigma, plates of 8", np.eye(4), (0.0,) * 4, sigma=None, delta=0.2, size=8),
-    Case("plates of 3, fewer than the rank", np.eye(4), (0.0,) * 4, delta=0.2, size=3),
+    Case(
+        "unknown sigma, plates of 8", np.eye(4), (0.0,) * 4, sigma=None, delta=0.2, size=8, part=0.2
+    ),
+    Case("plates of 3, fewer than the rank", np.eye(4), (0.0,) * 4, delta=0.2, size=3, part=0.2),
 )
 
 
@@ -175,17 +195,19 @@ def rows(store: Store, runs: int, jobs: int, only: str | None) -> Iterator[tuple
     """Yield lines of the table, and whether each is as it should be."""
     tie = next(case for case in CASES if case.name == "four-way tie")
     work: list[tuple[Case, Gauntlet | Peeking]] = [(case, Gauntlet()) for case in CASES]
-    for case, strategy in [*work, (tie, Peeking())]:
+    caught = replace(tie, part=0.1)
+    for case, strategy in [*work, (caught, Peeking())]:
         if only is not None and only not in case.name:
             continue
-        count = rejections(store, case, strategy, runs, jobs)
-        lower = exact_lower_bound(count, runs, CONFIDENCE)
+        total = int(case.part * runs)
+        count = rejections(store, case, strategy, total, jobs)
+        lower = exact_lower_bound(count, total, CONFIDENCE)
         kept, honest = lower <= case.delta, isinstance(strategy, Gauntlet)
         verdict = ("yes" if kept else "**no**") if honest else ("**no**" if kept else "no: caught")
         watched = "to the end" if case.batches > 1000 else f"{case.batches} batches"
         yield (
-            f"| {case.name} | {strategy.name} | {case.delta} | {watched} | {runs:,} | {count:,} "
-            f"| {count / runs:.4f} | {lower:.4f} | {verdict} |",
+            f"| {case.name} | {strategy.name} | {case.delta} | {watched} | {total:,} | {count:,} "
+            f"| {count / total:.4f} | {lower:.4f} | {verdict} |",
             kept == honest,
         )
 

@@ -30,6 +30,7 @@ from finalist.simulation.store import Store
 from finalist.strategies import (
     FullyAdaptive,
     Strategy,
+    Uniform,
     XYAdaptive,
     XYAllocation,
     XYOracle,
@@ -100,6 +101,7 @@ class TooSmall:
 def strategies(instance: Instance) -> Iterator[Strategy]:
     """Yield every strategy that claims delta, in every form of its rule, for an instance."""
     few = len(instance.features) < 10  # with many arms the greedy rules take long
+    yield Uniform()
     for name in ("g", "xy"):
         static: Any = named(name, instance.arms)
         yield static

@@ -172,7 +172,7 @@ def test_arms_that_are_not_tested_or_rejected_are_left_alone():
     assert math.isnan(caps[1])
     assert bets.log_m[1] == bets.scale[1] == 0.0
     bets.place(np.array([-50.0, 0.0, 0.1]), np.ones(3), tested, nothing)
-    assert bets.log_m[0] == bets.limit  # what is rejected stays rejected
+    assert bets.log_m[0] == bets.limit[0]  # what is rejected stays rejected
 
 
 @pytest.mark.parametrize("z", [1e300, 1e4, -1e4, -1e300])

@@ -34,6 +34,7 @@ def every_feature(arms):
         "minimise": Problem(arms, objective="min"),
         "cost": Problem(arms, cost=[1.0, 1.0, 2.0]),
         "batch intercept": Problem(arms, batch_intercept=True),
+        "limited pulls": Problem(arms, most_pulls=3),
     }
 
 

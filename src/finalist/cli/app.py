@@ -1,6 +1,7 @@
 """The application: its commands, `--version`, and what becomes of an error."""
 
 import sys
+from collections.abc import Callable
 from io import TextIOWrapper
 from typing import Annotated, Any
 
@@ -8,7 +9,22 @@ import typer
 from typer.core import TyperGroup
 
 from finalist import __version__
-from finalist.cli import complexity, demo, design, reproduce, simulate
+from finalist.cli import (
+    codes,
+    complexity,
+    demo,
+    design,
+    plan,
+    reproduce,
+    simulate,
+    study_database,
+    study_export,
+    study_life,
+    study_measure,
+    study_new,
+    study_pulls,
+    study_status,
+)
 from finalist.errors import FinalistError
 from finalist.files import printable
 
@@ -17,8 +33,30 @@ _HELP = """Find the best of K candidates with few costly, noisy measurements.
 A file of arms is a CSV (or .parquet) file with a header: one row per candidate, the column
 'name' names it, every other column is a number that describes it. Start with: finalist demo
 """
-_EPILOG = """Exit codes: 0 done; 2 wrong input, explained in one line on stderr that starts with
-'Error:' (wrong files with line and column); 1 anything unexpected."""
+_COMMANDS: tuple[tuple[str, str, Callable[..., None]], ...] = (
+    ("new", study_new.HELP, study_new.new),
+    ("ask", study_measure.ASK_HELP, study_measure.ask),
+    ("tell", study_measure.TELL_HELP, study_measure.tell),
+    ("status", study_status.HELP, study_status.status),
+    ("void", study_pulls.VOID_HELP, study_pulls.void),
+    ("missing", study_pulls.MISSING_HELP, study_pulls.missing),
+    ("amend", study_pulls.AMEND_HELP, study_pulls.amend),
+    ("note", study_life.NOTE_HELP, study_life.note),
+    ("stop", study_life.STOP_HELP, study_life.stop),
+    ("resume", study_life.RESUME_HELP, study_life.resume),
+    ("fork", study_life.FORK_HELP, study_life.fork),
+    ("delete", study_life.DELETE_HELP, study_life.delete),
+    ("list", study_life.LIST_HELP, study_life.list_studies),
+    ("export", study_export.HELP, study_export.export),
+    ("design", design.HELP, design.design),
+    ("complexity", complexity.HELP, complexity.complexity),
+    ("plan", plan.HELP, plan.plan),
+    ("simulate", simulate.HELP, simulate.simulate),
+    ("reproduce", reproduce.HELP, reproduce.reproduce),
+    ("demo", demo.HELP, demo.demo),
+)
+#: A reward may be negative, which looks like an option.
+_SETTINGS = {"amend": {"ignore_unknown_options": True}}
 
 
 class Commands(TyperGroup):
@@ -38,25 +76,22 @@ class Commands(TyperGroup):
 
 def _fail(message: str) -> None:
     typer.echo(f"Error: {printable(message)}", err=True)
-    raise typer.Exit(2)
+    raise typer.Exit(codes.WRONG)
 
 
 app = typer.Typer(
     name="finalist",
     cls=Commands,
     help=_HELP,
-    epilog=_EPILOG,
+    epilog=codes.EPILOG,
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("design", help=design.HELP, epilog=_EPILOG)(design.design)
-app.command("complexity", help=complexity.HELP, epilog=_EPILOG)(complexity.complexity)
-app.command("reproduce", help=reproduce.HELP, epilog=_EPILOG)(reproduce.reproduce)
-app.command("simulate", help=simulate.HELP, epilog=_EPILOG)(simulate.simulate)
-app.command("demo", help=demo.HELP, epilog=_EPILOG)(demo.demo)
+for _name, _help, _run in _COMMANDS:
+    app.command(_name, help=_help, epilog=codes.EPILOG, context_settings=_SETTINGS.get(_name))(_run)
+app.add_typer(study_database.database)
 
 
 def _show_version(wanted: bool) -> None:

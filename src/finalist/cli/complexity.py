@@ -13,6 +13,8 @@ from finalist.cli.options import (
     DeltaOption,
     Format,
     FormatOption,
+    Objective,
+    ObjectiveOption,
     OutputOption,
     SigmaOption,
     ThetaFileOption,
@@ -52,13 +54,6 @@ class BoundName(StrEnum):
     soare = "soare"
 
 
-class Objective(StrEnum):
-    """Which mean is best."""
-
-    max = "max"
-    min = "min"
-
-
 def complexity(
     arms_file: ArmsFile,
     theta: ThetaOption = None,
@@ -68,9 +63,7 @@ def complexity(
     bound: Annotated[
         BoundName, typer.Option(help="Constants: the tighter valid ones, or the paper's.")
     ] = BoundName.sharp,
-    objective: Annotated[
-        Objective, typer.Option(help="Whether the largest or the smallest mean is best.")
-    ] = Objective.max,
+    objective: ObjectiveOption = Objective.max,
     alpha: Annotated[float, typer.Option(help="Setting of XY-Adaptive, for Theorem 3.")] = 0.4,
     everything: AllOption = False,
     form: FormatOption = Format.table,

@@ -1,153 +1,217 @@
-"""`finalist demo`: the example of Soare 2014, Sect. 6, explained to a newcomer."""
+"""`finalist demo`: a whole study on real measurements, from `new` to the verdict."""
 
-import math
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from finalist.cli import output, reproduce
-from finalist.cli.complexity import facts
+from finalist.cli import output
+from finalist.cli.demo_live import following
+from finalist.cli.demo_paper import demo_paper
+from finalist.cli.study_charts import evidence_picture
+from finalist.cli.study_status import report
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from finalist.arms import Arms
-    from finalist.complexity import Complexity
-    from finalist.design import Design
+    from finalist.data import Replicates
+    from finalist.study import Study
 
-HELP = """Show on a small example what finalist computes.
+HELP = """Run a whole study on real measurements, from the first pull to the verdict.
 
 \b
 Example:
   finalist demo --out demo
 
-Prints the designs for an example with six arms (Soare 2014, Sect. 6) and what they cost, runs the
-paper's five strategies on it, and writes charts (.png and .svg) and the example's file of arms to
-the folder, which is created. Half a minute; a second time is faster (results.sqlite has the runs).
+Twelve ways to grow oats, each measured on six plots (Yates, 1935). Which yields most?
+The study is kept in the folder (demo.db) and asks for batches of 24 plots; each reward is one of
+the plots that were measured, drawn with replacement. Shows the race, the final table, a chart of
+the evidence (evidence.png, .svg), and the pulls that uniform allocation needs. Half a minute.
+
+--paper shows the example of Soare 2014, Sect. 6, instead: three designs, what they cost, the
+paper's five strategies, and charts.
 """
-#: Angle between the best arm and the runner-up where one can see it; the paper's is 0.01.
-_WIDE_OMEGA = 0.5
-_PLANE_PULLS = 300
+NAME, SIZE, RUNS = "oats", 24, 20
+#: A typical one: of the seeds 0 to 19 it needs the median of pulls, not the fewest.
+SEED = 15
+#: Covers the noise of every arm: see `_STORY` and the test of it.
+SIGMA = 31.0
 
 _STORY = """\
-Six candidates ("arms"). x1 to x5 have one feature each; x6 is almost x1 (an angle of 0.01).
-A measurement ("pull") of an arm gives its features times an unknown theta, plus noise.
-Here theta = (2, 0, 0, 0, 0) and the noise has size 1, so x1 is best, and x6 is hardly worse.
-Which arms should be measured, and how often, to name x1 with at most 5% risk of error?
-"""
-_LESSON = """\
-Measuring x1 and x6, the two in question, would be a waste: their rewards differ by 0.0001.
-They differ in the second feature, and x2 measures just that: hence the oracle's design.
-The oracle knows theta. finalist does not, and an adaptive strategy learns where to measure:
+Which of 12 ways to grow oats yields most: three varieties, four amounts of nitrogen?
+
+{title}:
+{source}.
+Yields are in {unit}.
+Each was measured on six plots, and plots differ: the same treatment gave 86 on one, 174 on
+another. A study is run on it as if the trial went on: each reward is one of the plots that were
+measured, drawn with replacement. Nothing about the rewards is made up.
+Real means are not quite linear in the features: they are off by up to {off:.1f} here. The guarantee
+assumes that they are linear; finalist tests for it and warns when the rewards contradict.
+
+  arms      12, described by variety, nitrogen and its square (5 numbers, linear model)
+  noise     sub-Gaussian with sigma 31, which covers the plots of every arm (the worst: 30.8)
+  delta     0.05: the winner may be wrong with probability 5 %
+  strategy  gauntlet, {size} plots at a time, kept in {file}
 """
 _RACE = """\
-Below, the paper's strategies with rewards drawn 10 times, beside the paper's own table. XY-Adaptive
-(in brackets its setting alpha) finds x2 by itself; G and XY treat all directions alike. The oracle
-looks once, after pulls fixed in advance; N* above is for a rule that may look at any time.
+Beside uniform allocation, which measures all 12 in turn until its own test (the paper's, for
+pulls fixed in advance, with the same sigma, delta and model) names a winner. {runs} runs each,
+simulated on the same plots, in batches of their own choice; the study above is one more:
+"""
+_OWN = """\
+Your own candidates, in a spreadsheet (the file of arms: a name and numbers for each):
+
+  finalist new mine arms.csv --sigma unknown
+  finalist ask mine --size 24 -o batch.csv      # measure, fill in the column 'reward'
+  finalist tell mine batch.csv                  # exit code 10: go on; 0: done
+  finalist status mine --chart evidence.png
+
+In Python:
+
+  import finalist as fl
+
+  arms = fl.Arms.from_csv("arms.csv")
+  study = fl.Study.create("finalist.db", "mine", arms, sigma=None)
+  while batch := study.ask(size=24):
+      study.tell({{pull.pull_id: measure(pull.arm) for pull in batch}})
+  print(study.status())
+
+This study again: finalist status {name} --db {file}
 """
 
 
 def demo(
     out: Annotated[
-        Path, typer.Option(metavar="DIR", help="Folder for the charts; created if missing.")
+        Path, typer.Option(metavar="DIR", help="Folder for all files; created if missing.")
     ] = Path("demo"),
+    paper: Annotated[
+        bool, typer.Option("--paper", help="The example of the paper instead of a study.")
+    ] = False,
 ) -> None:
-    """Compute, explain, draw."""
-    import finalist as fl
-    from finalist import paper
+    """Run a study, explain, draw."""
+    if paper:
+        demo_paper(out)
+        return
+    from finalist import data
 
     out.mkdir(parents=True, exist_ok=True)
-    with output.working("Solving three designs..."):
-        arms, theta = paper.instance()
-        result = fl.complexity(arms, theta)
-        designs = {
-            "G-optimal": fl.optimal_design(arms, "g"),
-            "XY-optimal": fl.optimal_design(arms, "xy"),
-            "Oracle": result.oracle_design,
-        }
-        hardness = ["How hard the problem is, in the paper's terms:", ""]
-        text = output.to_text(
-            _STORY,
-            *_weights(arms, result, designs),
-            *_costs(result, designs),
-            *hardness,
-            output.facts_table(facts(arms, result)),
-        )
+    table, file = data.load(NAME), out / "demo.db"
+    words = {"title": table.title, "source": table.source, "unit": table.unit}
+    typer.echo(_STORY.format(**words, off=_off(table), size=SIZE, file=file))
+    with _begin(file, table) as study:
+        _measure(study, table)
+        found = study.status(forecast=False)
+        typer.echo()
+        typer.echo(output.to_text(*report(found)))
+        files = [out / f"evidence.{suffix}" for suffix in ("png", "svg")]
+        _draw(study, table, files)
+    with output.working("Simulating uniform allocation beside it..."):
+        text = output.to_text(_RACE.format(runs=RUNS), *_comparison(table))
     typer.echo(text)
-    typer.echo(_LESSON)
-    with reproduce.progress(["table"], paper.Plan.quick()) as announce:
-        race = paper.quick(out, jobs=-1, announce=announce)
-    shares = race.parts[0].tables[0]
-    typer.echo(output.to_text(_RACE, f"{shares.title}:", reproduce.table_of(shares)))
-    with output.working("Drawing..."):
-        arms.to_csv(out / "arms.csv")
-        files = [out / "arms.csv", *_charts(arms, designs, out), *paper.write(race, out)]
+    table.arms.to_csv(out / "arms.csv")
     typer.echo("Written:")
-    for path in files:
+    for path in (file, out / "arms.csv", *files):
         typer.echo(f"  {path}")
-    typer.echo("\nNext, plan 1000 pulls of these arms, or of your own file:")
-    typer.echo(f"  finalist design {out / 'arms.csv'} --criterion xy --pulls 1000")
+    typer.echo()
+    typer.echo(_OWN.format(name=NAME, file=file), nl=False)
 
 
-def _weights(
-    arms: "Arms", result: "Complexity", designs: "dict[str, Design]"
-) -> "list[Table | str]":
-    means = arms.means(result.theta)
-    rows = [
-        [
-            name,
-            f"{means[i]:.4f}",
-            f"{result.gaps[i]:.4f}" if i != result.best else "best",
-            *(_percent(design.weights[i]) for design in designs.values()),
-        ]
-        for i, name in enumerate(arms.names)
-    ]
-    header = ["Arm", "Expected reward", "Behind the best", *designs]
-    return [
-        "Share of the measurements that each design gives to each arm:",
-        *output.arms_table(header, rows, True),
-    ]
+def _off(table: "Replicates") -> float:
+    """Return how far a measured mean is from the linear model, at most."""
+    from finalist.least_squares import estimate
 
-
-def _percent(weight: float) -> str:
-    if weight == 0:
-        return "-"
-    return "<0.1%" if weight < 0.0005 else f"{weight:.1%}"
-
-
-def _costs(result: "Complexity", designs: "dict[str, Design]") -> "list[Table | str]":
-    meaning = {
-        "G-optimal": "learns every arm equally well",
-        "XY-optimal": "learns every difference of two arms equally well",
-        "Oracle": "learns what separates the best arm from the others, knowing theta",
-    }
-    rows = [
-        (label, output.number(result.budget(design)), meaning[label])
-        for label, design in designs.items()
-    ]
-    rows.append(
-        ("No method", output.number(math.ceil(result.lower_bound)), "can need fewer on average")
+    fit = estimate(table.arms, table.statistics()).means()
+    return max(
+        abs(float(values.mean() - mean)) for values, mean in zip(table.rewards, fit, strict=True)
     )
-    return [
-        "Measurements until x1 is proven best, when they are shared like this:",
-        "",
-        output.facts_table(rows),
-        "",
-    ]
 
 
-def _charts(arms: "Arms", designs: "dict[str, Design]", out: Path) -> list[Path]:
+def _begin(file: Path, table: "Replicates") -> "Study":
+    """Create the study in a new file; the file of an earlier demo is replaced."""
+    from finalist.errors import StudyError
+    from finalist.study import Study, studies
+
+    if file.exists():
+        found = studies(file)  # refuses a file that is not finalist's
+        if found not in ([], [NAME]):
+            raise StudyError(
+                f"{file} has studies that no demo made: {', '.join(found)}. Give another --out."
+            )
+        for end in ("", "-wal", "-shm"):
+            file.with_name(file.name + end).unlink(missing_ok=True)
+        typer.echo(f"(The {file} of an earlier demo is replaced.)\n")
+    return Study.create(
+        file,
+        NAME,
+        table.arms,
+        sigma=SIGMA,
+        noise="sub-gaussian",
+        objective=table.objective,
+        seed=SEED,
+        metadata={"source": table.source},
+    )
+
+
+def _measure(study: "Study", table: "Replicates") -> None:
+    """Ask and tell until there is a winner, with a look at the study after each batch."""
+    import numpy as np
+
+    rng, arms = np.random.default_rng(SEED), table.arms
+    with following(len(arms)) as follow:
+        while batch := study.ask(SIZE):
+            drawn = {
+                pull.pull_id: float(table.draw(arms.index(pull.arm), 1, rng)[0]) for pull in batch
+            }
+            study.tell(drawn)
+            follow(study.status(forecast=False))
+
+
+def _draw(study: "Study", table: "Replicates", files: list[Path]) -> None:
+    from finalist.charts import save
+
+    with output.working("Drawing..."):
+        picture = evidence_picture(
+            study,
+            f"{len(table.arms)} ways to grow oats: evidence against each",
+            ("Rewards are plots measured by Yates (1935), drawn with replacement.",),
+        )
+        for path in files:
+            save(picture, path)
+
+
+def _comparison(table: "Replicates") -> "Iterator[Table | str]":
+    """Yield the pulls of the gauntlet and of uniform allocation, side by side."""
+    import numpy as np
+
     import finalist as fl
-    from finalist.charts import designs_chart, plane_chart, save
-    from finalist.paper import instance
+    from finalist.least_squares import estimate
 
-    flat, theta = instance(2, _WIDE_OMEGA)
-    plane = plane_chart(flat, theta, fl.optimal_design(flat, "xy"), _PLANE_PULLS)
-    weights = {label: design.weights for label, design in designs.items()}
-    sides = designs_chart(weights, arms.names, title="Three ways to share the measurements")
-    return [
-        save(chart, out / f"{stem}.{suffix}")
-        for stem, chart in (("designs", sides), ("plane", plane))
-        for suffix in ("png", "svg")
-    ]
+    means = estimate(table.arms, table.statistics()).means()
+    theta = np.linalg.lstsq(table.arms.features, means, rcond=None)[0]
+    rows, medians = [], []
+    for strategy in ("gauntlet", "uniform"):
+        runs = fl.simulate(
+            table.arms,
+            theta,
+            strategy,
+            sigma=SIGMA,
+            noise="sub-gaussian",
+            objective=table.objective,
+            rewards=table.draw,
+            runs=RUNS,
+            seed=SEED,
+        )
+        low, median, high = (
+            output.number(round(q)) for q in np.quantile(runs.samples, (0.05, 0.5, 0.95))
+        )
+        medians.append(float(np.median(runs.samples)))
+        right = f"{int(runs.correct.sum())} of {RUNS}"
+        rows.append([strategy, median, low, high, right])
+    header = ["Strategy", "Pulls, median", "5 % within", "95 % within", "Right winner"]
+    yield from output.arms_table(header, rows, everything=True)
+    yield (
+        f"Uniform allocation needs {medians[1] / medians[0]:.1f} times the pulls. Part of this is "
+        "where one measures, part is\nthe sharper test.\n"
+    )

@@ -15,6 +15,28 @@ class Format(StrEnum):
     csv = "csv"
 
 
+class Printed(StrEnum):
+    """How the result of a command that has no table of rows is printed."""
+
+    table = "table"
+    json = "json"
+
+
+class Objective(StrEnum):
+    """Which mean is best."""
+
+    max = "max"
+    min = "min"
+
+
+class NoiseName(StrEnum):
+    """What a strategy assumes of the noise."""
+
+    gaussian = "gaussian"
+    sub_gaussian = "sub-gaussian"
+    bernoulli = "bernoulli"
+
+
 ArmsFile = Annotated[
     Path,
     typer.Argument(
@@ -26,6 +48,7 @@ ArmsFile = Annotated[
     ),
 ]
 FormatOption = Annotated[Format, typer.Option("--format", help="How to print the result.")]
+PrintedOption = Annotated[Printed, typer.Option("--format", help="How to print the result.")]
 OutputOption = Annotated[
     Path | None,
     typer.Option("-o", "--output", metavar="FILE", help="Write the result here, do not print it."),
@@ -38,6 +61,32 @@ AllOption = Annotated[bool, typer.Option("--all", help="Show every arm, however 
 SigmaOption = Annotated[float, typer.Option("--sigma", help="Size of the noise.")]
 DeltaOption = Annotated[
     float, typer.Option("--delta", help="Accepted probability of a wrong answer.")
+]
+#: For commands with --noise, some of which has its own sigma.
+AnySigmaOption = Annotated[
+    float | None, typer.Option("--sigma", help="Size of the noise.", show_default="1.0")
+]
+EpsilonOption = Annotated[
+    float, typer.Option("--epsilon", help="An arm within this distance of the best is good enough.")
+]
+ObjectiveOption = Annotated[
+    Objective, typer.Option("--objective", help="Whether the largest or the smallest mean is best.")
+]
+NoiseOption = Annotated[
+    NoiseName, typer.Option("--noise", help="What the strategy assumes of the noise.")
+]
+StrategyOption = Annotated[
+    str,
+    typer.Option(
+        "--strategy", metavar="NAME", help="The strategy; a wrong name lists all there are."
+    ),
+]
+SeedOption = Annotated[int, typer.Option("--seed", help="Seed of all random numbers.")]
+JobsOption = Annotated[
+    int, typer.Option("--jobs", metavar="N", help="Processes; -1 is one for every core.")
+]
+MaxPullsOption = Annotated[
+    int, typer.Option("--max-pulls", metavar="N", help="Stop a run that needs more, undecided.")
 ]
 ThetaOption = Annotated[
     str | None,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from finalist.cli import output
+from finalist.cli.options import Printed, PrintedOption
 
 if TYPE_CHECKING:
     from rich.table import Table as RichTable
@@ -53,13 +54,6 @@ class PartName(StrEnum):
     all = "all"
 
 
-class Printed(StrEnum):
-    """How the results are printed."""
-
-    table = "table"
-    json = "json"
-
-
 def reproduce(
     part: Annotated[PartName, typer.Argument(metavar="PART", help="What to reproduce.")],
     out: Annotated[
@@ -75,9 +69,7 @@ def reproduce(
         int, typer.Option(metavar="N", help="Processes; -1 is one for every core.")
     ] = -1,
     seed: Annotated[int, typer.Option(metavar="N", help="Seed of the simulations.")] = 0,
-    form: Annotated[Printed, typer.Option("--format", help="How to print the results.")] = (
-        Printed.table
-    ),
+    form: PrintedOption = Printed.table,
 ) -> None:
     """Measure, print, write."""
     from finalist import paper

@@ -8,16 +8,25 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from finalist.cli import inputs, output
-from finalist.cli.complexity import Objective
+from finalist.cli import codes, inputs, output
 from finalist.cli.options import (
     AllOption,
+    AnySigmaOption,
     ArmsFile,
     ChartOption,
     DeltaOption,
+    EpsilonOption,
     Format,
     FormatOption,
+    JobsOption,
+    MaxPullsOption,
+    NoiseName,
+    NoiseOption,
+    Objective,
+    ObjectiveOption,
     OutputOption,
+    SeedOption,
+    StrategyOption,
     ThetaFileOption,
     ThetaOption,
 )
@@ -61,40 +70,22 @@ class Rewards(StrEnum):
     bernoulli = "bernoulli"
 
 
-class NoiseName(StrEnum):
-    """What the strategy assumes."""
-
-    gaussian = "gaussian"
-    sub_gaussian = "sub-gaussian"
-    bernoulli = "bernoulli"
-
-
 def simulate(
     arms_file: ArmsFile,
     theta: ThetaOption = None,
     theta_file: ThetaFileOption = None,
-    strategy: Annotated[
-        str, typer.Option(metavar="NAME", help="The strategy; a wrong name lists all there are.")
-    ] = "gauntlet",
+    strategy: StrategyOption = "gauntlet",
     settings: Annotated[
         list[str] | None,
         typer.Option(
             "--set", metavar="NAME=VALUE", help="A setting of the strategy, as alpha=0.1; repeat."
         ),
     ] = None,
-    sigma: Annotated[
-        float | None, typer.Option(help="Size of the noise.", show_default="1.0")
-    ] = None,
+    sigma: AnySigmaOption = None,
     delta: DeltaOption = 0.05,
-    epsilon: Annotated[
-        float, typer.Option(help="An arm within this distance of the best is good enough.")
-    ] = 0.0,
-    objective: Annotated[
-        Objective, typer.Option(help="Whether the largest or the smallest mean is best.")
-    ] = Objective.max,
-    noise: Annotated[
-        NoiseName, typer.Option(help="What the strategy assumes of the noise.")
-    ] = NoiseName.gaussian,
+    epsilon: EpsilonOption = 0.0,
+    objective: ObjectiveOption = Objective.max,
+    noise: NoiseOption = NoiseName.gaussian,
     rewards: Annotated[
         Rewards | None,
         typer.Option(
@@ -103,13 +94,9 @@ def simulate(
         ),
     ] = None,
     runs: Annotated[int, typer.Option(metavar="N", help="How many runs.")] = 100,
-    seed: Annotated[int, typer.Option(help="Seed of all random numbers.")] = 0,
-    jobs: Annotated[
-        int, typer.Option(metavar="N", help="Processes; -1 is one for every core.")
-    ] = 1,
-    max_pulls: Annotated[
-        int, typer.Option(metavar="N", help="Stop a run that needs more, undecided.")
-    ] = 10**9,
+    seed: SeedOption = 0,
+    jobs: JobsOption = 1,
+    max_pulls: MaxPullsOption = 10**9,
     everything: AllOption = False,
     form: FormatOption = Format.table,
     out: OutputOption = None,
@@ -151,10 +138,12 @@ def simulate(
         with output.working("Drawing..."):
             output.draw(_picture(result), chart)
     if len(result) < result.requested:
-        raise typer.Exit(130)
+        raise typer.Exit(codes.INTERRUPTED)
 
 
-def configured(name: str, settings: Sequence[str], arms: "Arms", theta: "np.ndarray") -> "Strategy":
+def configured(
+    name: str, settings: Sequence[str], arms: "Arms", theta: "np.ndarray | None"
+) -> "Strategy":
     """Return the strategy of a name with the settings NAME=VALUE changed."""
     from finalist.strategies import named
 

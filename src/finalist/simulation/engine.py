@@ -19,7 +19,7 @@ from finalist.noise import UNSET, Noise, PerArm, Unset
 from finalist.rewards import Kind, RewardFunction
 from finalist.simulation.progress import bar, check_progress
 from finalist.simulation.result import Simulation
-from finalist.simulation.task import Outcome, Task, make_task, whole
+from finalist.simulation.task import Numbered, Outcome, Task, make_task, whole
 from finalist.strategies import Strategy
 
 
@@ -107,7 +107,7 @@ def simulate(
 
 
 def collect(
-    task: Task,
+    task: Numbered,
     indices: Sequence[int],
     n_jobs: int,
     progress: bool | None,
@@ -117,7 +117,7 @@ def collect(
 
     Parameters
     ----------
-    task : Task
+    task : Task, or whatever has runs by number
     indices : sequence of int
         Which runs.
     n_jobs : int
@@ -160,11 +160,13 @@ def gather(task: Task, outcomes: Sequence[Outcome], requested: int) -> Simulatio
     )
 
 
-def _here(task: Task, indices: Sequence[int]) -> Generator[Outcome, None, None]:
+def _here(task: Numbered, indices: Sequence[int]) -> Generator[Outcome, None, None]:
     return (task.run(index) for index in indices)
 
 
-def _in_processes(task: Task, indices: Sequence[int], jobs: int) -> Generator[Outcome, None, None]:
+def _in_processes(
+    task: Numbered, indices: Sequence[int], jobs: int
+) -> Generator[Outcome, None, None]:
     """Share the runs among processes; closing the generator ends those that are at work."""
     from joblib import Parallel, delayed, parallel_config  # type: ignore[import-untyped]
 

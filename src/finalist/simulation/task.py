@@ -7,7 +7,7 @@ number of runs around it.
 
 import time
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -35,6 +35,15 @@ class Outcome(NamedTuple):
     seconds: float
 
 
+@runtime_checkable
+class Numbered(Protocol):
+    """Runs by number, each a function of its number alone."""
+
+    def run(self, index: int) -> Outcome:
+        """Simulate the run of this number."""
+        ...
+
+
 @dataclass(frozen=True, eq=False)
 class Task:
     """A problem with its true parameter, a strategy, and how rewards are drawn."""
@@ -54,11 +63,7 @@ class Task:
         rewards = self.draw_with(np.random.default_rng(for_rewards))
         seed = int(for_strategy.generate_state(1, np.uint64)[0] >> np.uint64(1))
         run = self.strategy.start(self.problem, seed=seed)
-        if isinstance(run, Playable) and isinstance(rewards, DrawnRewards):
-            pulls = run.play(rewards, self.max_pulls)
-            batches = int(pulls.sum())
-        else:
-            pulls, batches = _drive(run, rewards, len(self.means), self.max_pulls)
+        pulls, batches = finish(run, rewards, len(self.means), self.max_pulls)
         winner = -1 if run.verdict.winner is None else run.verdict.winner
         seconds = time.process_time() - begin
         return Outcome(index, winner, self.is_correct(winner), pulls, batches, seconds)
@@ -79,17 +84,26 @@ class Task:
         return bool(good.max() - good[winner] <= self.problem.epsilon + tie)
 
 
-def _drive(
-    run: Run, rewards: DrawnRewards | FunctionRewards, K: int, max_pulls: int
+def finish(
+    run: Run, rewards: DrawnRewards | FunctionRewards, K: int, most: int
 ) -> tuple[Int[np.ndarray, " K"], int]:
-    """Pull batch by batch until there is a winner or the next batch would exceed the cap."""
+    """Pull until there is a winner or the next batch would be more than `most` further pulls.
+
+    Returns
+    -------
+    (K,) array of int, int
+        The further pulls of each arm, and in how many batches.
+    """
+    if isinstance(run, Playable) and isinstance(rewards, DrawnRewards):
+        played = run.play(rewards, run.verdict.pulls + most)
+        return played, int(played.sum())
     pulls, total, batches = np.zeros(K, dtype=np.int64), 0, 0
-    while not run.verdict.decided:
+    while total < most and not run.verdict.decided:
         batch = run.next()
         if batch.size == 0:
             raise SimulationError("the strategy pulls nothing and has no winner; it must do one.")
         total += batch.size
-        if total > max_pulls:
+        if total > most:
             break
         run.record(batch, rewards.batch(batch.counts))
         pulls += batch.counts
@@ -122,7 +136,7 @@ def make_task(
         parameter,
         means,
         strategy,
-        _default_rewards(problem) if rewards is None else rewards,
+        default_rewards(problem) if rewards is None else rewards,
         whole("seed", seed, 0),
         whole("max_pulls", max_pulls, 1),
     )
@@ -130,7 +144,7 @@ def make_task(
     return task
 
 
-def _default_rewards(problem: Problem) -> Kind:
+def default_rewards(problem: Problem) -> Kind:
     """Return the rewards that the model of the noise speaks of."""
     if isinstance(problem.noise, Bernoulli):
         return "bernoulli"

@@ -5,6 +5,7 @@ from finalist.strategies.g import GAllocation
 from finalist.strategies.gauntlet import Gauntlet
 from finalist.strategies.protocol import Batch, Playable, Run, Strategy, Verdict
 from finalist.strategies.registry import STRATEGIES, named
+from finalist.strategies.uniform import Uniform
 from finalist.strategies.xy import XYAllocation
 from finalist.strategies.xy_adaptive import XYAdaptive
 from finalist.strategies.xy_oracle import XYOracle
@@ -18,6 +19,7 @@ __all__ = [
     "Playable",
     "Run",
     "Strategy",
+    "Uniform",
     "Verdict",
     "XYAdaptive",
     "XYAllocation",

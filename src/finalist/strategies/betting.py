@@ -27,7 +27,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 
 #: The grid: lambda_m = 2.5 * 1.4^-m / sqrt(V1), m = 0..29, with prior weights 8/((m+8)(m+9)).
 _M = np.arange(30)
@@ -44,7 +44,7 @@ class Bets:
 
     Attributes
     ----------
-    limit : float
+    limit : (K,) array
         log(1 / delta): an arm whose `log_m` reaches it is rejected.
     capped : bool
         Whether the noise is Gaussian, which allows the cap.
@@ -56,7 +56,7 @@ class Bets:
         Log of what the grid alone, and the expert alone, would have: their shares of a bet.
     """
 
-    limit: float
+    limit: Float[np.ndarray, " K"]
     capped: bool
     log_m: Float[np.ndarray, " K"]
     scale: Float[np.ndarray, " K"]
@@ -65,8 +65,16 @@ class Bets:
     @classmethod
     def against(cls, arms: int, delta: float, capped: bool) -> "Bets":
         """Return the bets against a number of arms before the first batch."""
-        limit = -math.log(delta)
+        limit = np.full(arms, -math.log(delta))
         return cls(limit, capped, np.zeros(arms), np.zeros(arms), np.zeros((arms, 2)))
+
+    def carried(self, kept: Int[np.ndarray, " n"], delta: float) -> "Bets":
+        """Return these bets for other arms: old ones by number, new ones (-1) at level delta."""
+        new = Bets.against(len(kept), delta, self.capped)
+        old = kept >= 0
+        for name in ("limit", "log_m", "scale", "wealth"):
+            getattr(new, name)[old] = getattr(self, name)[kept[old]]
+        return new
 
     @property
     def rejected(self) -> Bool[np.ndarray, " K"]:

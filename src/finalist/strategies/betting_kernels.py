@@ -120,7 +120,7 @@ def bet(
         Drifts that the expert expects of the scores; q may be 0.
     tested : (K,) array of bool
     capped : bool
-    limit : float
+    limit : (K,) array
         log(1 / delta).
     grid, prior : (g,) arrays
         Drifts in units of 1 / sqrt(V1), and the logarithms of their weights.
@@ -132,7 +132,7 @@ def bet(
     g, q = len(grid), expert.shape[1]
     drifts, log_weights = np.empty(g + q), np.empty(g + q)
     for k in range(len(z)):
-        if not tested[k] or log_m[k] >= limit:
+        if not tested[k] or log_m[k] >= limit[k]:
             continue
         d = speed[k]
         if scale[k] == 0.0:
@@ -150,15 +150,15 @@ def bet(
         if not (normalise(log_weights) and usable):
             continue  # nothing to bet on: the wealth stays
         score = min(max(z[k], -LARGEST_SCORE), LARGEST_SCORE)
-        caps[k] = find_cap(limit - log_m[k], drifts, log_weights) if capped else math.inf
+        caps[k] = find_cap(limit[k] - log_m[k], drifts, log_weights) if capped else math.inf
         factor = log_likelihood_ratio(score, drifts, log_weights)
         if score >= caps[k]:
-            log_m[k] = limit
+            log_m[k] = limit[k]
         elif caps[k] < math.inf:
             gain = factor - log_likelihood_ratio(caps[k], drifts, log_weights)
-            log_m[k] = limit + min(gain, 0.0)
+            log_m[k] = limit[k] + min(gain, 0.0)
         else:
-            log_m[k] = min(log_m[k] + factor, limit)
+            log_m[k] = min(log_m[k] + factor, limit[k])
         for half, (first, last) in enumerate(((0, g), (g, g + q))):
             if last > first:
                 log_weights[first:last] -= log_sum(log_weights[first:last])

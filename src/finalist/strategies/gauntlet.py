@@ -28,6 +28,7 @@ from jaxtyping import Bool, Float, Int
 
 from finalist.bounds import pooled_radius
 from finalist.design import Rounded
+from finalist.design.rounding import MOST_PULLS
 from finalist.errors import ProblemError, RewardError
 from finalist.information import Information, information
 from finalist.least_squares import Estimate, estimate
@@ -35,7 +36,7 @@ from finalist.noise import Gaussian
 from finalist.problem import Feature, Problem
 from finalist.statistics import Statistics
 from finalist.strategies.betting import Bets, expected_drifts
-from finalist.strategies.gauntlet_design import Aim, allocate, choose_rivals, pilot_weights
+from finalist.strategies.gauntlet_design import Aim, allocate, choose_rivals, pilot_weights, within
 from finalist.strategies.protocol import (
     Batch,
     Verdict,
@@ -45,7 +46,7 @@ from finalist.strategies.protocol import (
 )
 
 SUPPORTED: frozenset[Feature] = frozenset(
-    {"minimise", "epsilon-best", "sub-gaussian", "bernoulli", "unknown sigma"}
+    {"minimise", "epsilon-best", "sub-gaussian", "bernoulli", "unknown sigma", "limited pulls"}
 )
 #: Pulls of the pilot and of the first batch that is tested, and the fewest later on, each times
 #: the rank.
@@ -131,8 +132,11 @@ class GauntletRun:
         self._settings, self._problem, self._seed = settings, problem, seed
         self._Z = problem.arms.coordinates
         self._pooled = Statistics.empty(K)
+        self._history: Statistics | None = None  # what was measured before, for choosing only
         self._estimate: Estimate | None = None
-        self._start_log_det: float | None = None  # of the pilot, once it is complete
+        self._start_log_det: float | None = None  # of the pilot, once complete; NaN: none
+        self._gone = 0  # pulls of arms that were withdrawn
+        self._leaders_before = 0  # leaders of earlier questions, whose levels are spent
         self._recorded = self._batches = 0
         self._last: Int[np.ndarray, " K"] = np.zeros(K, dtype=np.int64)
         # With epsilon, half of delta is for elimination and half for "c is good enough".
@@ -158,7 +162,7 @@ class GauntletRun:
         survivors = set(map(int, self._survivors))
         if self._winner is not None:  # with epsilon, an arm that is not the best may win
             survivors.add(self._winner)
-        return Verdict(self._winner, tuple(sorted(survivors)), self._pooled.pulls)
+        return Verdict(self._winner, tuple(sorted(survivors)), self._pooled.pulls + self._gone)
 
     def evidence(self) -> Evidence:
         """Return the evidence against every arm, as people look at it."""
@@ -179,11 +183,12 @@ class GauntletRun:
         their own that has nothing to do with delta (`bounds.pooled_radius`). When sigma is
         unknown it is taken from the residuals, and they hold approximately.
         """
-        fit = self._past()
-        if self._start_log_det is None or fit.information.rank < self._Z.shape[1]:
+        fit = estimate(self._problem.arms, self._pooled)
+        start = self._start_log_det
+        if start is None or math.isnan(start) or fit.information.rank < self._Z.shape[1]:
             return fit.gaps(directions), np.full(len(directions), np.inf)
         radius = pooled_radius(
-            max(fit.information.log_det - self._start_log_det, 0.0),
+            max(fit.information.log_det - start, 0.0),
             self._Z.shape[1],
             1.0 - confidence,
             self._scale(fit),
@@ -193,7 +198,7 @@ class GauntletRun:
     def words(self) -> str:
         """Say in one sentence what is certain now."""
         names, risk = self._problem.arms.names, f"{self._problem.delta:.3g}"
-        pulls, epsilon = f"{self._pooled.pulls:,} pulls", self._problem.epsilon
+        pulls, epsilon = f"{self.verdict.pulls:,} pulls", self._problem.epsilon
         if self._winner is not None and len(self._Z) == 1:
             return f"{names[0]} is the only arm."
         if self._winner is not None:
@@ -202,7 +207,7 @@ class GauntletRun:
                 f"{names[self._winner]} is {what}, after {pulls}; this is wrong with probability "
                 f"at most {risk}."
             )
-        if self._pooled.pulls < PILOT * self._problem.arms.rank:
+        if self._piloting:
             return f"Nothing is tested yet: {pulls} of the pilot are made."
         means = self._problem.sign * self._past().means()
         alive = self._survivors[np.argsort(-means[self._survivors], kind="stable")]
@@ -212,9 +217,10 @@ class GauntletRun:
         who = f"{names[first]} and {names[second]}" + (
             "" if len(alive) == 2 else f" and {len(alive) - 2} more"
         )
+        bound = f" +- {width[0]:.2g} (95 %, log-det bound)" if np.isfinite(width[0]) else ""
         return (
             f"{who} are still {both}possible after {pulls}; {names[first]} minus {names[second]} "
-            f"is {gap[0]:.3g} +- {width[0]:.2g} (95 %, log-det bound)."
+            f"is {gap[0]:.3g}{bound}."
         )
 
     # ---- choosing ------------------------------------------------------------------------
@@ -223,27 +229,54 @@ class GauntletRun:
         """Return the next batch, of exactly `size` pulls if that is given."""
         check_size(size)
         refuse_decided(self.verdict)
-        done, r = self._pooled.pulls, self._problem.arms.rank
-        if done < PILOT * r:
-            return self._pilot(done, PILOT * r - done if size is None else size)
-        return self._test(self._own_size() if size is None else size)
+        if not self._room().any():
+            raise ProblemError(
+                f"every arm has had its {self._problem.most_pulls} pulls and there is no winner; "
+                "stop with the survivors."
+            )
+        wanted = self.own_size if size is None else size
+        return self._pilot(wanted) if self._piloting else self._test(wanted)
 
-    def _own_size(self) -> int:
+    @property
+    def least_size(self) -> int:
+        """The smallest batch that can test every survivor; 1 while the pilot lasts."""
+        return 1 if self._piloting else self._Z.shape[1] + (1 if self._unknown else 0)
+
+    @property
+    def _piloting(self) -> bool:
+        """Whether too little is known to choose rivals; missing rewards make a pilot longer."""
         r = self._problem.arms.rank
+        return self._pooled.pulls < PILOT * r or self._past().information.rank < r
+
+    def _room(self) -> Int[np.ndarray, " K"]:
+        """Return how often each arm can still be pulled."""
+        most = self._problem.most_pulls
+        if most is None:
+            return np.full(len(self._Z), MOST_PULLS)
+        return np.asarray(np.maximum(most - self._pooled.count, 0))
+
+    @property
+    def own_size(self) -> int:
+        """The size of the next batch unless another is asked for."""
+        r, done = self._problem.arms.rank, self._pooled.pulls
+        if self._piloting:
+            return max(PILOT * r - done, r)
         if self._batches == 0:
             return FIRST * r
-        return max(FEWEST * r, math.ceil(self._settings.growth * self._pooled.pulls))
+        return max(FEWEST * r, math.ceil(self._settings.growth * done))
 
-    def _pilot(self, done: int, size: int) -> Batch:
+    def _pilot(self, size: int) -> Batch:
         """Return pulls of the G-optimal design; they are not tested."""
+        done = self._pooled.pulls
         picks = Rounded(pilot_weights(self._problem.arms, PILOT)).extend(done + size)[done:]
+        counts = within(np.bincount(picks, minlength=len(self._Z)), self._room())
         words = (
             f"Pilot: the first {PILOT * self._problem.arms.rank} pulls say where to measure and "
             "are not tested."
         )
         note: dict[str, Any] = {"kind": "pilot", "leader": -1, "rivals": [], "words": words}
         note["batch"] = self._recorded
-        return Batch(np.bincount(picks, minlength=len(self._Z)), note)
+        return Batch(counts, note)
 
     def _test(self, size: int) -> Batch:
         """Return a batch with a rival for every survivor that it can test."""
@@ -280,7 +313,11 @@ class GauntletRun:
     def _past(self) -> Estimate:
         """Return the estimate from all rewards so far."""
         if self._estimate is None:
-            self._estimate = estimate(self._problem.arms, self._pooled)
+            known = self._pooled
+            if self._history is not None:
+                known = known.copy()
+                known.merge(self._history)
+            self._estimate = estimate(self._problem.arms, known)
         return self._estimate
 
     def _aim(self, fit: Estimate, leader: int) -> Aim:
@@ -300,6 +337,7 @@ class GauntletRun:
             epsilon=self._problem.epsilon,
             last=self._last,
             age=self._pooled.pulls / self._rejected_at,
+            room=self._room(),
         )
 
     def _scale(self, fit: Estimate) -> float:
@@ -309,6 +347,61 @@ class GauntletRun:
         if fit.degrees_of_freedom == 0:
             return 1.0
         return math.sqrt(fit.residual_variance) or 1.0
+
+    # ---- what a study may add --------------------------------------------------------------
+
+    def inform(self, history: Statistics) -> None:
+        """Take rewards measured before the start: they steer designs and bets, never a test."""
+        if self._recorded > 0:
+            raise ProblemError(
+                f"{self._recorded} batches are recorded; earlier measurements are brought in "
+                "before the first."
+            )
+        if len(history.count) != len(self._Z):
+            raise ProblemError(f"the history is of {len(history.count)} arms, not {len(self._Z)}.")
+        self._history, self._estimate = history.copy(), None
+
+    def changed(
+        self, problem: Problem, kept: Int[np.ndarray, " n"], level: float, *, afresh: bool
+    ) -> "GauntletRun":
+        """Go on with other arms.
+
+        Parameters
+        ----------
+        problem : Problem
+            With the new arms; all else must be the same.
+        kept : (n,) array of int
+            For each new arm the number it had before, -1 if it is new.
+        level : float
+            The share of delta of what is tested from its beginning: the new arms, or all.
+        afresh : bool
+            Whether every arm starts again without evidence. It must when an arm is withdrawn: if
+            that was the best one, the evidence against the others was right, and the new best is
+            among them.
+
+        Returns
+        -------
+        GauntletRun
+            With all rewards of arms that are left, to choose by. Intervals end here: their proof
+            needs a pilot that was fixed in advance.
+        """
+        new = GauntletRun(self._settings, problem, self._seed)
+        old = kept >= 0
+        share = 0.5 if problem.epsilon > 0 else 1.0
+        bets = self._bets.carried(np.full(len(kept), -1) if afresh else kept, share * level)
+        new._bets = bets
+        new._survivors = np.flatnonzero(~bets.rejected)
+        new._pooled = self._pooled.taken(kept)
+        new._history = None if self._history is None else self._history.taken(kept)
+        new._gone = self._gone + self._pooled.pulls - new._pooled.pulls
+        new._recorded, new._batches = self._recorded, self._batches
+        new._leaders_before = self._leaders_before + len(self._leaders)
+        if not afresh:
+            new._rejected_at[old] = self._rejected_at[kept[old]]
+            number = {int(before): now for now, before in enumerate(kept) if before >= 0}
+            new._rival[old] = [number.get(int(r), -1) for r in self._rival[kept[old]]]
+        new._start_log_det = math.nan
+        return new
 
     # ---- learning ------------------------------------------------------------------------
 
@@ -323,7 +416,7 @@ class GauntletRun:
         self._recorded += 1
         self._pooled.merge(rewards)
         self._estimate = None
-        if self._start_log_det is None and self._pooled.pulls >= PILOT * self._problem.arms.rank:
+        if self._start_log_det is None and not self._piloting:
             info = information(self._Z, self._pooled.count.astype(float))
             if info.rank == self._problem.arms.rank:
                 self._start_log_det = info.log_det
@@ -375,7 +468,7 @@ class GauntletRun:
         """Bet for the leader being good enough, against each survivor at a level of its own."""
         leader, K = int(note["leader"]), len(self._Z)
         if leader not in self._leaders:
-            j = len(self._leaders) + 1
+            j = self._leaders_before + len(self._leaders) + 1
             level = self._problem.delta / (2 * j * (j + 1))
             self._leaders[leader] = Bets.against(K, level, self._gaussian)
         bets, rivals = self._leaders[leader], np.full(K, leader)

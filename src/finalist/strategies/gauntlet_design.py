@@ -11,6 +11,7 @@ from finalist.design import rough_design, round_design
 from finalist.design.linalg import spanning_arms
 from finalist.information import Information, information
 from finalist.span import SPAN_TOLERANCE
+from finalist.strategies.phase import share
 from finalist.strategies.static import static_design
 
 #: Directions are weighted by the root of the missing evidence, at least this.
@@ -20,8 +21,9 @@ LEAST_GAP, MOST_GAP = 0.5, 8.0
 #: How close to optimal a design is, and how close with many arms.
 TOLERANCE, ROUGH, MANY = 2e-2, 5e-2, 256
 #: A rejected arm is looked at again if its pooled gap to the leader is below so many standard
-#: errors when the pulls have become so many times those at its rejection; with this part of them.
-DOUBT, LATER, AGAIN = 3.0, 3.0, 0.1
+#: errors when the pulls have become so many times those at its rejection, with this part of the
+#: pulls; and below `MORE` standard errors more with each further doubling.
+DOUBT, LATER, MORE, AGAIN = 3.0, 3.0, 0.5, 0.1
 #: Rivals are the leader and so many of the best arms.
 RIVALS = 64
 #: Survivors whose rivals are looked for at once.
@@ -51,6 +53,8 @@ class Aim:
         The counts of the batch before, to start from.
     age : (K,) array
         All pulls so far over those when an arm was rejected; 0 for survivors.
+    room : (K,) array of int
+        How often each arm can still be pulled.
     """
 
     Z: Float[np.ndarray, "K r"]
@@ -63,6 +67,7 @@ class Aim:
     epsilon: float
     last: Int[np.ndarray, " K"]
     age: Float[np.ndarray, " K"]
+    room: Int[np.ndarray, " K"]
 
     @property
     def others(self) -> Int[np.ndarray, " n"]:
@@ -85,9 +90,11 @@ class Aim:
         The best arm is among them in a part of the runs, at most delta. It then is the rival that
         ends the run soon, if it is found again; otherwise near ties among the rest are fought out.
         """
-        Y, widths = self._against(np.flatnonzero(self.age >= LATER))
+        old = np.flatnonzero(self.age >= LATER)
+        Y, widths = self._against(old)
         gaps = Y @ self.thetas[0]
-        some = (gaps < DOUBT * widths) & (widths > 0.0)
+        doubt = DOUBT + MORE * np.log2(self.age[old] / LATER)
+        some = (gaps < doubt * widths) & (widths > 0.0)
         return np.asarray(Y[some] / np.maximum(gaps, LEAST_GAP * widths)[some][:, None])
 
     def _against(
@@ -109,7 +116,18 @@ def allocate(aim: Aim, size: int) -> tuple[Int[np.ndarray, " K"], Information]:
     if len(doubtful) > 0:
         weights = (1.0 - AGAIN) * weights + AGAIN * _design(aim, doubtful)
     weights = np.where(weights < min(0.2 / size, 0.3 * weights.max()), 0.0, weights)
-    return estimable(aim.Z, _round_heaviest(weights, size), needed)
+    counts = within(_round_heaviest(weights, size), aim.room)
+    return estimable(aim.Z, counts, needed, aim.room)
+
+
+def within(counts: Int[np.ndarray, " K"], room: Int[np.ndarray, " K"]) -> Int[np.ndarray, " K"]:
+    """Give pulls that there is no room for to other arms, as far as they have room."""
+    fitting: Int[np.ndarray, " K"] = np.minimum(counts, room)
+    left = int(counts.sum() - fitting.sum())
+    free = room - fitting
+    if left > 0 and free.any():
+        fitting += share(free, min(left, int(free.sum())))
+    return fitting
 
 
 def pilot_weights(arms: Arms, times: int) -> Float[np.ndarray, " K"]:
@@ -131,13 +149,20 @@ def _round_heaviest(weights: Float[np.ndarray, " K"], size: int) -> Int[np.ndarr
 
 
 def _design(aim: Aim, Y: Float[np.ndarray, "n r"]) -> Float[np.ndarray, " K"]:
-    K = len(aim.Z)
-    start = aim.last.astype(float) if aim.last.any() else None
-    return rough_design(aim.Z, Y, TOLERANCE if K <= MANY else ROUGH, start)[0]
+    usable, weights = aim.room > 0, np.zeros(len(aim.Z))
+    if not usable.all() and information(aim.Z[usable], np.ones(usable.sum())).rank < Y.shape[1]:
+        usable[:] = True  # what is left does not span: plan as if it did, then make it fit
+    Z, last = aim.Z[usable], aim.last[usable].astype(float)
+    start = last if last.any() else None
+    weights[usable] = rough_design(Z, Y, TOLERANCE if len(Z) <= MANY else ROUGH, start)[0]
+    return weights
 
 
 def estimable(
-    Z: Float[np.ndarray, "K r"], counts: Int[np.ndarray, " K"], needed: Float[np.ndarray, "n r"]
+    Z: Float[np.ndarray, "K r"],
+    counts: Int[np.ndarray, " K"],
+    needed: Float[np.ndarray, "n r"],
+    room: Int[np.ndarray, " K"],
 ) -> tuple[Int[np.ndarray, " K"], Information]:
     """Move pulls until the batch can estimate the needed directions, or has no pull to spare."""
     counts = counts.copy()
@@ -149,7 +174,10 @@ def estimable(
             return counts, info
         y = needed[int(np.argmax(outside))]
         residual = y - (y @ info.basis) @ info.basis.T
-        counts[int(np.abs(Z @ residual).argmax())] += 1
+        useful = np.where(counts < room, np.abs(Z @ residual), 0.0)
+        if useful.max() <= SPAN_TOLERANCE * float(np.abs(Z @ y).max()):
+            return counts, info  # no arm that can be pulled again would help
+        counts[int(useful.argmax())] += 1
         counts[spare] -= 1
 
 

@@ -9,6 +9,7 @@ from finalist.strategies.fully_adaptive import FullyAdaptive
 from finalist.strategies.g import GAllocation
 from finalist.strategies.gauntlet import Gauntlet
 from finalist.strategies.protocol import Strategy
+from finalist.strategies.uniform import Uniform
 from finalist.strategies.xy import XYAllocation
 from finalist.strategies.xy_adaptive import XYAdaptive
 from finalist.strategies.xy_oracle import XYOracle
@@ -16,7 +17,7 @@ from finalist.strategies.xy_oracle import XYOracle
 #: Every strategy by its name; the contract suite runs on all of them.
 STRATEGIES: dict[str, type[Strategy]] = {
     cls.name: cls
-    for cls in (Gauntlet, GAllocation, XYAllocation, XYOracle, XYAdaptive, FullyAdaptive)
+    for cls in (Gauntlet, Uniform, GAllocation, XYAllocation, XYOracle, XYAdaptive, FullyAdaptive)
 }
 
 

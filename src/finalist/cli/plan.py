@@ -1,0 +1,123 @@
+"""`finalist plan`: how many pulls to expect, before the first one."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from finalist.cli import inputs, output
+from finalist.cli.options import (
+    AnySigmaOption,
+    ArmsFile,
+    DeltaOption,
+    EpsilonOption,
+    Format,
+    FormatOption,
+    JobsOption,
+    MaxPullsOption,
+    NoiseName,
+    NoiseOption,
+    Objective,
+    ObjectiveOption,
+    OutputOption,
+    SeedOption,
+    StrategyOption,
+    ThetaFileOption,
+    ThetaOption,
+)
+
+if TYPE_CHECKING:
+    from finalist.planning import Plan
+
+HELP = """Say before any measurement how many pulls to expect.
+
+\b
+Example:
+  finalist plan arms.csv --sigma 1 --gap 0.5
+
+Strategies are simulated with parameters of random direction, under which the best arm leads the
+second best by --gap; or with one parameter, --theta. All of them meet the same parameters. --format
+csv has one row per strategy: name, median, low (5 %), high (90 %), mean, undecided, wrong. --format
+json has everything under the keys
+
+\b
+  words, gap, sigma, delta, draws, max_pulls, seed, lower_bound, rows (list
+  of name, median, low, high, mean, undecided, wrong, pulls)
+
+What is infinite, because draws were stopped undecided, is null, and inf in csv.
+"""
+
+
+def plan(
+    arms_file: ArmsFile,
+    gap: Annotated[
+        float | None, typer.Option(help="How far the best arm leads, in units of the reward.")
+    ] = None,
+    theta: ThetaOption = None,
+    theta_file: ThetaFileOption = None,
+    sigma: AnySigmaOption = None,
+    delta: DeltaOption = 0.05,
+    strategy: StrategyOption = "gauntlet",
+    against: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME", help="A strategy to compare with; repeat.", show_default="uniform"
+        ),
+    ] = None,
+    epsilon: EpsilonOption = 0.0,
+    objective: ObjectiveOption = Objective.max,
+    noise: NoiseOption = NoiseName.gaussian,
+    draws: Annotated[
+        int, typer.Option(metavar="N", help="How often each strategy is simulated.")
+    ] = 50,
+    seed: SeedOption = 0,
+    jobs: JobsOption = 1,
+    max_pulls: MaxPullsOption = 10**7,
+    form: FormatOption = Format.table,
+    out: OutputOption = None,
+) -> None:
+    """Read, simulate, print."""
+    output.check_files(out, None)
+    import finalist as fl
+    from finalist.noise import UNSET
+
+    arms = inputs.read_arms(arms_file)
+    given = theta is not None or theta_file is not None
+    result: Plan = fl.plan(
+        arms,
+        sigma=UNSET if sigma is None else sigma,
+        delta=delta,
+        gap=gap,
+        theta=inputs.read_theta(theta, theta_file, arms) if given else None,
+        strategy=strategy,
+        noise=noise.value,
+        objective=objective.value,
+        epsilon=epsilon,
+        draws=draws,
+        seed=seed,
+        n_jobs=jobs,
+        against=against or ["uniform"],
+        max_pulls=max_pulls,
+    )
+    if form is Format.json:
+        text = output.to_json(result.to_dict())
+    elif form is Format.csv:
+        figures = [row.figures() for row in result.rows]
+        text = output.to_csv(list(figures[0]), [list(row.values()) for row in figures])
+    else:
+        text = _table(result)
+    output.deliver(text, out)
+
+
+def _table(result: "Plan") -> str:
+    header = ["Strategy", "Median", "5 % within", "90 % within", "Mean", "Undecided", "Wrong"]
+    rows = [
+        [
+            row.name,
+            *map(result.shown, (row.median, row.low, row.high, row.mean)),
+            f"{row.undecided} of {result.draws}",
+            f"{row.wrong} of {result.draws}",
+        ]
+        for row in result.rows
+    ]
+    table = output.arms_table(header, rows, everything=True)
+    return output.to_text(result.words(), *result.remarks(), *table)

@@ -1,0 +1,144 @@
+"""`finalist new`: begin a study."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from finalist.cli import inputs
+from finalist.cli.options import (
+    ArmsFile,
+    DeltaOption,
+    EpsilonOption,
+    NoiseName,
+    NoiseOption,
+    Objective,
+    ObjectiveOption,
+    Printed,
+    PrintedOption,
+    StrategyOption,
+)
+from finalist.cli.simulate import configured
+from finalist.cli.study_common import DbOption, DecimalOption, NewName, command, say, shown, where
+from finalist.cli.study_history import read_history
+from finalist.errors import FinalistError, ProblemError
+from finalist.files import printable
+
+if TYPE_CHECKING:
+    from finalist.noise import Unset
+
+HELP = """Begin a study: an experiment that is kept on disk.
+
+\b
+Example:
+  finalist new seeds arms.csv --sigma 1 --delta 0.05
+  finalist ask seeds --size 96 -o batch.csv   # fill in the column 'reward'
+  finalist tell seeds batch.csv
+  finalist status seeds
+
+--sigma is the size of the noise of one measurement, or 'unknown'; a sigma that is too small makes
+the answer worthless, so there is no default (only --noise bernoulli needs none). --history is a
+CSV file with the columns 'arm' and 'reward' of measurements made before: they help to choose and
+are never tested. --format json has the keys name, where, created, arms, history, settings.
+"""
+
+
+def new(
+    name: NewName,
+    arms_file: ArmsFile,
+    sigma: Annotated[
+        str | None,
+        typer.Option(metavar="SIZE", help="Size of the noise, or 'unknown'.", show_default="none"),
+    ] = None,
+    delta: DeltaOption = 0.05,
+    noise: NoiseOption = NoiseName.gaussian,
+    epsilon: EpsilonOption = 0.0,
+    objective: ObjectiveOption = Objective.max,
+    minimise: Annotated[
+        bool, typer.Option("--minimise", help="The same as --objective min.")
+    ] = False,
+    strategy: StrategyOption = "gauntlet",
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="A setting of the strategy; repeat."),
+    ] = None,
+    budget: Annotated[
+        int | None, typer.Option(metavar="N", help="The most pulls in all.", show_default="none")
+    ] = None,
+    max_pulls_per_arm: Annotated[
+        int | None, typer.Option(metavar="N", help="The most pulls of an arm.", show_default="none")
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="Seed of all random choices.", show_default="drawn")
+    ] = None,
+    history: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", exists=True, dir_okay=False, help="Earlier measurements, a CSV file."
+        ),
+    ] = None,
+    decimal: DecimalOption = ".",
+    db: DbOption = None,
+    form: PrintedOption = Printed.table,
+) -> None:
+    """Read, create, say."""
+    arms = inputs.read_arms(arms_file)
+    earlier = [] if history is None else read_history(history, decimal)
+    for arm, _ in earlier:
+        arms.index(arm)  # an unknown one is refused before anything is created
+    from finalist.study import Study
+
+    study = Study.create(
+        where(db),
+        name,
+        arms,
+        configured(strategy, settings or [], arms, None),
+        sigma=_sigma(sigma, noise),
+        noise=noise.value,
+        delta=delta,
+        epsilon=epsilon,
+        objective="min" if minimise else objective.value,
+        budget=budget,
+        max_pulls_per_arm=max_pulls_per_arm,
+        seed=seed,
+    )
+    with study:
+        if earlier:
+            try:
+                study.import_history(earlier)
+            except FinalistError:
+                study.delete()
+                raise
+        content = {
+            "name": study.name,
+            "where": shown(db),
+            "created": study.created,
+            "arms": len(arms),
+            "history": len(earlier),
+            "settings": study.settings,
+        }
+    before = f", {len(earlier):,} earlier measurements" if earlier else ""
+    words = (
+        f"Study {printable(name, 60)!r} is in {shown(db)}: {len(arms):,} arms, "
+        f"{strategy}{before}. Next:\n  {command(db, 'ask', name, '-o', 'batch.csv')}"
+    )
+    say(form, words, **content)
+
+
+def _sigma(text: str | None, noise: NoiseName) -> "float | Unset | None":
+    """Read the size of the noise: a number, 'unknown', or nothing where it has its own."""
+    from finalist.noise import UNSET
+
+    if text is None:
+        if noise is NoiseName.bernoulli:
+            return UNSET
+        raise ProblemError(
+            "how large is the noise of one measurement? Give --sigma and a number, --sigma "
+            "unknown, or --noise bernoulli for rewards 0 and 1."
+        )
+    if text.lower() == "unknown":
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        raise ProblemError(f"--sigma is {text!r}; write a number, or 'unknown'.") from None

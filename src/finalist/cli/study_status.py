@@ -1,0 +1,177 @@
+"""`finalist status`: what is certain, what speaks against each arm, what is still needed."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from finalist.cli import codes, output
+from finalist.cli.options import AllOption, ChartOption, Format, FormatOption, OutputOption
+from finalist.cli.study_charts import evidence_picture
+from finalist.cli.study_common import DbOption, StudyName, opened
+from finalist.files import printable
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from finalist.study import ArmStatus, Status
+
+HELP = """Say what is certain now, and what is still needed.
+
+\b
+Example:
+  finalist status seeds --chart evidence.png
+
+For each arm: the evidence against it (an arm is out at 1), the estimate of its mean with an
+interval that holds for all arms and times together with 95 %, and its pulls. --chart draws the
+evidence over the pulls. --format csv has one row per arm; --format json has everything under the
+keys
+
+\b
+  name, verdict (continue, winner, undecided), winner, leader, survivors,
+  risk, sentence, pulls, open_pulls, batches, budget_left, assumptions,
+  warnings, forecast (median, low, high, cap, words), arms (list of name,
+  pulls, estimate, low, high, evidence, p_value, rival, survives)
+"""
+_BAR = 16
+_ARM_COLUMNS = (
+    "name",
+    "pulls",
+    "estimate",
+    "low",
+    "high",
+    "evidence",
+    "p_value",
+    "rival",
+    "survives",
+)
+
+
+def status(
+    name: StudyName,
+    no_forecast: Annotated[
+        bool, typer.Option("--no-forecast", help="Do not simulate how many pulls are needed.")
+    ] = False,
+    everything: AllOption = False,
+    db: DbOption = None,
+    form: FormatOption = Format.table,
+    out: OutputOption = None,
+    chart: ChartOption = None,
+) -> None:
+    """Look, print, draw."""
+    output.check_files(out, chart)
+    with opened(db, name) as study:
+        with output.working("Simulating what is still needed..."):
+            found = study.status(forecast=not no_forecast)
+        picture = None if chart is None else evidence_picture(study)
+    if form is Format.json:
+        text = output.to_json(found.to_dict())
+    elif form is Format.csv:
+        text = _csv(found)
+    else:
+        text = output.to_text(*report(found, everything))
+    output.deliver(text, out)
+    if chart is not None and picture is not None:
+        with output.working("Drawing..."):
+            output.draw(picture, Path(chart))
+    raise typer.Exit(codes.of_verdict(found.verdict))
+
+
+def _csv(found: "Status") -> str:
+    from finalist.arms_files import escape
+
+    rows = []
+    for arm in found.arms:
+        values = vars(arm) | {"rival": None if arm.rival is None else escape(arm.rival)}
+        rows.append([values[column] for column in _ARM_COLUMNS])
+    return output.to_csv(_ARM_COLUMNS, rows)
+
+
+def report(found: "Status", everything: bool = False) -> "Iterator[Table | str]":
+    """Yield a status for people, part by part."""
+    yield printable(found.sentence)
+    yield from certain(found)
+    yield _pulls(found)
+    if found.forecast is not None:
+        yield f"Forecast: {found.forecast.words()}"
+    yield from arms_table(found, everything)
+    for words in found.warnings:
+        yield f"Warning: {printable(words)}"
+    yield "This rests on: " + "; ".join(map(printable, found.assumptions)) + "."
+
+
+def certain(found: "Status") -> Iterator[str]:
+    """Yield what is certain while a study goes on; when it has ended, the sentence says it."""
+    if found.verdict != "continue":
+        return
+    left, all_ = len(found.survivors), len(found.arms)
+    if left == all_:
+        yield f"Certain now: nothing, any of the {all_} arms may be the best."
+        return
+    names = ", ".join(printable(name, output.NAME_WIDTH) for name in found.survivors[:5])
+    more = f" and {left - 5} more" if left > 5 else ""
+    yield (
+        f"Certain now: the best arm is among {names}{more} ({left} of {all_}); "
+        f"this is wrong with probability at most {found.risk:.3g}."
+    )
+
+
+def _pulls(found: "Status") -> str:
+    batches = "batch" if found.batches == 1 else "batches"
+    words = f"{found.pulls:,} rewards in {found.batches:,} complete {batches}"
+    if found.open_pulls:
+        words += f"; {found.open_pulls:,} pulls are without a reward"
+    if found.budget_left is not None:
+        words += f"; {found.budget_left:,} pulls of the budget are left"
+    return words + "."
+
+
+def arms_table(found: "Status", everything: bool = False) -> "Iterator[Table | str]":
+    """Yield the table of arms: those that are left first, then by their estimates."""
+    least = found.leader is not None and _is_minimum(found)
+    arms = sorted(found.arms, key=lambda arm: (not arm.survives, _key(arm, least)))
+    with_evidence = any(arm.evidence is not None for arm in arms)
+    rows = [
+        [
+            arm.name,
+            *([bar(arm.evidence or 0.0)] if with_evidence else []),
+            "-" if arm.estimate is None else f"{arm.estimate:.4g}",
+            "-" if arm.high is None or arm.low is None else f"+- {(arm.high - arm.low) / 2:.3g}",
+            f"{arm.pulls:,}",
+            "winner" if arm.name == found.winner else "possible" if arm.survives else "out",
+        ]
+        for arm in arms
+    ]
+    evidence = ["Evidence against it"] if with_evidence else []
+    header = ["Arm", *evidence, "Estimate", "95 %", "Pulls", "State"]
+    yield from output.arms_table(header, rows, everything)
+
+
+def _is_minimum(found: "Status") -> bool:
+    """Tell whether the leader has the smallest estimate: then small ones come first."""
+    estimates = [arm.estimate for arm in found.arms if arm.estimate is not None]
+    leader = next(arm.estimate for arm in found.arms if arm.name == found.leader)
+    return leader == min(estimates)
+
+
+def _key(arm: "ArmStatus", least: bool) -> float:
+    if arm.estimate is None:
+        return float("inf")
+    return arm.estimate if least else -arm.estimate
+
+
+def bar(share: float) -> str:
+    """Return evidence as a bar and a number; it is full where an arm is out."""
+    full, empty = ("█", "░") if _shows("█░") else ("#", ".")
+    filled = min(max(int(share * _BAR), 0), _BAR)
+    return full * filled + empty * (_BAR - filled) + f" {max(share, 0.0):5.2f}"
+
+
+def _shows(text: str) -> bool:
+    try:
+        text.encode(sys.stdout.encoding or "ascii")
+    except (LookupError, UnicodeEncodeError):
+        return False
+    return True

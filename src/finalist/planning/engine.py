@@ -1,0 +1,229 @@
+"""How many pulls to expect before the first one: strategies, simulated side by side.
+
+Every strategy meets the same parameters, either of random direction with a gap that matters, or
+one that is given. A run is the one that `simulate` would make of its number.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Float
+from numpy.typing import ArrayLike
+
+from finalist.arms import Arms
+from finalist.complexity import complexity
+from finalist.errors import ProblemError, TiedArmsError
+from finalist.noise import UNSET, Gaussian, Noise, PerArm, Unset, checked_number
+from finalist.planning.figures import quantile
+from finalist.planning.parameters import leading
+from finalist.planning.result import Plan, PlanRow
+from finalist.problem import Problem, as_problem
+from finalist.simulation.engine import collect
+from finalist.simulation.task import Outcome, Task, make_task, whole
+from finalist.strategies import Strategy
+
+#: A run is cut here, undecided, unless the caller says otherwise.
+MOST_PULLS = 10**7
+
+
+def plan(
+    arms: Arms,
+    *,
+    sigma: PerArm | Unset | None = UNSET,
+    delta: float = 0.05,
+    gap: float | None = None,
+    theta: ArrayLike | None = None,
+    strategy: Strategy | str = "gauntlet",
+    noise: Noise | str | None = None,
+    objective: Literal["max", "min"] = "max",
+    epsilon: float = 0.0,
+    draws: int = 50,
+    seed: int = 0,
+    n_jobs: int = 1,
+    against: Strategy | str | Sequence[Strategy | str] = ("uniform",),
+    max_pulls: int | None = None,
+    progress: bool | None = None,
+) -> Plan:
+    """Say before any measurement how many pulls to expect.
+
+    Parameters
+    ----------
+    arms : Arms
+    sigma : float, default 1.0
+        Size of the noise; a guess, if it is unknown.
+    delta : float
+        Probability with which the strategy may be wrong.
+    gap : float, optional
+        How far the best arm leads the second best, in units of the reward. Each draw has a
+        parameter of random direction with exactly this lead. Bernoulli means lie around 1/2.
+    theta : (d,) array-like, optional
+        The parameter of all draws, instead of `gap`. Draw i is then run i of `simulate`.
+    strategy : str or Strategy
+    noise, objective, epsilon
+        As in `simulate`.
+    draws : int
+        How often each strategy is simulated; draw i depends on the seed and i alone.
+    seed : int
+    n_jobs : int
+        Processes; 1 is this one, -1 is one for every core.
+    against : str, Strategy or sequence of them
+        Strategies to compare with, under the same parameters.
+    max_pulls : int, default 10^7
+        A run that needs more is cut, undecided.
+    progress : bool, optional
+        Whether to show a bar on stderr; by default on a terminal, after a second.
+
+    Returns
+    -------
+    Plan
+
+    Raises
+    ------
+    ProblemError
+        When not exactly one of `gap` and `theta` is given, sigma is unknown, or the gap is not
+        possible.
+
+    Examples
+    --------
+    >>> import finalist as fl
+    >>> arms = fl.Arms.unstructured(3)
+    >>> p = fl.plan(arms, sigma=1.0, gap=0.5, draws=20)
+    >>> [row.name for row in p.rows]
+    ['gauntlet', 'uniform']
+    >>> p.lower_bound < p.rows[0].median < p.rows[1].median
+    True
+    """
+    problem = as_problem(
+        arms, sigma=sigma, noise=noise, delta=delta, objective=objective, epsilon=epsilon
+    )
+    if problem.noise.sigma is None:
+        raise ProblemError(
+            "sigma is None, unknown; a plan draws rewards and needs a guess of their noise, for "
+            "example sigma=1.0."
+        )
+    if (gap is None) == (theta is None):
+        both = "neither is given" if gap is None else "both are given"
+        raise ProblemError(
+            f"give either gap, how far the best arm leads, or theta, the parameter; {both}."
+        )
+    contenders = _contenders(strategy, against)
+    number = whole("draws", draws, 1)
+    cap = MOST_PULLS if max_pulls is None else whole("max_pulls", max_pulls, 1)
+    scale = None if gap is None else _checked_gap(gap)
+    runs = Draws(problem, contenders, scale, theta, whole("seed", seed, 0), cap)
+    for index in range(len(contenders)):
+        runs.task(index)  # refuses what cannot be simulated, before the work begins
+    total = number * len(contenders)
+    outcomes = collect(runs, range(total), n_jobs, progress)
+    if len(outcomes) < total:
+        raise KeyboardInterrupt
+    return Plan(
+        rows=_rows(contenders, outcomes),
+        gap=scale,
+        sigma=problem.sigma,
+        delta=problem.delta,
+        draws=number,
+        max_pulls=cap,
+        seed=runs.seed,
+        lower_bound=_lower_bound(runs, number),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Draws:
+    """The runs of a plan by number: every strategy under draw 0, then under draw 1, and so on."""
+
+    problem: Problem
+    contenders: tuple[Strategy | str, ...]
+    gap: float | None
+    theta: ArrayLike | None
+    seed: int
+    max_pulls: int
+
+    def run(self, index: int) -> Outcome:
+        """Simulate the run of this number."""
+        draw = index // len(self.contenders)
+        return self.task(index).run(draw)._replace(run=index)
+
+    def task(self, index: int) -> Task:
+        """Return what the run of this number simulates."""
+        draw, which = divmod(index, len(self.contenders))
+        return make_task(
+            self.problem.arms,
+            self.parameter(draw),
+            self.contenders[which],
+            rewards=None,
+            seed=self.seed,
+            max_pulls=self.max_pulls,
+            noise=self.problem.noise,
+            goal=self.problem.goal,
+            delta=self.problem.delta,
+            objective=self.problem.objective,
+        )
+
+    def parameter(self, draw: int) -> Float[np.ndarray, " d"]:
+        """Return the parameter of a draw."""
+        if self.gap is None:
+            return np.asarray(self.theta, dtype=float)
+        # Children 0 and 1 of (seed, draw) are for the rewards and the strategy.
+        rng = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(draw, 2)))
+        return leading(self.problem, self.gap, rng)
+
+
+def _contenders(
+    strategy: Strategy | str, against: Strategy | str | Sequence[Strategy | str]
+) -> tuple[Strategy | str, ...]:
+    """Return the strategies, each once, the one asked for first."""
+    others = [against] if isinstance(against, str | Strategy) else list(against)
+    return (strategy, *(one for i, one in enumerate(others) if one not in [strategy, *others[:i]]))
+
+
+def _checked_gap(gap: object) -> float:
+    value = checked_number(gap, "gap")
+    if not 0 < value < float("inf"):
+        raise ProblemError(
+            f"gap is {value}; it is how far the best arm leads, positive and finite, in units of "
+            "the reward."
+        )
+    return value
+
+
+def _rows(
+    contenders: tuple[Strategy | str, ...], outcomes: Sequence[Outcome]
+) -> tuple[PlanRow, ...]:
+    """Sort the runs by strategy; those of one name are told apart by their settings."""
+    ordered = sorted(outcomes, key=lambda outcome: outcome.run)
+    names = [one if isinstance(one, str) else one.name for one in contenders]
+    count = Counter(names)
+    labels = [name if count[name] == 1 else str(contenders[i]) for i, name in enumerate(names)]
+    rows = []
+    for which, label in enumerate(labels):
+        mine = ordered[which :: len(contenders)]
+        pulls = [float(o.pulls.sum()) if o.winner >= 0 else np.inf for o in mine]
+        wrong = sum(o.winner >= 0 and not o.correct for o in mine)
+        rows.append(PlanRow(label, np.array(pulls), wrong))
+    return tuple(rows)
+
+
+def _lower_bound(draws: Draws, number: int) -> float | None:
+    """Return the median of T* kl(delta, 1 - delta); tied arms take infinitely long."""
+    problem = draws.problem
+    if problem.epsilon > 0 or not isinstance(problem.noise, Gaussian):
+        return None
+    bounds = []
+    for draw in range(1 if draws.gap is None else number):
+        try:
+            c = complexity(
+                problem.arms,
+                draws.parameter(draw),
+                problem.sigma,
+                problem.delta,
+                objective=problem.objective,
+            )
+            bounds.append(c.lower_bound)
+        except TiedArmsError:
+            bounds.append(np.inf)
+    return quantile(np.array(bounds), 0.5)

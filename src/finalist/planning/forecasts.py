@@ -1,0 +1,183 @@
+"""How many pulls are still needed: the strategy itself, simulated forward from where it is.
+
+Parameters are drawn from what the rewards so far leave possible. Pulls of a draw that ends
+undecided are infinite, so that quantiles say what is known: "more than".
+"""
+
+import copy
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from finalist.errors import EstimateError
+from finalist.least_squares import Estimate
+from finalist.noise import Bernoulli
+from finalist.planning.figures import about, expected, quantile
+from finalist.problem import Problem
+from finalist.rewards import DrawnRewards
+from finalist.simulation.task import default_rewards, finish, whole
+from finalist.strategies import Run
+
+#: A draw is cut after this many times the pulls so far, which count as 20 per dimension at least.
+FURTHER, EARLY = 50, 20
+
+
+@dataclass(frozen=True, eq=False)
+class Forecast:
+    """How many pulls are still needed, by draws of the parameter.
+
+    Attributes
+    ----------
+    pulls : (draws,) array
+        Further pulls of each draw; infinite where the cap was reached undecided.
+    cap : int
+        Further pulls after which a draw was cut.
+    """
+
+    pulls: Float[np.ndarray, " draws"]
+    cap: int
+
+    def __post_init__(self) -> None:
+        self.pulls.flags.writeable = False
+
+    @property
+    def median(self) -> float:
+        """Half of the draws need at most so many; infinite if half are undecided."""
+        return quantile(self.pulls, 0.5)
+
+    @property
+    def low(self) -> float:
+        """The 5 % quantile."""
+        return quantile(self.pulls, 0.05)
+
+    @property
+    def high(self) -> float:
+        """The 95 % quantile; infinite if more than 5 % are undecided."""
+        return quantile(self.pulls, 0.95)
+
+    def words(self) -> str:
+        """Say it in one sentence.
+
+        Examples
+        --------
+        >>> Forecast(np.array([180.0, 240.0, 510.0]), cap=10_000).words()
+        'About 240 more pulls, with 90 % between 180 and 510.'
+        """
+        if self.high == 0:
+            return "No more pulls are needed."
+        if math.isfinite(self.high):
+            spread = f"with 90 % between {about(self.low)} and {about(self.high)}"
+        else:
+            n = int(np.isinf(self.pulls).sum())
+            spread = f"{n} of {len(self.pulls)} draws were undecided after {self.cap:,}"
+        return f"{expected(self.median, self.cap).capitalize()} more pulls, {spread}."
+
+
+def forecast(
+    run: Run,
+    problem: Problem,
+    estimate: Estimate,
+    done: int,
+    *,
+    draws: int = 20,
+    seed: int = 0,
+    cap: int | None = None,
+) -> Forecast:
+    """Simulate a strategy forward from its present state, under draws of the parameter.
+
+    The parameter of a draw is normal around the estimate, with the covariance that the pulls so
+    far leave. In directions that no pull has measured, arms are drawn around the mean of the pulled
+    ones, with their spread.
+
+    Parameters
+    ----------
+    run : Run
+        A strategy at work; it is copied for each draw and not changed.
+    problem : Problem
+        What it works on. If sigma is unknown, the residuals say how large it is.
+    estimate : Estimate
+        From all rewards so far, of the arms of the problem.
+    done : int
+        Pulls so far.
+    draws : int
+    seed : int
+        Draw i depends on the seed and i alone.
+    cap : int, optional
+        Further pulls after which a draw is cut, undecided; by default 50 times `done`, or 1000
+        for each dimension if that is more. Never more than `most_pulls` of the problem allows.
+
+    Raises
+    ------
+    EstimateError
+        When the rewards so far say too little: nothing to draw from.
+
+    Examples
+    --------
+    >>> import finalist as fl
+    >>> from finalist.least_squares import estimate
+    >>> from finalist.statistics import Statistics
+    >>> problem = fl.Problem(fl.Arms.unstructured(2))
+    >>> run, rewards = fl.Uniform().start(problem), Statistics.empty(2)
+    >>> rewards.add_many([0, 0, 1, 1], [1.2, 0.8, 0.1, -0.3])
+    >>> run.record(run.next(size=4), rewards)
+    >>> soon = forecast(run, problem, estimate(problem.arms, rewards), done=4)
+    >>> soon.pulls.shape, soon.low <= soon.median <= soon.high
+    ((20,), True)
+    """
+    number, start = whole("draws", draws, 1), whole("seed", seed, 0)
+    least = max(whole("done", done, 0), EARLY * problem.arms.rank)
+    most = FURTHER * least if cap is None else whole("cap", cap, 1)
+    if problem.most_pulls is not None:
+        most = min(most, max(len(problem.arms) * problem.most_pulls - done, 0))
+    if run.verdict.decided:
+        return Forecast(np.zeros(number), most)
+    sigma = _known_sigma(problem, estimate)
+    pulls = np.full(number, np.inf)
+    for i in range(number):
+        for_parameter, for_rewards = np.random.SeedSequence(start, spawn_key=(i,)).spawn(2)
+        means = _possible_means(estimate, sigma, np.random.default_rng(for_parameter))
+        if isinstance(problem.noise, Bernoulli):
+            means = np.clip(means, 0.0, 1.0)
+        rng = np.random.default_rng(for_rewards)
+        rewards = DrawnRewards(means, sigma, default_rewards(problem), rng)
+        # Arms and problem never change and can be huge: the copy shares them.
+        shared = (problem, problem.arms, problem.arms.coordinates)
+        twin: Run = copy.deepcopy(run, {id(one): one for one in shared})
+        counts, _ = finish(twin, rewards, len(means), most)
+        if twin.verdict.decided:
+            pulls[i] = counts.sum()
+    return Forecast(pulls, most)
+
+
+def _known_sigma(problem: Problem, estimate: Estimate) -> float:
+    """Return sigma, or what the residuals say of it; refuse an estimate of something else."""
+    if estimate.arms is not problem.arms and estimate.arms != problem.arms:
+        raise EstimateError("the estimate is of other arms than the problem; estimate it anew.")
+    if problem.noise.sigma is None:
+        return math.sqrt(estimate.residual_variance)
+    return problem.sigma
+
+
+def _possible_means(
+    estimate: Estimate, sigma: float, rng: np.random.Generator
+) -> Float[np.ndarray, " K"]:
+    """Draw expected rewards of the arms that agree with the rewards so far."""
+    info, Z = estimate.information, estimate.arms.coordinates
+    phi = estimate.phi + sigma * (rng.standard_normal(info.rank) @ info.inverse_root)
+    unknown = Z.shape[1] - info.rank
+    if unknown > 0:
+        pulled = estimate.statistics.count > 0
+        if np.count_nonzero(pulled) < 2:
+            raise EstimateError(
+                f"{np.count_nonzero(pulled)} arms have rewards, which does not say how far arms "
+                "are apart. Record rewards of two arms or more, or use plan, which needs none."
+            )
+        means = Z[pulled] @ phi
+        # In span coordinates arms vary by 1 in every direction: the spread is shared equally.
+        scale = float(means.std()) / math.sqrt(info.rank)
+        level = float(means.mean()) * Z.mean(axis=0)  # as equal as the features allow
+        outside = np.linalg.qr(info.basis, mode="complete")[0][:, info.rank :]
+        phi = phi + outside @ (outside.T @ level + scale * rng.standard_normal(unknown))
+    return np.asarray(Z @ phi)

@@ -1,0 +1,107 @@
+"""Parameters with a given lead of the best arm, of random direction."""
+
+from functools import lru_cache
+
+import numpy as np
+from jaxtyping import Float
+
+from finalist.arms import Arms
+from finalist.errors import ProblemError
+from finalist.noise import Bernoulli
+from finalist.problem import Problem
+
+#: Directions that are tried for one parameter.
+TRIES = 200
+#: A lead below this part of the rewards has lost too many digits to be scaled.
+CLEAR_LEAD = 1e-9
+#: Means of Bernoulli rewards keep away from 0 and 1 by this: rounding must not lead outside.
+INSIDE = 1e-6
+#: What a combination of the features may differ from 1 by and be constant.
+CONSTANT = 1e-9
+
+
+def leading(problem: Problem, gap: float, rng: np.random.Generator) -> Float[np.ndarray, " d"]:
+    """Draw a parameter under which the best arm leads the second best by `gap`.
+
+    Its direction is uniform in span coordinates, in which units of the features do not matter.
+    Bernoulli means lie around 1/2; directions for which they do not fit are drawn again.
+
+    Parameters
+    ----------
+    problem : Problem
+    gap : float
+        Positive, in units of the reward.
+    rng : numpy.random.Generator
+
+    Raises
+    ------
+    ProblemError
+        When the means of Bernoulli rewards cannot be so far apart, when the features cannot
+        express means around 1/2, or when arms are too close to be told apart.
+
+    Examples
+    --------
+    >>> problem = Problem(Arms([[1.0, 0.0], [0.0, 1.0], [1.0, 2.0]]))
+    >>> means = problem.arms.means(leading(problem, 0.5, np.random.default_rng(0)))
+    >>> bool(np.isclose(np.diff(np.sort(means))[-1], 0.5))
+    True
+    """
+    arms, binary = problem.arms, isinstance(problem.noise, Bernoulli)
+    to_features = _to_features(arms)
+    one = _constant(arms, to_features) if binary else np.zeros(len(to_features))
+    largest = 0.0
+    for _ in range(TRIES):
+        theta = to_features @ rng.standard_normal(arms.rank)
+        means = arms.means(theta)
+        lead = _lead(problem.sign * means)
+        if lead <= CLEAR_LEAD * float(np.abs(means).max()):
+            continue
+        theta, means = theta * (gap / lead), means * (gap / lead)
+        low, high = float(means.min()), float(means.max())
+        if not binary:
+            return theta
+        if high - low <= 1.0 - INSIDE:
+            return np.asarray(theta + (0.5 - (low + high) / 2) * one)
+        largest = max(largest, gap / (high - low))
+    if largest > 0:
+        raise ProblemError(
+            f"gap is {gap:g}; Bernoulli means lie between 0 and 1, and the largest gap of "
+            f"{TRIES} random parameters of these arms is below {largest:.3g}. Give a smaller gap, "
+            "or theta instead."
+        )
+    raise ProblemError(
+        "the best arms of random parameters are too close to scale their gap; leave "
+        "near-duplicates out, or give theta instead of gap."
+    )
+
+
+def _lead(means: Float[np.ndarray, " K"]) -> float:
+    """Return how far the best mean is ahead; a single one has no rival."""
+    if len(means) == 1:
+        return float("inf")
+    second, best = np.partition(means, -2)[-2:]
+    return float(best - second)
+
+
+@lru_cache(maxsize=4)
+def _to_features(arms: Arms) -> Float[np.ndarray, "d r"]:
+    """Return T such that theta = T phi has X theta = Z phi; the draws of a plan share it."""
+    # phi = B theta; the columns of B, scaled to size 1, have a harmless pseudoinverse.
+    B = np.array([arms.parameter_to_span(e) for e in np.eye(arms.features.shape[1])]).T
+    size = np.abs(B).max(axis=0, initial=0.0)
+    size = np.where(size == 0.0, 1.0, size)
+    T = np.asarray(np.linalg.pinv(B / size) / size[:, None])
+    T.flags.writeable = False
+    return T
+
+
+def _constant(arms: Arms, to_features: Float[np.ndarray, "d r"]) -> Float[np.ndarray, " d"]:
+    """Return the parameter under which every arm has mean 1; refuse arms that have none."""
+    Z = arms.coordinates
+    phi = Z.mean(axis=0)  # least squares: Z'Z / K = I
+    if float(np.abs(Z @ phi - 1.0).max()) > CONSTANT:
+        raise ProblemError(
+            "these features cannot express Bernoulli means around 1/2: no combination of them is "
+            "the same for all arms. Add a constant feature, or give theta instead of gap."
+        )
+    return np.asarray(to_features @ phi)

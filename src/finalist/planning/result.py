@@ -1,0 +1,150 @@
+"""What a plan says: for each strategy the pulls of every draw, and their quantiles."""
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from jaxtyping import Float
+
+from finalist.planning.figures import about, expected, quantile
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, eq=False)
+class PlanRow:
+    """What one strategy needs.
+
+    Attributes
+    ----------
+    name : str
+        The strategy; with its settings if there are two of the same name.
+    pulls : (draws,) array
+        Pulls of each draw; infinite where it ended undecided.
+    wrong : int
+        Draws with a wrong winner.
+    """
+
+    name: str
+    pulls: Float[np.ndarray, " draws"]
+    wrong: int
+
+    def __post_init__(self) -> None:
+        self.pulls.flags.writeable = False
+
+    @property
+    def median(self) -> float:
+        """Half of the draws need at most so many."""
+        return quantile(self.pulls, 0.5)
+
+    @property
+    def low(self) -> float:
+        """The 5 % quantile."""
+        return quantile(self.pulls, 0.05)
+
+    @property
+    def high(self) -> float:
+        """The 90 % quantile: nine draws in ten are within it."""
+        return quantile(self.pulls, 0.9)
+
+    @property
+    def mean(self) -> float:
+        """Infinite if a draw is undecided."""
+        return float(self.pulls.mean())
+
+    @property
+    def undecided(self) -> int:
+        """Draws that were cut at `max_pulls`."""
+        return int(np.isinf(self.pulls).sum())
+
+    def figures(self) -> dict[str, Any]:
+        """Return the name and the numbers, without the draws."""
+        words = ("name", "median", "low", "high", "mean", "undecided", "wrong")
+        return {word: getattr(self, word) for word in words}
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """How many pulls to expect of each strategy.
+
+    Attributes
+    ----------
+    rows : tuple of PlanRow
+        The strategy asked for, then those it is compared with, under the same parameters.
+    gap : float or None
+        How far the best arm leads in every draw; None if theta was given.
+    sigma, delta : float
+    draws, max_pulls, seed : int
+    lower_bound : float or None
+        Pulls that no method can do without on average, the median over the draws. None where
+        no such bound is known: with epsilon, and for noise that is not Gaussian.
+    """
+
+    rows: tuple[PlanRow, ...]
+    gap: float | None
+    sigma: float
+    delta: float
+    draws: int
+    max_pulls: int
+    seed: int
+    lower_bound: float | None
+
+    def words(self) -> str:
+        """Say it in one sentence."""
+        first, *others = self.rows
+        if first.high == 0:
+            return "There is a single arm: no pull is needed."
+        text = f"Expect {expected(first.median, self.max_pulls)} pulls with {first.name}"
+        if math.isfinite(first.high):
+            text += f", 90 % within {about(first.high, up=True)}"
+        else:
+            text += f"; {first.undecided} of {self.draws} draws were undecided there"
+        needs = [f"{row.name} would need {expected(row.median, self.max_pulls)}" for row in others]
+        return "; ".join([text, *needs]) + "."
+
+    def remarks(self) -> list[str]:
+        """Say what no method can do better, if that is known."""
+        if self.lower_bound is None:
+            return []
+        if math.isinf(self.lower_bound):
+            return ["The best arms are tied: no number of pulls tells them apart."]
+        least = about(self.lower_bound)
+        return [f"No method can do with fewer than about {least} pulls on average."]
+
+    def shown(self, pulls: float) -> str:
+        """Return pulls for a table; what is infinite is more than `max_pulls`."""
+        return f"{pulls:,.0f}" if math.isfinite(pulls) else f"> {self.max_pulls:,}"
+
+    def to_frame(self) -> "pd.DataFrame":
+        """Return one row per strategy: name, median, low, high, mean, undecided, wrong."""
+        import pandas as pd
+
+        return pd.DataFrame([row.figures() for row in self.rows])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything in values that JSON can hold; what is infinite is None."""
+        rows = [{**row.figures(), "pulls": row.pulls.tolist()} for row in self.rows]
+        words = ("gap", "sigma", "delta", "draws", "max_pulls", "seed", "lower_bound")
+        whole_plan = {"words": self.words(), **{word: getattr(self, word) for word in words}}
+        finite: dict[str, Any] = _finite({**whole_plan, "rows": rows})
+        return finite
+
+    def __str__(self) -> str:
+        width = max(len(row.name) for row in self.rows)
+        rows = [
+            f"{row.name:<{width}}  median {self.shown(row.median)}, 90 % within "
+            f"{self.shown(row.high)}, undecided {row.undecided}, wrong {row.wrong} of {self.draws}"
+            for row in self.rows
+        ]
+        return "\n".join([self.words(), *self.remarks(), *rows])
+
+
+def _finite(value: Any) -> Any:
+    """Return a value of lists and dicts with None for numbers that JSON does not have."""
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

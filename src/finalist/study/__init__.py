@@ -1,0 +1,7 @@
+"""Studies: real experiments on disk, with ask and tell."""
+
+from finalist.study.batch import Batch, Pull
+from finalist.study.status import ArmStatus, Status
+from finalist.study.study import Study, default_place, studies
+
+__all__ = ["ArmStatus", "Batch", "Pull", "Status", "Study", "default_place", "studies"]

@@ -1,0 +1,92 @@
+"""What `ask` returns: pulls to measure, as rows for a loop, a data frame or a spreadsheet."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from typing import TYPE_CHECKING, Any, Literal
+
+from finalist.study.results import write_pulls
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: Whether there are pulls to measure; if not, why.
+AskState = Literal["open", "waiting", "decided", "stopped", "budget", "exhausted"]
+
+_REASONS: dict[AskState, str] = {
+    "open": "There are pulls to measure.",
+    "waiting": "Every pull of the batch is with another worker; ask again when theirs are told.",
+    "decided": "There is a winner; nothing is left to measure.",
+    "stopped": "The study was stopped; `resume` goes on.",
+    "budget": "The budget is used up.",
+    "exhausted": "Every arm has been measured as often as it can be.",
+}
+
+
+@dataclass(frozen=True)
+class Pull:
+    """One measurement to make.
+
+    Attributes
+    ----------
+    pull_id : int
+        Its number in the study; `tell` gives the reward by it.
+    arm : str
+        The arm to measure.
+    worker : str or None
+        Who measures it, if that was said.
+    """
+
+    pull_id: int
+    arm: str
+    worker: str | None = None
+
+
+@dataclass(frozen=True)
+class Batch(Sequence[Pull]):
+    """Pulls to measure, in random order; empty when there is nothing to do.
+
+    Attributes
+    ----------
+    pulls : tuple of Pull
+    state : str
+        "open" when there are pulls; otherwise "waiting" (others have them), "decided",
+        "stopped", "budget" or "exhausted".
+    batch : int
+        The number of the batch they belong to, from 1; 0 if none is open.
+    left : int
+        Pulls of this batch that are still without a reward, all workers together.
+    words : str
+        What the strategy says about the batch.
+    """
+
+    pulls: tuple[Pull, ...]
+    state: AskState
+    batch: int = 0
+    left: int = 0
+    words: str = ""
+
+    def __len__(self) -> int:
+        return len(self.pulls)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.pulls[index]
+
+    def __iter__(self) -> Iterator[Pull]:
+        return iter(self.pulls)
+
+    @property
+    def reason(self) -> str:
+        """Why there are pulls, or why not, in a sentence."""
+        return _REASONS[self.state]
+
+    def to_frame(self) -> "pd.DataFrame":
+        """Return a data frame with the columns pull_id, arm, worker and an empty reward."""
+        import pandas as pd
+
+        rows = [(p.pull_id, p.arm, p.worker, float("nan")) for p in self.pulls]
+        return pd.DataFrame(rows, columns=["pull_id", "arm", "worker", "reward"])
+
+    def to_csv(self, path: str | PathLike[str], *, decimal: str = ".") -> None:
+        """Write a CSV file with an empty column `reward`, to fill in and give to `tell`."""
+        write_pulls(path, [vars(pull) for pull in self.pulls], decimal=decimal)

@@ -1,0 +1,123 @@
+"""Do the rewards contradict what the guarantee assumes? Tests on everything measured so far.
+
+Each gives a p-value; below `ALARM` a person is warned. They are looked at after every batch, so a
+warning in one of a thousand looks is to be expected without cause.
+"""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from finalist.arms import Arms
+from finalist.errors import EstimateError
+from finalist.least_squares import Estimate, estimate
+from finalist.noise import Gaussian
+from finalist.problem import Problem
+from finalist.statistics import Statistics
+from finalist.study.state import Measured
+
+ALARM = 1e-3
+
+
+def warnings_of(
+    problem: Problem, pooled: Statistics, measured: Sequence[Measured], stage: int
+) -> list[str]:
+    """Return warnings, each with what to do."""
+    if pooled.pulls == 0:
+        return []
+    fit = estimate(problem.arms, pooled)
+    found = [_noise(problem, fit), _fit(fit)]
+    if not problem.batch_intercept:
+        found.append(_shift(problem.arms, [m for m in measured if m.stage == stage]))
+    return [words for words in found if words is not None]
+
+
+def _noise(problem: Problem, fit: Estimate) -> str | None:
+    """Compare the scatter of the rewards with sigma."""
+    from scipy.special import chdtr, chdtrc
+
+    sigma, freedom = problem.noise.sigma, fit.degrees_of_freedom
+    if not isinstance(sigma, float) or freedom < 1:
+        return None
+    try:
+        variance = fit.residual_variance
+    except EstimateError:
+        return None
+    score = freedom * variance / sigma**2
+    seen = f"The rewards scatter by {math.sqrt(variance):.3g} around the model"
+    if chdtrc(freedom, score) < ALARM:
+        return (
+            f"{seen}, more than sigma = {sigma:.3g} says: the guarantee does not hold. Create a "
+            "study with a larger sigma, or sigma=None; or the model is wrong (see lack of fit)."
+        )
+    if isinstance(problem.noise, Gaussian) and chdtr(freedom, score) < ALARM:
+        return (
+            f"{seen}, less than sigma = {sigma:.3g} says. The guarantee holds, but a smaller sigma "
+            "would need fewer pulls."
+        )
+    return None
+
+
+def _fit(fit: Estimate) -> str | None:
+    """Compare the means of arms with the linear model, by the scatter within arms."""
+    try:
+        test = fit.lack_of_fit()
+    except EstimateError:
+        return None
+    if test is None or test.p_value >= ALARM:
+        return None
+    return (
+        f"The means of the arms are not linear in their features (lack of fit, F = {test.f:.3g}, "
+        f"p = {test.p_value:.1g}): the guarantee does not hold. Add features (squares, "
+        "interactions), or use arms without features."
+    )
+
+
+def _shift(arms: Arms, measured: Sequence[Measured]) -> str | None:
+    """Compare batches: their rewards may be shifted against each other, each by a constant."""
+    p = shift_p_value(arms, measured)
+    if p is None or p >= ALARM:
+        return None
+    return (
+        f"Batches are shifted against each other (p = {p:.1g}), as by plates or days: differences "
+        "between arms of one batch may still be right, but the guarantee does not hold. Look for "
+        "what changed between batches."
+    )
+
+
+def shift_p_value(arms: Arms, measured: Sequence[Measured]) -> float | None:
+    """Return the p-value of the F test of a constant for each batch; None if it has no meaning.
+
+    Residual means of (batch, arm) cells under the linear model, with and without the constants,
+    by weighted least squares; the scatter between cells that is left is the measure.
+    """
+    from scipy.special import fdtrc
+
+    batches = [m for m in measured if len(m.arms)]
+    if len(batches) < 2:
+        return None
+    rows = np.concatenate([m.arms for m in batches])
+    weight = np.sqrt(np.concatenate([m.count for m in batches]).astype(float))
+    mean = np.concatenate([m.mean for m in batches])
+    of = np.repeat(np.arange(len(batches)), [len(m.arms) for m in batches])
+    plain = arms.coordinates[rows] * weight[:, None]
+    dummies = (of[:, None] == np.arange(len(batches))) * weight[:, None]
+    target = (mean - mean.mean()) * weight
+    # A constant common to all batches is no shift, also where the features cannot express it.
+    without = np.column_stack([plain, weight])
+    small, small_rank = _squares(without, target)
+    large, large_rank = _squares(np.column_stack([plain, dummies]), target)
+    more, left = large_rank - small_rank, len(target) - large_rank
+    if more < 1 or left < 1:
+        return None
+    scale = float(target @ target)
+    if large <= 1e-24 * scale:
+        return 0.0 if small > 1e-20 * scale else None
+    return float(fdtrc(more, left, max(small - large, 0.0) / more / (large / left)))
+
+
+def _squares(X: np.ndarray, y: np.ndarray) -> tuple[float, int]:
+    """Return the residual sum of squares and the rank."""
+    solution, _, rank, _ = np.linalg.lstsq(X, y, rcond=None)
+    return float(np.sum((y - X @ solution) ** 2)), int(rank)

@@ -1,0 +1,89 @@
+"""Every pull of a study as rows of arrays: a million of them take some tens of megabytes."""
+
+from enum import IntEnum
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+
+class Fate(IntEnum):
+    """What became of a pull."""
+
+    OPEN = 0
+    TOLD = 1
+    VOID = 2
+    MISSING = 3
+
+
+_COLUMNS = {
+    "arm": np.int32,  # its number in the arms of its stage
+    "batch": np.int32,
+    "fate": np.int8,
+    "reward": np.float64,
+    "worker": np.int32,  # number of the worker, -1 for none
+    "issued": np.int64,  # event
+    "told": np.int64,  # event, 0 for none
+}
+
+
+class Pulls:
+    """Pulls 1, 2, ... of a study; arrays grow by doubling."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._rows = {name: np.zeros(64, dtype=kind) for name, kind in _COLUMNS.items()}
+
+    def __len__(self) -> int:
+        return self._count
+
+    def add(self, arms: Int[np.ndarray, " n"], batch: int, event: int) -> None:
+        """Issue pulls of arms, with the next numbers."""
+        first, self._count = self._count, self._count + len(arms)
+        if self._count > len(self._rows["arm"]):
+            size = max(self._count, 2 * len(self._rows["arm"]))
+            for name, rows in self._rows.items():
+                grown = np.zeros(size, dtype=rows.dtype)
+                grown[:first] = rows[:first]
+                self._rows[name] = grown
+        new = slice(first, self._count)
+        self._rows["arm"][new] = arms
+        self._rows["batch"][new] = batch
+        self._rows["issued"][new] = event
+        self._rows["worker"][new] = -1
+        self._rows["reward"][new] = np.nan
+
+    def tell(
+        self, pulls: Int[np.ndarray, " n"], rewards: Float[np.ndarray, " n"], event: int
+    ) -> None:
+        """Enter rewards."""
+        rows = pulls - 1
+        self._rows["reward"][rows] = rewards
+        self._rows["fate"][rows] = Fate.TOLD
+        self._rows["told"][rows] = event
+
+    def close(self, pull: int, fate: Fate, event: int) -> None:
+        """Enter that a pull has no reward."""
+        self._rows["fate"][pull - 1] = fate
+        self._rows["told"][pull - 1] = event
+
+    def assign(self, pulls: Int[np.ndarray, " n"], worker: int) -> None:
+        """Give pulls to a worker."""
+        self._rows["worker"][pulls - 1] = worker
+
+    def __getattr__(self, name: str) -> np.ndarray:
+        """Return a column: `pulls.arm`, `pulls.reward`, ..."""
+        if name not in _COLUMNS:
+            raise AttributeError(name)
+        return self._rows[name][: self._count]
+
+    def of(self, batch: int) -> Int[np.ndarray, " n"]:
+        """Return the numbers of the pulls of a batch."""
+        return np.flatnonzero(self.batch == batch) + 1
+
+    def open(self, batch: int) -> Int[np.ndarray, " n"]:
+        """Return the numbers of the pulls of a batch that are still to be measured."""
+        return np.flatnonzero((self.batch == batch) & (self.fate == Fate.OPEN)) + 1
+
+    def known(self, pulls: Int[np.ndarray, " n"]) -> Bool[np.ndarray, " n"]:
+        """Tell which numbers belong to pulls."""
+        return (pulls >= 1) & (pulls <= self._count)

@@ -1,0 +1,191 @@
+"""What may be asked and told: pure functions of the state of a study."""
+
+import math
+from typing import Any, cast
+
+import numpy as np
+from jaxtyping import Bool, Int
+
+from finalist.errors import ConflictError, RewardError, StudyError
+from finalist.files import printable
+from finalist.noise import Bernoulli
+from finalist.study.batch import AskState, Batch, Pull
+from finalist.study.pulls import Fate
+from finalist.study.results import Results
+from finalist.study.state import State
+
+_LONGEST = 10_000
+
+
+def check_name(name: object) -> None:
+    """Refuse a name of a study that could not be found again."""
+    check_text("name", name)
+    if str(name) != str(name).strip():
+        raise StudyError(f"name is {name!r}; leave out the space around it.")
+
+
+def check_text(what: str, text: object) -> None:
+    """Refuse text that is none, is empty, or cannot be stored."""
+    if not isinstance(text, str) or not text.strip():
+        raise StudyError(f"{what} is {text!r}; it is a text that is not empty.")
+    if len(text) > _LONGEST or "\0" in text:
+        raise StudyError(
+            f"{what} is {printable(text, 40)!r}; it has at most {_LONGEST} characters, none of "
+            "them null."
+        )
+
+
+def check_size(size: object) -> None:
+    """Refuse a number of pulls that is none."""
+    if size is None:
+        return
+    if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 1:
+        raise StudyError(f"size is {size!r}; it is a number of pulls, 1 or more.")
+
+
+# ---- asking ------------------------------------------------------------------------------
+
+
+def block_size(state: State, size: int | None, worker: str | None) -> int | None:
+    """Return the size of the next batch; None for what the strategy likes best.
+
+    A size that is large enough to test with is taken as it is. Otherwise, and when several
+    workers share a batch, it is what the strategy likes best, rounded up to whole parts of that
+    size.
+    """
+    run: Any = state.run
+    least, own = getattr(run, "least_size", 1), getattr(run, "own_size", None)
+    block = size
+    if size is not None and own is not None and (size < least or worker is not None):
+        block = size * math.ceil(max(own, size) / size)
+    if state.left is None:
+        return block
+    preferred = block if block is not None else own
+    return state.left if preferred is None else min(preferred, state.left)
+
+
+def open_count(state: State) -> int:
+    """Return how many pulls of the open batch are without a reward."""
+    return 0 if state.open is None else len(state.pulls.open(state.open.number))
+
+
+def of_worker(state: State, worker: str) -> Int[np.ndarray, " n"]:
+    """Return the open pulls of a worker."""
+    assert state.open is not None
+    pulls = state.pulls.open(state.open.number)
+    if worker not in state.workers:
+        return pulls[:0]
+    mine = state.pulls.worker[pulls - 1] == state.workers.index(worker)
+    return np.asarray(pulls[mine])
+
+
+def share_of(state: State, size: int | None, worker: str) -> Int[np.ndarray, " n"]:
+    """Return the pulls that a worker without any gets: at most `size` of those nobody has.
+
+    Without a size it is a part of them, one for each worker of this batch and one for whoever
+    comes next: who is fast asks more often, and nobody waits long for who is slow.
+    """
+    assert state.open is not None
+    pulls = state.pulls.open(state.open.number)
+    free = pulls[state.pulls.worker[pulls - 1] == -1]
+    if size is None:
+        busy = set(state.pulls.worker[pulls - 1].tolist()) - {-1}
+        if worker in state.workers:
+            busy.discard(state.workers.index(worker))
+        size = math.ceil(len(free) / (len(busy) + 2))
+    return np.asarray(free[:size])
+
+
+def pull(state: State, number: int) -> Pull:
+    """Return a pull as people see it."""
+    row = number - 1
+    worker = int(state.pulls.worker[row])
+    stage = state.issued[int(state.pulls.batch[row]) - 1].stage
+    assert stage == state.stage  # only pulls of the open batch are handed out
+    who = None if worker < 0 else state.workers[worker]
+    return Pull(int(number), state.arms.names[int(state.pulls.arm[row])], who)
+
+
+def batch_of(state: State, numbers: Int[np.ndarray, " n"]) -> Batch:
+    """Return pulls of the open batch as people see them."""
+    assert state.open is not None
+    rows = tuple(pull(state, int(number)) for number in numbers)
+    return Batch(rows, "open", state.open.number, open_count(state), state.open.words)
+
+
+def waiting(state: State) -> Batch:
+    """Return an empty batch for a worker when all pulls are with others."""
+    assert state.open is not None
+    return Batch((), "waiting", state.open.number, open_count(state), state.open.words)
+
+
+def nothing(end: str) -> Batch:
+    """Return an empty batch that says why."""
+    return Batch((), cast(AskState, end))
+
+
+# ---- telling -----------------------------------------------------------------------------
+
+
+def row_of(state: State, pull_id: object) -> int:
+    """Return the row of a pull, or refuse a number that belongs to none."""
+    whole = isinstance(pull_id, int | np.integer) and not isinstance(pull_id, bool)
+    if not whole or not 1 <= cast(int, pull_id) <= len(state.pulls):
+        raise StudyError(_no_pull(pull_id, state))
+    return int(cast(int, pull_id)) - 1
+
+
+def _no_pull(pull_id: object, state: State) -> str:
+    count = len(state.pulls)
+    issued = f"they are numbered 1 to {count}" if count else "nothing has been asked for"
+    return f"there is no pull {pull_id!r} in this study; {issued}."
+
+
+def check_told(state: State, told: Results) -> Bool[np.ndarray, " n"]:
+    """Refuse what cannot be told; return which of the rewards are new."""
+    unknown = np.flatnonzero(~state.pulls.known(told.pulls))
+    if len(unknown):
+        raise StudyError(_no_pull(int(told.pulls[unknown[0]]), state))
+    rows = told.pulls - 1
+    fate, old = state.pulls.fate[rows], state.pulls.reward[rows]
+    _check_arms(state, told)
+    for i in np.flatnonzero((fate == Fate.TOLD) & (old != told.rewards))[:1]:
+        raise ConflictError(
+            f"pull {told.pulls[i]} has the reward {old[i]!r} and not {told.rewards[i]!r}; a wrong "
+            "one is mended with `amend`."
+        )
+    for i in np.flatnonzero((fate == Fate.VOID) | (fate == Fate.MISSING))[:1]:
+        raise ConflictError(
+            f"pull {told.pulls[i]} is {Fate(fate[i]).name.lower()}; it takes no reward."
+        )
+    new = fate == Fate.OPEN
+    check_noise(state, told)
+    return np.asarray(new)
+
+
+def _check_arms(state: State, told: Results) -> None:
+    """Refuse a table whose arms are not those of its pulls: rows were mixed up."""
+    for number, name in zip(told.pulls, told.arms, strict=True):
+        if name is None:
+            continue
+        row = int(number) - 1
+        batch = state.issued[int(state.pulls.batch[row]) - 1]
+        if batch.stage != state.stage:
+            continue
+        arm = int(state.pulls.arm[row])
+        if name not in state.arms.aliases[arm]:
+            raise RewardError(
+                f"pull {number} is of the arm {state.arms.names[arm]!r} and the table says "
+                f"{name!r}; were rows mixed up? Nothing was taken."
+            )
+
+
+def check_noise(state: State, told: Results) -> None:
+    """Refuse rewards that the model of the noise says cannot be."""
+    if isinstance(state.problem.noise, Bernoulli):
+        bad = np.flatnonzero((told.rewards != 0.0) & (told.rewards != 1.0))
+        if len(bad):
+            raise RewardError(
+                f"the reward of pull {told.pulls[bad[0]]} is {told.rewards[bad[0]]}; the noise is "
+                "Bernoulli, so a reward is 0 or 1."
+            )

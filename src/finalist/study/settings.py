@@ -1,0 +1,145 @@
+"""What a study was started with, as values that JSON can hold, and back again.
+
+They are written once, when the study is created. Whoever opens it later gets the same problem, the
+same strategy with the same settings, and the same seed.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, cast
+
+from finalist.arms import Arms
+from finalist.errors import StudyError
+from finalist.noise import Bernoulli, Best, EpsilonBest, Gaussian, Goal, Noise, SubGaussian
+from finalist.problem import Problem
+from finalist.strategies import STRATEGIES, Strategy
+
+_MODELS: dict[str, type[Noise]] = {
+    "gaussian": Gaussian,
+    "sub-gaussian": SubGaussian,
+    "bernoulli": Bernoulli,
+}
+#: Seeds are kept as signed 64-bit integers.
+_LARGEST_SEED = 2**63 - 1
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The question, the strategy, and the limits of a study.
+
+    Attributes
+    ----------
+    problem : Problem
+        With the arms of the beginning.
+    strategy : Strategy
+    seed : int
+        All random choices of the study come from it.
+    budget : int or None
+        The most pulls in all.
+    metadata : mapping
+        Whatever the user wants to keep with the study.
+    """
+
+    problem: Problem
+    strategy: Strategy
+    seed: int
+    budget: int | None
+    metadata: Mapping[str, Any]
+
+    def __post_init__(self) -> None:
+        _check_whole("seed", self.seed, 0)
+        if self.budget is not None:
+            _check_whole("budget", self.budget, 1)
+        if not isinstance(self.metadata, Mapping):
+            raise StudyError(f"metadata is {self.metadata!r}; it is a dict.")
+
+    def to_json(self) -> dict[str, Any]:
+        """Return everything but the arms."""
+        problem, goal = self.problem, self.problem.goal
+        if problem.candidates is not problem.arms:
+            raise StudyError("a study cannot have candidates other than its arms yet.")
+        if not isinstance(goal, Best | EpsilonBest):
+            raise StudyError(f"the goal of a study cannot be {goal!r} yet.")
+        return {
+            "strategy": {"name": self.strategy.name, "settings": _plain(self.strategy)},
+            "noise": {"model": _model(problem.noise), "sigma": problem.noise.sigma},
+            "delta": problem.delta,
+            "objective": problem.objective,
+            "epsilon": problem.epsilon,
+            "max_pulls_per_arm": problem.most_pulls,
+            "budget": self.budget,
+            "seed": self.seed,
+            "metadata": dict(self.metadata),
+        }
+
+
+def _check_whole(name: str, value: object, least: int) -> None:
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    if not (whole and least <= cast(int, value) <= _LARGEST_SEED):
+        raise StudyError(f"{name} is {value!r}; it is a whole number, {least} or more.")
+
+
+def from_json(settings: Mapping[str, Any], arms: Arms) -> Settings:
+    """Return the settings of a study that was written by this version or an earlier one."""
+    try:
+        noise, strategy, epsilon = (settings[k] for k in ("noise", "strategy", "epsilon"))
+        goal: Goal = EpsilonBest(epsilon) if epsilon else Best()
+        problem = Problem(
+            arms,
+            noise=_noise(noise["model"], noise["sigma"]),
+            goal=goal,
+            delta=settings["delta"],
+            objective=settings["objective"],
+            most_pulls=settings["max_pulls_per_arm"],
+        )
+        known = STRATEGIES[strategy["name"]](**strategy["settings"])
+        seed, budget = settings["seed"], settings["budget"]
+        return Settings(problem, known, seed, budget, settings["metadata"])
+    except (KeyError, TypeError) as error:
+        raise StudyError(
+            f"the settings of this study cannot be read ({type(error).__name__}: {error}); a newer "
+            "finalist may have written them. Upgrade finalist."
+        ) from error
+
+
+def difference(stored: Mapping[str, Any], given: Mapping[str, Any]) -> str | None:
+    """Say which of the given settings are not the stored ones; None if all are."""
+    words = [
+        f"{name} is {stored.get(name)!r} and not {value!r}"
+        for name, value in given.items()
+        if not _same(stored.get(name), value)
+    ]
+    return "; ".join(words) or None
+
+
+def _same(one: object, other: object) -> bool:
+    if isinstance(one, float) and isinstance(other, float):
+        return math.isclose(one, other, rel_tol=1e-12)
+    return one == other
+
+
+def _plain(strategy: Strategy) -> dict[str, Any]:
+    """Return the settings of a strategy; only those of plain values can be kept."""
+    if STRATEGIES.get(strategy.name) is not type(strategy):
+        raise StudyError(
+            f"strategy {strategy.name!r} is not one that finalist knows by name, so a study could "
+            f"not be opened again. Known: {', '.join(sorted(STRATEGIES))}."
+        )
+    words = [field.name for field in fields(cast(Any, strategy))]
+    values = {word: getattr(strategy, word) for word in words}
+    for name, value in values.items():
+        if not isinstance(value, str | int | float | bool | None):
+            raise StudyError(
+                f"strategy {strategy.name!r} with {name} of type {type(value).__name__} needs to "
+                "know the truth; it is for simulations, not for a study."
+            )
+    return values
+
+
+def _model(noise: Noise) -> str:
+    return next(word for word, cls in _MODELS.items() if type(noise) is cls)
+
+
+def _noise(model: str, sigma: Any) -> Noise:
+    return Bernoulli() if model == "bernoulli" else _MODELS[model](sigma)  # type: ignore[call-arg]

@@ -1,0 +1,292 @@
+"""A study in memory: the replay of its events, and nothing else.
+
+`State.apply` takes one event after another. Decisions are replayed with what was chosen when the
+batch was issued; no design is solved. Whatever changes a state goes through here, whether it has
+just been written or is read again years later.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from finalist.arms import Arms
+from finalist.errors import StudyError
+from finalist.problem import Problem
+from finalist.statistics import Statistics
+from finalist.strategies import Batch, Run, Verdict
+from finalist.study.database_rows import EventRow
+from finalist.study.pulls import Fate, Pulls
+from finalist.study.settings import Settings
+
+#: The evidence after each batch is kept for charts, up to so many arms.
+MOST_ARMS = 1000
+#: Reads the arms of a stage.
+ReadArms = Callable[[int], Arms]
+
+
+@dataclass(frozen=True, eq=False)
+class Issued:
+    """A batch as it was issued."""
+
+    number: int
+    stage: int
+    counts: Int[np.ndarray, " K"]
+    note: Mapping[str, Any]
+
+    @property
+    def words(self) -> str:
+        """What the strategy said about it."""
+        return str(self.note.get("words", ""))
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """What a complete batch gave: each arm's count and mean."""
+
+    stage: int
+    arms: Int[np.ndarray, " m"]
+    count: Int[np.ndarray, " m"]
+    mean: Float[np.ndarray, " m"]
+
+
+@dataclass(frozen=True, eq=False)
+class Decision:
+    """What was certain after a batch, as it was written down then."""
+
+    batch: int
+    pulls: int
+    winner: int | None
+    rejected: tuple[int, ...]
+    evidence: Float[np.ndarray, " K"] | None = field(repr=False)
+
+
+class State:
+    """Everything that the events of a study say."""
+
+    def __init__(self, settings: Settings, read_arms: ReadArms) -> None:
+        self.settings = settings
+        self.problem: Problem = settings.problem
+        self.run: Run = settings.strategy.start(settings.problem, seed=settings.seed)
+        self.pulls = Pulls()
+        self.pooled = Statistics.empty(len(self.problem.arms))
+        self.last = 0  # number of the last event
+        self.times: list[str] = []
+        self.stage, self.levels = 0, [settings.problem.delta]
+        self.issued: list[Issued] = []
+        self.measured: list[Measured] = []
+        self.decisions: list[Decision] = []
+        self.differs: list[int] = []  # batches that this version would have decided otherwise
+        self.workers: list[str] = []
+        self.stopped: str | None = None
+        self.history_pulls = 0
+        self._read_arms = read_arms
+        self._apply: dict[str, Callable[[EventRow, Any], None]] = {
+            "created": self._nothing,
+            "note": self._nothing,
+            "history": self._history,
+            "issued": self._issue,
+            "assigned": self._assign,
+            "told": self._tell,
+            "voided": self._void,
+            "missing": self._missing,
+            "amended": self._tell,
+            "decided": self._decided,
+            "changed": self._change,
+        }
+
+    # ---- questions -----------------------------------------------------------------------
+
+    @property
+    def arms(self) -> Arms:
+        """The arms of the present stage."""
+        return self.problem.arms
+
+    @property
+    def verdict(self) -> Verdict:
+        """What the strategy has found."""
+        return self.run.verdict
+
+    @property
+    def open(self) -> Issued | None:
+        """The batch that is being measured."""
+        if self.issued and len(self.decisions) < len(self.issued):
+            return self.issued[-1]
+        return None
+
+    @property
+    def used(self) -> int:
+        """Pulls that count for the budget: all but void ones."""
+        return int(np.count_nonzero(self.pulls.fate != Fate.VOID))
+
+    @property
+    def left(self) -> int | None:
+        """Pulls left of the budget; None without one."""
+        budget = self.settings.budget
+        return None if budget is None else max(budget - self.used, 0)
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether no arm can be pulled again."""
+        most = self.problem.most_pulls
+        return most is not None and bool(np.all(self.pooled.count >= most))
+
+    @property
+    def end(self) -> str | None:
+        """Why there is nothing left to ask: "decided", "stopped", "budget", "exhausted"."""
+        if self.verdict.decided:
+            return "decided"
+        if self.stopped is not None:
+            return "stopped"
+        if self.open is not None:
+            return None
+        if self.left == 0:
+            return "budget"
+        return "exhausted" if self.exhausted else None
+
+    def complete(self) -> bool:
+        """Tell whether the open batch has nothing left to measure."""
+        return self.open is not None and len(self.pulls.open(self.open.number)) == 0
+
+    # ---- events --------------------------------------------------------------------------
+
+    def apply(
+        self,
+        event: EventRow,
+        rewards: tuple[Int[np.ndarray, " n"], Float[np.ndarray, " n"]] | None = None,
+    ) -> None:
+        """Take over the next event, with the pulls and rewards that it brought."""
+        if event.number != self.last + 1:
+            raise StudyError(
+                f"event {event.number} follows event {self.last}; the log of this study is not "
+                "complete. Check the database: finalist db check."
+            )
+        if event.kind not in self._apply:
+            raise StudyError(
+                f"event {event.number} is of the kind {event.kind!r}, which this version does not "
+                "know; upgrade finalist."
+            )
+        self._apply[event.kind](event, rewards)
+        self.count(event)
+
+    def count(self, event: EventRow) -> None:
+        """Take over that an event is written; its effect is there already."""
+        self.last = event.number
+        self.times.append(event.at)
+
+    def _nothing(self, event: EventRow, _: Any) -> None:
+        """Leave the state as it is: the event is for people."""
+
+    def _history(self, event: EventRow, _: Any) -> None:
+        before = Statistics.empty(len(self.arms))
+        before.add_many(event.body["arms"], event.body["rewards"])
+        inform(self.run, before)
+        self.history_pulls = before.pulls
+
+    def _issue(self, event: EventRow, _: Any) -> None:
+        body = event.body
+        order = np.array(body["arms"], dtype=np.int64)
+        counts = np.bincount(order, minlength=len(self.arms))
+        self.issued.append(Issued(body["batch"], self.stage, counts, body["note"]))
+        self.pulls.add(order, body["batch"], event.number)
+
+    def _assign(self, event: EventRow, _: Any) -> None:
+        worker = event.body["worker"]
+        if worker not in self.workers:
+            self.workers.append(worker)
+        self.pulls.assign(np.array(event.body["pulls"]), self.workers.index(worker))
+
+    def _tell(self, event: EventRow, rewards: Any) -> None:
+        if rewards is not None:
+            pulls, values = rewards
+            self.pulls.tell(pulls, values, event.number)
+
+    def _void(self, event: EventRow, _: Any) -> None:
+        pull = event.body["pull"]
+        self.pulls.close(pull, Fate.VOID, event.number)
+        row = pull - 1
+        worker = int(self.pulls.worker[row])
+        self.pulls.add(self.pulls.arm[[row]], int(self.pulls.batch[row]), event.number)
+        self.pulls.assign(np.array([len(self.pulls)]), worker)
+
+    def _missing(self, event: EventRow, _: Any) -> None:
+        self.pulls.close(event.body["pull"], Fate.MISSING, event.number)
+
+    def _decided(self, event: EventRow, _: Any) -> None:
+        body = event.body
+        if "stopped" in body:
+            self.stopped = body["stopped"]
+            return
+        found = self.decide()
+        if (found["winner"], found["rejected"]) != (body["winner"], body["rejected"]):
+            self.differs.append(body["batch"])
+
+    def decide(self) -> dict[str, Any]:
+        """Give the open batch to the strategy; return the body of the event that says so."""
+        batch = self.open
+        assert batch is not None
+        rows = self.pulls.of(batch.number) - 1
+        rows = rows[self.pulls.fate[rows] == Fate.TOLD]
+        rewards = Statistics.empty(len(self.arms))
+        rewards.add_many(self.pulls.arm[rows].astype(np.int64), self.pulls.reward[rows])
+        before = set(self.verdict.survivors)
+        self.run.record(Batch(rewards.count.copy(), batch.note), rewards)
+        self.pooled.merge(rewards)
+        some = np.flatnonzero(rewards.count)
+        self.measured.append(
+            Measured(self.stage, some, rewards.count[some], rewards.mean[some].copy())
+        )
+        # What was chosen for it has served; rivals of many arms would fill the memory.
+        self.issued[-1] = replace(batch, note={"words": batch.words})
+        verdict = self.verdict
+        out = sorted(before - set(verdict.survivors))
+        self.decisions.append(
+            Decision(batch.number, verdict.pulls, verdict.winner, tuple(out), self._evidence())
+        )
+        return {
+            "batch": batch.number,
+            "pulls": verdict.pulls,
+            "winner": verdict.winner,
+            "rejected": out,
+        }
+
+    def _evidence(self) -> Float[np.ndarray, " K"] | None:
+        evidence = getattr(self.run, "evidence", None)
+        if evidence is None or len(self.arms) > MOST_ARMS:
+            return None
+        return np.asarray(evidence().share, dtype=np.float32)
+
+    def _change(self, event: EventRow, _: Any) -> None:
+        body = event.body
+        arms = self._read_arms(body["stage"])
+        kept = np.array(body["kept"], dtype=np.int64)
+        problem = self.problem.with_(arms=arms)
+        self.run = change(self.run, problem, kept, body["level"], afresh=body["afresh"])
+        self.problem, self.stage = problem, body["stage"]
+        self.pooled = self.pooled.taken(kept)
+        self.levels.append(body["level"])
+
+
+def inform(run: Run, before: Statistics) -> None:
+    """Give a strategy what was measured before the study, if it can use that."""
+    take = getattr(run, "inform", None)
+    if take is None:
+        raise StudyError(
+            "this strategy cannot use earlier measurements; the gauntlet can (strategy='gauntlet')."
+        )
+    take(before)
+
+
+def change(
+    run: Run, problem: Problem, kept: Int[np.ndarray, " n"], level: float, *, afresh: bool
+) -> Run:
+    """Let a strategy go on with other arms, if it can."""
+    changed = getattr(run, "changed", None)
+    if changed is None:
+        raise StudyError(
+            "this strategy cannot go on with other arms; the gauntlet can. Or create a new study."
+        )
+    new: Run = changed(problem, kept, level, afresh=afresh)
+    return new

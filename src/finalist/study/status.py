@@ -1,0 +1,303 @@
+"""What a person looks at: what is certain, what speaks against each arm, what is still needed."""
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from jaxtyping import Float
+
+from finalist.bounds import pooled_radius
+from finalist.information import information
+from finalist.least_squares import Estimate, estimate
+from finalist.noise import Bernoulli, Gaussian
+from finalist.planning import Forecast
+from finalist.planning import forecast as forecast_of
+from finalist.study.checks import warnings_of
+from finalist.study.pulls import Fate
+from finalist.study.state import State
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: The confidence of the interval of each arm, all arms and times together.
+CONFIDENCE = 0.95
+#: A forecast is made up to so many arms times the square of their rank.
+MOST_WORK = 200_000
+
+
+@dataclass(frozen=True)
+class ArmStatus:
+    """One arm.
+
+    Attributes
+    ----------
+    name : str
+    pulls : int
+    estimate, low, high : float or None
+        The estimated mean with its interval; None where the rewards say nothing yet.
+    evidence : float or None
+        Against "this arm is best", from 0 to 1; rejected at 1. None if the strategy has none.
+    p_value : float or None
+        The same as an always-valid p-value.
+    rival : str or None
+        The arm that last spoke against it.
+    survives : bool
+        Whether it may still be the best.
+    """
+
+    name: str
+    pulls: int
+    estimate: float | None
+    low: float | None
+    high: float | None
+    evidence: float | None
+    p_value: float | None
+    rival: str | None
+    survives: bool
+
+
+@dataclass(frozen=True)
+class Status:
+    """A study at one moment.
+
+    Attributes
+    ----------
+    name : str
+    verdict : "continue", "winner" or "undecided"
+        "undecided" when it has ended without a winner: stopped, no budget, no arm left to pull.
+    winner : str or None
+    leader : str or None
+        The arm with the best estimate.
+    survivors : tuple of str
+        The best arm is among them with probability at least 1 - risk, if the strategy
+        promises that.
+    risk : float
+        The probability with which this is wrong, at most: delta, unless the arms were changed.
+    sentence : str
+        What is certain, in one sentence.
+    pulls, open_pulls, batches : int
+        Rewards so far, pulls without a reward in the open batch, complete batches.
+    budget_left : int or None
+    assumptions, warnings : tuple of str
+    forecast : Forecast or None
+        Of the pulls still needed.
+    arms : tuple of ArmStatus
+    """
+
+    name: str
+    verdict: Literal["continue", "winner", "undecided"]
+    winner: str | None
+    leader: str | None
+    survivors: tuple[str, ...]
+    risk: float
+    sentence: str
+    pulls: int
+    open_pulls: int
+    batches: int
+    budget_left: int | None
+    assumptions: tuple[str, ...]
+    warnings: tuple[str, ...]
+    forecast: Forecast | None
+    arms: tuple[ArmStatus, ...] = field(repr=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as values that JSON can hold."""
+        plain = {k: v for k, v in vars(self).items() if k not in ("arms", "forecast")}
+        plain |= {k: list(plain[k]) for k in ("survivors", "assumptions", "warnings")}
+        plain["forecast"] = None if self.forecast is None else _forecast(self.forecast)
+        plain["arms"] = [vars(arm) for arm in self.arms]
+        return plain
+
+    def to_frame(self) -> "pd.DataFrame":
+        """Return the arms as a data frame."""
+        import pandas as pd
+
+        return pd.DataFrame([vars(arm) for arm in self.arms])
+
+    def __str__(self) -> str:
+        lines = [self.sentence]
+        if self.forecast is not None:
+            lines.append(self.forecast.words())
+        return "\n".join([*lines, *(f"Warning: {words}" for words in self.warnings)])
+
+
+def _forecast(forecast: Forecast) -> dict[str, Any]:
+    values = {"median": forecast.median, "low": forecast.low, "high": forecast.high}
+    return {k: v if math.isfinite(v) else None for k, v in values.items()} | {
+        "cap": forecast.cap,
+        "words": forecast.words(),
+    }
+
+
+def status_of(name: str, state: State, *, forecast: bool) -> Status:
+    """Return the status of a study in a state."""
+    fit = estimate(state.arms, state.pooled)
+    verdict, names = state.verdict, state.arms.names
+    means = fit.means()
+    good = np.where(np.isnan(means), -np.inf, state.problem.sign * means)
+    leader = names[int(good.argmax())] if np.isfinite(good).any() else None
+    ended = state.end is not None
+    winner = None if verdict.winner is None else names[verdict.winner]
+    return Status(
+        name=name,
+        verdict="winner" if winner is not None else "undecided" if ended else "continue",
+        winner=winner,
+        leader=leader,
+        survivors=tuple(names[i] for i in verdict.survivors),
+        risk=sum(state.levels),
+        sentence=sentence(state),
+        pulls=int(np.count_nonzero(state.pulls.fate == Fate.TOLD)),
+        open_pulls=int(np.count_nonzero(state.pulls.fate == Fate.OPEN)),
+        batches=len(state.decisions),
+        budget_left=state.left,
+        assumptions=tuple(assumptions(state)),
+        warnings=tuple(_warnings(state)),
+        forecast=_forecast_of(state, fit) if forecast and not ended else None,
+        arms=_arms(state, fit, means),
+    )
+
+
+def _warnings(state: State) -> list[str]:
+    found = warnings_of(state.problem, state.pooled, state.measured, state.stage)
+    if state.differs:
+        found.append(
+            f"This version of finalist would have decided otherwise after batch {state.differs[0]};"
+            " go on with the version that began the study, or start a new one."
+        )
+    return found
+
+
+def sentence(state: State) -> str:
+    """Say what is certain."""
+    verdict, names, risk = state.verdict, state.arms.names, f"{sum(state.levels):.3g}"
+    words = getattr(state.run, "words", None)
+    if (verdict.decided or state.end is None) and words is not None and state.stage == 0:
+        return str(words())
+    if verdict.winner is not None:
+        epsilon = state.problem.epsilon
+        what = "the best" if epsilon == 0 else f"within {epsilon:g} of the best"
+        return (
+            f"{names[verdict.winner]} is {what}, after {verdict.pulls:,} pulls; this is wrong with "
+            f"probability at most {risk}."
+        )
+    alive = [names[i] for i in verdict.survivors]
+    shown = ", ".join(alive[:5]) + (f" and {len(alive) - 5} more" if len(alive) > 5 else "")
+    why = {
+        "stopped": f"Stopped ({state.stopped}) after {verdict.pulls:,} pulls. ",
+        "budget": f"The budget of {state.settings.budget:,} pulls is used up. "
+        if state.settings.budget is not None
+        else "",
+        "exhausted": f"Every arm has had its {state.problem.most_pulls} pulls. ",
+    }.get(state.end or "", f"After {verdict.pulls:,} pulls: ")
+    return (
+        f"{why}The best arm is among {shown} ({len(alive)} of {len(names)}); this is wrong with "
+        f"probability at most {risk}."
+    )
+
+
+def assumptions(state: State) -> list[str]:
+    """Say what the guarantee rests on."""
+    noise = state.problem.noise
+    if isinstance(noise, Bernoulli):
+        what = "rewards are 0 or 1"
+    elif isinstance(noise, Gaussian):
+        size = "of one unknown size in a batch" if noise.sigma is None else f"of size {noise.sigma}"
+        what = f"the noise is Gaussian, {size}"
+    else:
+        what = f"the noise is sub-Gaussian of size {noise.sigma}"
+    found = [
+        f"{what}, independent between pulls",
+        "the expected reward is linear in the features"
+        if state.arms.rank < len(state.arms)
+        else "nothing about how the arms are related",
+        "no reward was left out, measured again or changed because of its value",
+    ]
+    missing = int(np.count_nonzero(state.pulls.fate == Fate.MISSING))
+    void = int(np.count_nonzero(state.pulls.fate == Fate.VOID))
+    if missing or void:
+        found.append(f"{void} void and {missing} missing pulls were lost whatever their value")
+    if len(state.levels) > 1:
+        found.append(
+            f"the arms changed {state.stage} times; the levels {_sum(state.levels)} add up"
+        )
+    if state.history_pulls:
+        found.append(f"{state.history_pulls} earlier measurements steer the design, no test")
+    return found
+
+
+def _sum(levels: list[float]) -> str:
+    return " + ".join(f"{level:.3g}" for level in levels)
+
+
+def _forecast_of(state: State, fit: Estimate) -> Forecast | None:
+    arms = state.arms
+    if len(arms) * arms.rank**2 > MOST_WORK or fit.information.rank < arms.rank:
+        return None
+    seed = int(np.random.SeedSequence([state.settings.seed, state.last]).generate_state(1)[0])
+    return forecast_of(state.run, state.problem, fit, state.verdict.pulls, seed=seed)
+
+
+def _arms(state: State, fit: Estimate, means: Float[np.ndarray, " K"]) -> tuple[ArmStatus, ...]:
+    names, count = state.arms.names, state.pooled.count
+    widths = _widths(state, fit)
+    evidence = getattr(state.run, "evidence", None)
+    found = None if evidence is None else evidence()
+    alive = np.zeros(len(names), dtype=bool)
+    alive[list(state.verdict.survivors)] = True
+
+    def number(value: float) -> float | None:
+        return float(value) if math.isfinite(value) else None
+
+    rows = []
+    for i, name in enumerate(names):
+        rival = -1 if found is None else int(found.rival[i])
+        rows.append(
+            ArmStatus(
+                name=name,
+                pulls=int(count[i]),
+                estimate=number(means[i]),
+                low=number(means[i] - widths[i]),
+                high=number(means[i] + widths[i]),
+                evidence=None if found is None else float(found.share[i]),
+                p_value=None if found is None else float(found.p_value[i]),
+                rival=names[rival] if rival >= 0 else None,
+                survives=bool(alive[i]),
+            )
+        )
+    return tuple(rows)
+
+
+def _widths(state: State, fit: Estimate) -> Float[np.ndarray, " K"]:
+    """Return half-widths of intervals for the means, for all arms and times at once.
+
+    `bounds.pooled_radius`: the pulls are compared with the first batches that span, which are
+    chosen without looking at rewards.
+    """
+    arms, Z = state.arms, state.arms.coordinates
+    none = np.full(len(Z), np.inf)
+    if state.stage > 0 or fit.information.rank < arms.rank:
+        return none
+    first = _first_spanning(state)
+    if first is None:
+        return none
+    sigma = state.problem.noise.sigma
+    if sigma is None:
+        if fit.degrees_of_freedom == 0:
+            return none
+        sigma = math.sqrt(fit.residual_variance)
+    if not isinstance(sigma, float) or sigma == 0.0:
+        return none
+    grown = max(fit.information.log_det - first, 0.0)
+    return pooled_radius(grown, arms.rank, 1.0 - CONFIDENCE, sigma) * fit.widths(Z)
+
+
+def _first_spanning(state: State) -> float | None:
+    """Return the log-determinant of the first batches that span the arms."""
+    counts = np.zeros(len(state.arms))
+    for measured in state.measured:
+        counts[measured.arms] += measured.count
+        info = information(state.arms.coordinates, counts)
+        if info.rank == state.arms.rank:
+            return info.log_det
+    return None

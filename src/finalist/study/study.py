@@ -1,0 +1,730 @@
+"""A study: a real experiment that is kept on disk, with ask and tell.
+
+Everything that happens is an event in a log that only grows. A call that returns has its events on
+the disk. Any number of processes may work on one study: each reads what the others wrote before it
+acts, and writes under a lock.
+"""
+
+import hashlib
+import os
+import secrets
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from os import PathLike
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from finalist import __version__
+from finalist.arms import Arms
+from finalist.errors import ConflictError, StudyError
+from finalist.noise import UNSET, Noise, PerArm, Unset
+from finalist.problem import as_problem
+from finalist.strategies import Strategy, named
+from finalist.study.batch import Batch, Pull
+from finalist.study.database import Database, Reader, StudyRow, Writer
+from finalist.study.pulls import Fate
+from finalist.study.results import as_results
+from finalist.study.rules import (
+    batch_of,
+    block_size,
+    check_name,
+    check_noise,
+    check_size,
+    check_text,
+    check_told,
+    nothing,
+    of_worker,
+    row_of,
+    share_of,
+    waiting,
+)
+from finalist.study.rules import pull as pull_row
+from finalist.study.settings import Settings, difference, from_json
+from finalist.study.state import State, change
+from finalist.study.status import Status, status_of
+from finalist.study.tables import arms_table, history_table, read_arms, subset, union
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: Where studies are kept unless said otherwise.
+DEFAULT = "FINALIST_DB"
+
+
+class Study:
+    """An experiment on disk; make one with `create`, come back with `open`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import finalist as fl
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> arms = fl.Arms.unstructured(["a", "b", "c"])
+    >>> study = fl.Study.create(folder.name + "/lab.db", "colours", arms, sigma=1.0, seed=1)
+    >>> batch = study.ask(size=6)
+    >>> [(pull.pull_id, pull.arm) for pull in batch][:2]
+    [(1, 'a'), (2, 'c')]
+    >>> study.tell({pull.pull_id: 0.5 for pull in batch})
+    6
+    >>> study.status().pulls
+    6
+    >>> study.close(); folder.cleanup()
+    """
+
+    def __init__(self, database: Database, row: StudyRow) -> None:
+        self._database, self._row = database, row
+        self._state: State | None = None
+
+    # ---- beginning and end ---------------------------------------------------------------
+
+    @classmethod
+    def create(
+        cls,
+        where: str | PathLike[str],
+        name: str,
+        arms: Arms,
+        strategy: Strategy | str = "gauntlet",
+        *,
+        sigma: PerArm | Unset | None = UNSET,
+        noise: Noise | str | None = None,
+        delta: float = 0.05,
+        objective: Literal["max", "min"] = "max",
+        epsilon: float = 0.0,
+        budget: int | None = None,
+        max_pulls_per_arm: int | None = None,
+        seed: int | None = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> "Study":
+        """Begin a study.
+
+        Parameters
+        ----------
+        where : path-like or str
+            A file (SQLite, created if missing), or ``postgresql://user@host/name``.
+        name : str
+            By which it is opened again.
+        arms : Arms
+        strategy : str or Strategy
+        sigma : float or None, default 1.0
+            Size of the noise; None if unknown.
+        noise : Noise or "gaussian", "sub-gaussian", "bernoulli", optional
+            The model of the noise behind the guarantee.
+        delta : float
+            Probability with which the winner may be wrong.
+        objective : "max" or "min"
+        epsilon : float
+            Positive: an arm within `epsilon` of the best is good enough.
+        budget : int, optional
+            The most pulls in all.
+        max_pulls_per_arm : int, optional
+            The most pulls of each arm.
+        seed : int, optional
+            Drawn if not given, and kept.
+        metadata : mapping, optional
+            Anything that JSON can hold.
+        """
+        check_name(name)
+        if not isinstance(arms, Arms):
+            raise StudyError(f"arms is of type {type(arms).__name__}; use Arms(features).")
+        settings = _settings(
+            arms,
+            strategy,
+            sigma=sigma,
+            noise=noise,
+            delta=delta,
+            objective=objective,
+            epsilon=epsilon,
+            budget=budget,
+            max_pulls_per_arm=max_pulls_per_arm,
+            seed=seed,
+            metadata=metadata,
+        )
+        database = Database.open(where, create=True)
+        try:
+            with database.write() as writer:
+                number = writer.create(name, settings.to_json(), __version__)
+                writer.add_arms(number, 0, *arms_table(arms))
+                writer.append(number, 1, "created", {"version": __version__})
+                row = writer.study(name)
+        except BaseException:
+            database.close()
+            raise
+        return cls(database, row)
+
+    @classmethod
+    def open(
+        cls, where: str | PathLike[str], name: str, *, arms: Arms | None = None, **settings: Any
+    ) -> "Study":
+        """Come back to a study.
+
+        Parameters
+        ----------
+        where, name
+            As in `create`.
+        arms, **settings
+            Words of `create`, if you want to be sure: opening with others is refused.
+        """
+        database = Database.open(where)
+        try:
+            with database.read() as reader:
+                study = cls(database, reader.study(name))
+                study._check_same(reader, arms, settings)
+        except BaseException:
+            database.close()
+            raise
+        return study
+
+    def _check_same(self, reader: Reader, arms: Arms | None, given: dict[str, Any]) -> None:
+        if arms is None and not given:
+            return
+        stored = read_arms(reader, self._row.id, 0)
+        if arms is not None and arms != stored:
+            raise StudyError(
+                f"study {self.name!r} was created with other arms; leave `arms` out to go on with "
+                "those, or create a study of another name."
+            )
+        other = difference(self._row.settings, _as_stored(stored, given) if given else {})
+        if other is not None:
+            raise StudyError(
+                f"study {self.name!r} was created with other settings: {other}. Leave them out to "
+                "go on, or create a study of another name."
+            )
+
+    def close(self) -> None:
+        """Close the database; nothing is lost by not doing so."""
+        self._database.close()
+
+    def __enter__(self) -> "Study":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def delete(self) -> None:
+        """Delete the study with all its events, for good."""
+        with self._database.write() as writer:
+            writer.lock(self._row.id)
+            writer.delete(self._row.id)
+        self._state = None
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Study({self._database.where!r}, {self.name!r})"
+
+    @property
+    def name(self) -> str:
+        """Its name in the database."""
+        return self._row.name
+
+    @property
+    def created(self) -> str:
+        """When it was created, UTC."""
+        return self._row.created
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """What the user gave to keep with the study."""
+        return dict(self._row.settings["metadata"])
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Everything it was created with but the arms, as plain values."""
+        return dict(self._row.settings)
+
+    @property
+    def arms(self) -> Arms:
+        """The arms, as they are now."""
+        return self._now().arms
+
+    # ---- measuring -----------------------------------------------------------------------
+
+    def ask(self, size: int | None = None, worker: str | None = None) -> Batch:
+        """Return what to measure next.
+
+        A batch stays open until all its pulls have rewards, and comes back until then: also to
+        others who ask, and after a crash. Rows are in random order.
+
+        Parameters
+        ----------
+        size : int, optional
+            How many pulls can be measured now: a plate of 96, or 1. A batch has that size if the
+            strategy can test with it; otherwise it is larger, given out in parts of that size, and
+            tested when all of it is told.
+        worker : str, optional
+            Who asks. Each worker has pulls of its own, and never those of another: `size` of them,
+            or without a size a part of what is left.
+
+        Returns
+        -------
+        Batch
+            Empty when there is nothing to do; its `state` says why.
+        """
+        check_size(size)
+        if worker is not None:
+            check_text("worker", worker)
+        while True:
+            state = self._now()
+            if state.end is not None:
+                return nothing(state.end)
+            if state.open is None:
+                self._issue(state, size, worker)
+                continue
+            if worker is None:
+                return batch_of(state, state.pulls.open(state.open.number)[:size])
+            mine = of_worker(state, worker)
+            if len(mine) > 0:
+                return batch_of(state, mine[:size])
+            if len(share_of(state, size, worker)) == 0:
+                return waiting(state)
+            self._assign(size, worker)
+
+    def _issue(self, state: State, size: int | None, worker: str | None) -> None:
+        """Choose the next batch and write it down, unless someone else did so meanwhile."""
+        last, number = state.last, len(state.issued) + 1  # `state` itself goes on with the log
+        batch = state.run.next(block_size(state, size, worker))
+        rng = np.random.default_rng([state.settings.seed, number])
+        order = rng.permutation(np.repeat(np.arange(len(batch.counts)), batch.counts))
+        body = {"batch": number, "arms": order.tolist(), "note": dict(batch.note)}
+        with self._writing() as (writer, now):
+            if now.last == last:
+                self._append(writer, now, "issued", body)
+
+    def _assign(self, size: int | None, worker: str) -> None:
+        """Write down which pulls of the open batch are a worker's, unless all are given out."""
+        with self._writing() as (writer, now):
+            if now.open is None or len(of_worker(now, worker)) > 0:
+                return
+            new = share_of(now, size, worker)
+            if len(new) > 0:
+                self._append(writer, now, "assigned", {"worker": worker, "pulls": new.tolist()})
+
+    def tell(
+        self,
+        results: Any,
+        client_id: str | None = None,
+        *,
+        decimal: str = ".",
+    ) -> int:
+        """Enter rewards: all of them, or none on an error.
+
+        Parameters
+        ----------
+        results : mapping, pairs, data frame, or path of a CSV file
+            Rewards by pull id, in any order, of some pulls or all. Telling the same again changes
+            nothing; another reward for a pull that has one is refused (see `amend`).
+        client_id : str, optional
+            A name for this call. A second call of this name, because no answer came to the first,
+            changes nothing.
+        decimal : str
+            What separates the decimals in a CSV file.
+
+        Returns
+        -------
+        int
+            How many rewards were new. They are on the disk.
+        """
+        told = as_results(results, decimal=decimal)
+        if client_id is not None:
+            check_text("client_id", client_id)
+        digest = hashlib.sha256(told.pulls.tobytes() + told.rewards.tobytes()).hexdigest()
+        with self._writing() as (writer, now):
+            if client_id is not None and self._was_told(writer, client_id, digest):
+                return 0
+            new = check_told(now, told)
+            if not new.any() and client_id is None:
+                return 0
+            notes = [note for note, fresh in zip(told.notes, new, strict=True) if fresh]
+            pulls, values = told.pulls[new], told.rewards[new]
+            body = {"count": len(pulls), "digest": digest}
+            rewards = (pulls, values, notes if any(notes) else None)
+            self._append(writer, now, "told", body, client=client_id, rewards=rewards)
+            self._decide(writer, now)
+            return len(pulls)
+
+    def _was_told(self, writer: Writer, client_id: str, digest: str) -> bool:
+        event = writer.client(self._row.id, client_id)
+        if event is None:
+            return False
+        if event.body.get("digest") != digest:
+            raise ConflictError(
+                f"client_id {client_id!r} was used for other rewards (event {event.number}); "
+                "use a new one for each call."
+            )
+        return True
+
+    def _decide(self, writer: Writer, now: State) -> None:
+        """Let the strategy decide if the open batch is complete."""
+        if now.complete():
+            now.count(writer.append(self._row.id, now.last + 1, "decided", now.decide()))
+
+    def void(self, pull_id: int, reason: str) -> Pull:
+        """Give up a measurement that failed and return the one that replaces it.
+
+        The same arm is measured again in the same batch. The reason must have nothing to do with
+        the value: leaving out rewards because of what they are breaks the guarantee.
+        """
+        check_text("reason", reason)
+        with self._writing() as (writer, now):
+            row = row_of(now, pull_id)
+            if now.pulls.fate[row] == Fate.VOID:
+                raise ConflictError(f"pull {pull_id} is void already.")
+            self._require_open(now, pull_id, "void")
+            self._append(writer, now, "voided", {"pull": pull_id, "reason": reason})
+            return pull_row(now, len(now.pulls))
+
+    def missing(self, pull_id: int, reason: str) -> None:
+        """Go on without a measurement, of an arm that cannot be measured again.
+
+        As with `void`, the loss must have nothing to do with the value.
+        """
+        check_text("reason", reason)
+        with self._writing() as (writer, now):
+            row = row_of(now, pull_id)
+            if now.pulls.fate[row] == Fate.MISSING:
+                return
+            if now.pulls.fate[row] != Fate.OPEN:
+                raise ConflictError(
+                    f"pull {pull_id} is {Fate(now.pulls.fate[row]).name.lower()}, so it is not "
+                    "missing. A wrong reward is mended with `amend`."
+                )
+            self._append(writer, now, "missing", {"pull": pull_id, "reason": reason})
+            self._decide(writer, now)
+
+    def amend(self, pull_id: int, reward: float, reason: str) -> None:
+        """Replace a reward that was told wrongly, as long as no decision has used it.
+
+        The old value stays in the log.
+        """
+        check_text("reason", reason)
+        told = as_results({pull_id: reward})
+        with self._writing() as (writer, now):
+            row = row_of(now, pull_id)
+            if now.pulls.fate[row] != Fate.TOLD:
+                raise ConflictError(f"pull {pull_id} has no reward; use `tell`.")
+            self._require_open(now, pull_id, "amend")
+            check_noise(now, told)
+            old = float(now.pulls.reward[row])
+            body = {"pull": pull_id, "old": old, "reason": reason}
+            rewards = (told.pulls, told.rewards, None)
+            self._append(writer, now, "amended", body, rewards=rewards)
+
+    def _require_open(self, now: State, pull_id: int, verb: str) -> None:
+        batch = int(now.pulls.batch[pull_id - 1])
+        if now.open is None or now.open.number != batch:
+            raise ConflictError(
+                f"pull {pull_id} cannot be changed ({verb}): the decision after batch {batch} used "
+                f"it. study.fork(name, until={batch}) starts anew from before that batch."
+            )
+
+    # ---- the rest of a study's life --------------------------------------------------------
+
+    def import_history(self, table: Any) -> int:
+        """Bring in measurements made before the study, to choose by; they are never tested.
+
+        Parameters
+        ----------
+        table : data frame, or pairs
+            Columns `arm` (a name) and `reward`; or pairs of the two.
+
+        Returns
+        -------
+        int
+            How many.
+        """
+        names, rewards = history_table(table)
+        with self._writing() as (writer, now):
+            if now.issued:
+                raise ConflictError(
+                    "a batch was issued already; earlier measurements are brought in before that."
+                )
+            body = {"arms": [now.arms.index(n) for n in names], "rewards": rewards}
+            self._append(writer, now, "history", body)
+        return len(rewards)
+
+    def withdraw(self, *names: str) -> str:
+        """Take arms out of the question and begin all tests again with a share of delta.
+
+        The evidence against the arms that are left is void, because it may have come from the arm
+        that is withdrawn. All rewards still help to choose. Returns what this means, in words.
+        """
+        with self._writing() as (writer, now):
+            self._require_between(now)
+            out = {now.arms.index(name) for name in names}
+            kept = np.array([i for i in range(len(now.arms)) if i not in out], dtype=np.int64)
+            if len(out) == 0 or len(kept) < 2:
+                raise StudyError("withdraw at least one arm, and leave two or more.")
+            return self._change(writer, now, subset(now.arms, kept), kept, afresh=True)
+
+    def add(self, arms: Arms) -> str:
+        """Add arms to the question; they are tested with a share of delta of their own.
+
+        Returns what this means, in words.
+        """
+        with self._writing() as (writer, now):
+            self._require_between(now)
+            both, kept = union(now.arms, arms)
+            return self._change(writer, now, both, kept, afresh=False)
+
+    def _change(
+        self, writer: Writer, now: State, arms: Arms, kept: Int[np.ndarray, " n"], *, afresh: bool
+    ) -> str:
+        stage = now.stage + 1
+        level = now.settings.problem.delta / 2**stage
+        change(now.run, now.problem.with_(arms=arms), kept, level, afresh=afresh)
+        writer.add_arms(self._row.id, stage, *arms_table(arms))
+        body = {"stage": stage, "kept": kept.tolist(), "level": level, "afresh": afresh}
+        self._append(writer, now, "changed", body)
+        return (
+            f"{'All arms are' if afresh else 'The new arms are'} tested from here on at the level "
+            f"{level:.3g}. The arms have changed {stage} time{'s' if stage > 1 else ''}: a winner "
+            f"is now wrong with probability at most {sum(now.levels):.3g}, not "
+            f"{now.settings.problem.delta:.3g}."
+        )
+
+    def _require_between(self, now: State) -> None:
+        if now.open is not None:
+            raise ConflictError(
+                f"batch {now.open.number} is open; the arms can change when it is complete."
+            )
+        if now.verdict.decided:
+            raise ConflictError("the study has a winner; create a new one for another question.")
+
+    def fork(self, name: str, until: int) -> "Study":
+        """Start a new study from the log before the decision on a batch.
+
+        It has all that was told before batch `until`, and that batch open, without its rewards:
+        tell them again, as they should be. If a reward was wrong for a reason of its own, delta
+        holds as it is. If you fork because of how the results look, the probabilities of error of
+        all studies you look at add up.
+        """
+        check_name(name)
+        with self._database.write() as writer:
+            writer.lock(self._row.id)
+            events = writer.events(self._row.id)
+            first = next(
+                (e for e in events if e.kind == "issued" and e.body["batch"] == until), None
+            )
+            if first is None:
+                raise StudyError(f"study {self.name!r} has no batch {until!r} to fork at.")
+            number = writer.create(name, self._row.settings, __version__)
+            stages = [0] + [e.body["stage"] for e in events if e.kind == "changed"]
+            for stage in stages:
+                writer.add_arms(number, stage, *writer.arms(self._row.id, stage))
+            rewards, notes = writer.rewards(self._row.id), writer.notes(self._row.id)
+            for event in events[: first.number]:
+                some, body = rewards.event == event.number, event.body
+                remarks = [notes.get(int(pull)) for pull in rewards.pull[some]]
+                told = (rewards.pull[some], rewards.reward[some], remarks) if some.any() else None
+                if event.kind == "created":
+                    body = {**body, "fork_of": self.name, "until": until}
+                writer.append(number, event.number, event.kind, body, rewards=told)
+            row = writer.study(name)
+        return Study(self._database, row)
+
+    def stop(self, reason: str) -> Status:
+        """Stop without a winner, for whatever reason, and say what is certain.
+
+        This may be done at any time: with probability at least 1 - delta the best arm is among the
+        survivors. `resume` goes on.
+        """
+        check_text("reason", reason)
+        self._mark(reason)
+        return self.status(forecast=False)
+
+    def resume(self) -> None:
+        """Go on after `stop`."""
+        self._mark(None)
+
+    def _mark(self, stopped: str | None) -> None:
+        with self._writing() as (writer, now):
+            if now.verdict.decided:
+                raise ConflictError("the study has a winner; it cannot be stopped or resumed.")
+            if stopped is None and now.stopped is None:
+                raise ConflictError("the study was not stopped, so there is nothing to resume.")
+            self._append(writer, now, "decided", {"stopped": stopped})
+
+    def note(self, text: str) -> None:
+        """Write a remark into the log."""
+        check_text("note", text)
+        with self._writing() as (writer, now):
+            self._append(writer, now, "note", {"text": text})
+
+    # ---- looking -------------------------------------------------------------------------
+
+    def status(self, *, forecast: bool = True) -> Status:
+        """Say what is certain, for every arm what speaks against it, and what is still needed.
+
+        Parameters
+        ----------
+        forecast : bool
+            Whether to simulate how many pulls are still needed: a second or so.
+        """
+        return status_of(self.name, self._now(), forecast=forecast)
+
+    def evidence(self) -> tuple[Int[np.ndarray, " B"], Float[np.ndarray, "B K"]]:
+        """Return the evidence against each arm over time, since the arms last changed.
+
+        Returns
+        -------
+        pulls : (B,) array
+            All pulls so far, after each batch.
+        evidence : (B, K) array
+            From 0 to 1; an arm is rejected at 1. No rows if the strategy has none, or if there are
+            more than a thousand arms.
+        """
+        state = self._now()
+        rows = [
+            (decision.pulls, decision.evidence)
+            for decision in state.decisions
+            if state.issued[decision.batch - 1].stage == state.stage
+            and decision.evidence is not None
+        ]
+        evidence = np.array([shares for _, shares in rows], dtype=float)
+        return np.array([pulls for pulls, _ in rows]), evidence.reshape(-1, len(state.arms))
+
+    def history(self) -> list[dict[str, Any]]:
+        """Return the events, oldest first, as plain values."""
+        with self._database.read() as reader:
+            events = reader.events(self._row.id)
+        return [{"number": e.number, "at": e.at, "kind": e.kind, **e.body} for e in events]
+
+    def to_frame(self) -> "pd.DataFrame":
+        """Return every pull: pull_id, batch, arm, state, reward, worker, issued, told, note."""
+        import pandas as pd
+
+        state = self._now()
+        with self._database.read() as reader:
+            notes = reader.notes(self._row.id)
+            names = {s: read_arms(reader, self._row.id, s).names for s in range(state.stage + 1)}
+        pulls, number = state.pulls, np.arange(1, len(state.pulls) + 1)
+        stages = {batch.number: batch.stage for batch in state.issued}
+        times = np.array(["", *state.times], dtype=object)
+        fates = np.array([fate.name.lower() for fate in Fate], dtype=object)
+        workers = np.array([*state.workers, None], dtype=object)
+        return pd.DataFrame(
+            {
+                "pull_id": number,
+                "batch": pulls.batch,
+                "arm": [names[stages[b]][a] for b, a in zip(pulls.batch, pulls.arm, strict=True)],
+                "state": fates[pulls.fate],
+                "reward": pulls.reward,
+                "worker": workers[pulls.worker],
+                "issued": times[pulls.issued],
+                "told": times[pulls.told],
+                "note": [notes.get(int(i)) for i in number],
+            }
+        )
+
+    # ---- reading and writing ---------------------------------------------------------------
+
+    def _now(self) -> State:
+        """Return the state after every event that is in the database."""
+        with self._database.read() as reader:
+            return self._synchronise(reader)
+
+    def _synchronise(self, reader: Reader) -> State:
+        state = self._state
+        if state is None:
+            arms = read_arms(reader, self._row.id, 0)
+            settings = from_json(self._row.settings, arms)
+            state = State(settings, lambda stage: self._stage(stage))
+        self._state = None  # until all is applied: half of it would be worse than nothing
+        if reader.last(self._row.id) != state.last:
+            self._reader = reader
+            events = reader.events(self._row.id, after=state.last)
+            rewards = reader.rewards(self._row.id, after=state.last)
+            cuts = np.searchsorted(rewards.event, [e.number for e in events], side="left")
+            ends = np.searchsorted(rewards.event, [e.number for e in events], side="right")
+            for event, first, end in zip(events, cuts, ends, strict=True):
+                told = (rewards.pull[first:end], rewards.reward[first:end])
+                state.apply(event, told if end > first else None)
+        self._state = state
+        return state
+
+    def _stage(self, stage: int) -> Arms:
+        return read_arms(self._reader, self._row.id, stage)
+
+    @contextmanager
+    def _writing(self) -> Iterator[tuple[Writer, State]]:
+        """Hold the right to write, with the present state; after an error it is read anew."""
+        try:
+            with self._database.write() as writer:
+                writer.lock(self._row.id)
+                self._reader = writer
+                yield writer, self._synchronise(writer)
+        except BaseException:
+            self._state = None
+            raise
+
+    def _append(
+        self,
+        writer: Writer,
+        now: State,
+        kind: str,
+        body: dict[str, Any],
+        *,
+        client: str | None = None,
+        rewards: Any = None,
+    ) -> None:
+        """Write an event, and take it over as every later reader will."""
+        event = writer.append(
+            self._row.id, now.last + 1, kind, body, client=client, rewards=rewards
+        )
+        now.apply(event, None if rewards is None else (rewards[0], rewards[1]))
+
+
+def _settings(
+    arms: Arms,
+    strategy: Strategy | str = "gauntlet",
+    *,
+    seed: int | None = None,
+    budget: int | None = None,
+    max_pulls_per_arm: int | None = None,
+    metadata: Mapping[str, Any] | None = None,
+    **question: Any,
+) -> Settings:
+    """Return what the words of `create` mean; refuses what the strategy cannot do."""
+    problem = as_problem(arms, most_pulls=max_pulls_per_arm, **question)
+    chosen = named(strategy, arms) if isinstance(strategy, str) else strategy
+    drawn = secrets.randbits(53) if seed is None else seed
+    settings = Settings(problem, chosen, drawn, budget, {} if metadata is None else metadata)
+    chosen.start(problem, seed=drawn)
+    return settings
+
+
+#: Where the words of `create` are in the settings.
+_STORED = {"sigma": "noise"}
+
+
+def _as_stored(arms: Arms, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return given words of `create` as the settings that they are stored as."""
+    try:
+        stored = _settings(arms, **given).to_json()
+    except TypeError as error:
+        raise StudyError(f"{error}; give words of Study.create.") from None
+    return {_STORED.get(word, word): stored[_STORED.get(word, word)] for word in given}
+
+
+def studies(where: str | PathLike[str]) -> list[str]:
+    """Return the names of all studies in a database.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import finalist as fl
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> where = folder.name + "/lab.db"
+    >>> fl.Study.create(where, "first", fl.Arms.unstructured(3)).close()
+    >>> studies(where)
+    ['first']
+    >>> folder.cleanup()
+    """
+    with Database.open(where) as database, database.read() as reader:
+        return [row.name for row in reader.studies()]
+
+
+def default_place() -> str:
+    """Return where studies are kept: what FINALIST_DB says, or finalist.db."""
+    return os.environ.get(DEFAULT) or "finalist.db"

@@ -1,0 +1,87 @@
+"""Arms and earlier measurements, between the database, data frames and `Arms`."""
+
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from finalist.arms import Arms
+from finalist.arms_io import Table
+from finalist.errors import ArmsError, RewardError, StudyError
+from finalist.study.database import Reader
+from finalist.study.results import as_results
+
+
+def arms_table(arms: Arms) -> tuple[list[str], Float[np.ndarray, "N d"], list[str]]:
+    """Return names, features and the names of features, a row for every name an arm has."""
+    table = arms._table()
+    assert table.names is not None
+    return list(table.names), table.features, list(table.feature_names)
+
+
+def read_arms(reader: Reader, study_id: int, stage: int) -> Arms:
+    """Return the arms of a stage, exactly as they were."""
+    names, features, columns = reader.arms(study_id, stage)
+    return Arms._from_table(Table(features, tuple(names), tuple(columns)))
+
+
+def subset(arms: Arms, kept: Int[np.ndarray, " n"]) -> Arms:
+    """Return some of the arms, by number, with all their names."""
+    names = [name for i in kept for name in arms.aliases[i]]
+    rows = [i for i in kept for _ in arms.aliases[i]]
+    return Arms._from_table(Table(arms.features[rows], tuple(names), arms.feature_names))
+
+
+def union(arms: Arms, more: Arms) -> tuple[Arms, Int[np.ndarray, " n"]]:
+    """Return arms with others added, and for each the number it had before, -1 if it is new."""
+    if not isinstance(more, Arms):
+        raise StudyError(f"arms to add are of type {type(more).__name__}; use Arms(features).")
+    if more.feature_names != arms.feature_names:
+        raise StudyError(
+            f"arms to add have the features {', '.join(more.feature_names)}; this study has "
+            f"{', '.join(arms.feature_names)}."
+        )
+    first, second = arms._table(), more._table()
+    assert first.names is not None
+    assert second.names is not None
+    taken = sorted(set(first.names) & set(second.names))
+    if taken:
+        raise StudyError(f"there is an arm {taken[0]!r} already; give another name.")
+    features = np.vstack([first.features, second.features])
+    both = Arms._from_table(Table(features, first.names + second.names, arms.feature_names))
+    if len(both) == len(arms):
+        raise StudyError("the arms to add have the features of arms that are there already.")
+    kept = np.full(len(both), -1)
+    for number, name in enumerate(arms.names):
+        kept[both.index(name)] = number
+    return both, kept
+
+
+def history_table(table: Any) -> tuple[list[str], list[float]]:
+    """Return the arms and rewards of earlier measurements, checked like any results."""
+    if hasattr(table, "columns"):
+        import narwhals as nw
+
+        frame = nw.from_native(table, eager_only=True)
+        if not {"arm", "reward"} <= set(frame.columns):
+            raise RewardError(
+                f"the table has the columns {', '.join(map(str, frame.columns))}; earlier "
+                "measurements need 'arm' and 'reward'."
+            )
+        names, rewards = frame["arm"].to_list(), frame["reward"].to_list()
+    else:
+        try:
+            pairs = [(name, reward) for name, reward in table]
+        except (TypeError, ValueError):
+            raise RewardError(
+                "give earlier measurements as a data frame with the columns 'arm' and 'reward', or "
+                "as pairs (arm, reward)."
+            ) from None
+        names, rewards = [p[0] for p in pairs], [p[1] for p in pairs]
+    if not names:
+        raise RewardError("there are no earlier measurements in this table.")
+    for name in names:
+        if not isinstance(name, str):
+            raise ArmsError(f"an arm is named {name!r}; give its name as text.")
+    checked = as_results(list(enumerate(rewards, start=1)))  # numbers stand for rows here
+    return names, checked.rewards.tolist()

@@ -1,0 +1,132 @@
+"""`finalist plan`: the numbers of the library, formats, and wrong input."""
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import finalist as fl
+from finalist.planning.engine import Draws
+from finalist.simulation.task import Outcome
+from tests.cli.common import ARMS, check_refused, run, write
+
+FEW = ("--gap", 0.5, "--draws", 4, "--sigma", 0.5)
+#: With a constant feature.
+LINE = "name,one,x\na,1,0\nb,1,0.5\nc,1,1\n"
+
+
+@pytest.fixture
+def arms_file(tmp_path: Path) -> Path:
+    return write(tmp_path / "arms.csv", ARMS)
+
+
+def as_json(*arguments: object) -> Any:
+    result = run("plan", *arguments, "--format", "json")
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout, parse_constant=pytest.fail)
+
+
+def test_json_has_the_numbers_of_the_library(arms_file: Path) -> None:
+    names = ("--strategy", "xy", "--against", "g", "--against", "xy-oracle")
+    more = ("--seed", 3, "--delta", 0.1, "--epsilon", 0.1, "--objective", "min")
+    found = as_json(arms_file, *FEW, *names, *more, "--max-pulls", 500)
+    expected = fl.plan(
+        fl.Arms.from_csv(arms_file),
+        gap=0.5,
+        sigma=0.5,
+        draws=4,
+        strategy="xy",
+        against=("g", "xy-oracle"),
+        seed=3,
+        delta=0.1,
+        epsilon=0.1,
+        objective="min",
+        max_pulls=500,
+    )
+    assert found == json.loads(json.dumps(expected.to_dict()))
+    assert [row["name"] for row in found["rows"]] == ["xy", "g", "xy-oracle"]
+
+
+def test_theta_can_be_given_instead(arms_file: Path, tmp_path: Path) -> None:
+    few = ("--draws", 3, "--sigma", 0.2)
+    file = write(tmp_path / "theta.csv", "b,a\n0.6,0.3\n")
+    found = as_json(arms_file, "--theta", "0.3,0.6", *few)
+    assert found == as_json(arms_file, "--theta-file", file, *few)
+    runs = fl.simulate(fl.Arms.from_csv(arms_file), [0.3, 0.6], sigma=0.2, runs=3)
+    assert found["rows"][0]["pulls"] == runs.samples.tolist()
+    assert found["gap"] is None
+
+
+def test_json_keys_are_those_of_the_help(arms_file: Path) -> None:
+    found = as_json(arms_file, *FEW)
+    help_text = run("plan", "--help").stdout
+    for key in (*found, *found["rows"][0]):
+        assert key in help_text
+
+
+def test_csv_has_a_row_per_strategy(arms_file: Path) -> None:
+    result = run("plan", arms_file, *FEW, "--max-pulls", 1, "--format", "csv")
+    header, *rows = csv.reader(io.StringIO(result.stdout, newline=""))
+    assert header == ["name", "median", "low", "high", "mean", "undecided", "wrong"]
+    assert [row[0] for row in rows] == ["gauntlet", "uniform"]
+    assert rows[0][1:] == ["inf", "inf", "inf", "inf", "4", "0"]
+
+
+def test_the_table_says_it_in_a_sentence(arms_file: Path) -> None:
+    text = run("plan", arms_file, *FEW).stdout
+    assert text.startswith("Expect about ")
+    for word in ("uniform would need about", "No method can do", "90 % within", "0 of 4"):
+        assert word in text
+    text = run("plan", arms_file, *FEW, "--max-pulls", 1).stdout
+    assert "Expect more than 1 pulls with gauntlet" in text
+    assert "> 1 " in text
+
+
+def test_bernoulli_noise(tmp_path: Path) -> None:
+    line = write(tmp_path / "line.csv", LINE)
+    found = as_json(line, "--gap", 0.4, "--noise", "bernoulli", "--draws", 2)
+    assert (found["sigma"], found["lower_bound"]) == (0.5, None)
+
+
+def test_output_and_jobs(arms_file: Path, tmp_path: Path) -> None:
+    out = tmp_path / "plan.json"
+    options = ("--format", "json", "--jobs", 2, "-o", out)
+    result = run("plan", arms_file, *FEW, *options)
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert json.loads(out.read_text()) == as_json(arms_file, *FEW)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "parts"),
+    [
+        ((), ("neither is given",)),
+        (("--gap", "1", "--theta", "1,0"), ("both are given",)),
+        (("--theta", "1"), ("shape (1,)",)),
+        (("--gap", "0"), ("gap is 0.0",)),
+        (("--gap", "much"), ("--gap",)),
+        (("--gap", "1", "--strategy", "best"), ("'best'", "uniform")),
+        (("--gap", "1", "--against", "best"), ("'best'", "uniform")),
+        (("--gap", "1", "--draws", "0"), ("draws is 0",)),
+        (("--gap", "1", "--jobs", "0"), ("n_jobs is 0",)),
+        (("--gap", "1", "--max-pulls", "0"), ("max_pulls is 0",)),
+        (("--gap", "0.1", "--noise", "bernoulli", "--sigma", "1"), ("both given",)),
+        (("--gap", "0.9", "--noise", "bernoulli"), ("smaller gap",)),
+    ],
+)
+def test_wrong_options_are_refused(
+    arms_file: Path, arguments: tuple[str, ...], parts: tuple[str, ...]
+) -> None:
+    check_refused(run("plan", arms_file, *arguments), *parts)
+
+
+def test_ctrl_c_ends_without_a_plan(arms_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object) -> Outcome:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Draws, "run", interrupted)
+    result = run("plan", arms_file, *FEW)
+    assert result.exit_code == 130
+    assert result.stdout == ""

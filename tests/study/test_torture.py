@@ -1,0 +1,13 @@
+"""The torture on a small scale; `make torture` does it on a large one."""
+
+from tests.study import torture
+
+
+def test_killed_processes_lose_nothing(where):
+    found = torture.kills(where, 6, seed=3)
+    assert found["kills"] == 6
+
+
+def test_several_writers_lose_nothing(where):
+    found = torture.writers(where, 3, 40)
+    assert found["tells"] >= 120
