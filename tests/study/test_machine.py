@@ -125,16 +125,14 @@ class Life(RuleBasedStateMachine):
             return
         raise AssertionError("another reward was taken")
 
-    @precondition(lambda self: self.model.open and (self.model.left or self.model.told))
+    @precondition(lambda self: self.model.left)
     @rule(data=st.data(), second=st.booleans())
     def void(self, data, second):
-        some = [p for p in self.model.open if p not in self.model.gone]
-        pull = data.draw(st.sampled_from(some))
+        pull = data.draw(st.sampled_from(self.model.left))
         new = self.handle(second).void(pull, "broken")
         assert (new.pull_id, new.arm) == (self.model.count + 1, self.model.open[pull])
         self.model.count += 1
         self.model.gone.add(pull)
-        self.model.told.pop(pull, None)
         self.model.open[new.pull_id] = new.arm
 
     @precondition(lambda self: self.model.left)
@@ -160,6 +158,7 @@ class Life(RuleBasedStateMachine):
             lambda study: study.amend(pull, 0.0, "too late"),
             lambda study: study.void(pull, "too late"),
             lambda study: study.missing(pull, "too late"),
+            lambda study: study.tell({pull: 1e9}),
         ):
             try:
                 act(self.handle(second))

@@ -378,12 +378,15 @@ def test_a_void_pull_is_issued_again_in_the_same_batch(where):
         study.void(9, "")
 
 
-def test_a_told_pull_of_an_open_batch_can_be_void_too(where):
+def test_what_has_been_seen_is_not_drawn_again(where):
     study = create(where)
     batch = study.ask(8)
     study.tell({batch[0].pull_id: 99.0})
-    study.void(batch[0].pull_id, "the instrument was off")
-    assert study.status().pulls == 0
+    study.missing(batch[1].pull_id, "lost")
+    for pull in batch[:2]:
+        with pytest.raises(ConflictError, match="not lost"):
+            study.void(pull.pull_id, "it looks odd")
+    assert study.status().pulls == 1
 
 
 def test_missing_pulls_complete_a_batch(where):

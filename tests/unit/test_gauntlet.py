@@ -17,7 +17,8 @@ from finalist.simulation.binomial import exact_lower_bound
 from finalist.statistics import Statistics
 from finalist.strategies import Batch, gauntlet
 from finalist.strategies.betting import Bets
-from finalist.strategies.gauntlet import Gauntlet, normal_scores
+from finalist.strategies.gauntlet import Gauntlet
+from finalist.strategies.gauntlet_scores import normal_scores
 from tests import instances
 
 THETA = np.array([1.0, 0.5, -1.0])

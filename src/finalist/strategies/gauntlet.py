@@ -37,6 +37,7 @@ from finalist.problem import Feature, Problem
 from finalist.statistics import Statistics
 from finalist.strategies.betting import Bets, expected_drifts
 from finalist.strategies.gauntlet_design import Aim, allocate, choose_rivals, pilot_weights, within
+from finalist.strategies.gauntlet_scores import Scores, scores_of
 from finalist.strategies.protocol import (
     Batch,
     Verdict,
@@ -51,8 +52,6 @@ SUPPORTED: frozenset[Feature] = frozenset(
 #: Pulls of the pilot and of the first batch that is tested, and the fewest later on, each times
 #: the rank.
 PILOT, FIRST, FEWEST = 4, 4, 3
-#: Residuals below this part of the rewards are rounding.
-ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -84,23 +83,6 @@ class Gauntlet:
         """Begin with a problem; the seed draws plausible parameters to plan for."""
         problem.refuse_unsupported(self.name, SUPPORTED)
         return GauntletRun(self, problem, seed)
-
-
-@dataclass(frozen=True)
-class Scores:
-    """What a batch says about differences y = rival - arm.
-
-    Attributes
-    ----------
-    tested : (K,) array of bool
-        Whether the arm has a rival and the batch can estimate their difference.
-    z, speed : (K,) arrays
-        The score, and the drift of it for a gap of one sigma; 0 where not tested.
-    """
-
-    tested: Bool[np.ndarray, " K"]
-    z: Float[np.ndarray, " K"]
-    speed: Float[np.ndarray, " K"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -447,7 +429,7 @@ class GauntletRun:
     def _settle(self, batch: Batch, rewards: Statistics) -> None:
         rivals = np.array(batch.note["rivals"], dtype=np.int64)
         fit, past = estimate(self._problem.arms, rewards), self._past()
-        scores = self._scores(fit, rivals, 0.0)
+        scores = scores_of(self._problem, fit, rivals, 0.0, self._scale(fit))
         before = self._bets.log_m.copy()
         self._bet(self._bets, past, rivals, scores, 0.0)
         hit = scores.tested & (self._bets.log_m > before)
@@ -473,29 +455,12 @@ class GauntletRun:
             self._leaders[leader] = Bets.against(K, level, self._gaussian)
         bets, rivals = self._leaders[leader], np.full(K, leader)
         rivals[leader] = -1
-        scores = self._scores(fit, rivals, self._problem.epsilon)
-        self._bet(bets, past, rivals, scores, self._problem.epsilon)
+        epsilon = self._problem.epsilon
+        scores = scores_of(self._problem, fit, rivals, epsilon, self._scale(fit))
+        self._bet(bets, past, rivals, scores, epsilon)
         others = self._survivors[self._survivors != leader]
         if bets.rejected[others].all():
             self._winner = leader
-
-    def _scores(self, fit: Estimate, rivals: Int[np.ndarray, " K"], epsilon: float) -> Scores:
-        """Return the scores of (rival - arm)'theta + epsilon from one batch."""
-        K = len(self._Z)
-        some = np.flatnonzero(rivals >= 0)
-        Y = self._Z[rivals[some]] - self._Z[some]
-        tested, z, speed = np.zeros(K, dtype=bool), np.zeros(K), np.zeros(K)
-        possible = fit.information.spans(Y) & np.any(Y != 0.0, axis=1)
-        freedom = fit.degrees_of_freedom
-        if self._unknown and (freedom < 1 or _is_rounding(fit)):
-            possible[:] = False  # nothing to measure the noise by
-        some, Y = some[possible], Y[possible]
-        sigma = self._scale(fit)
-        width = np.sqrt(fit.information.variances(Y))
-        score = (self._problem.sign * (Y @ fit.phi) + epsilon) / (sigma * width)
-        tested[some], speed[some] = True, 1.0 / width
-        z[some] = normal_scores(score, freedom) if self._unknown else score
-        return Scores(tested, z, speed)
 
     def _bet(
         self,
@@ -515,23 +480,3 @@ class GauntletRun:
         expert = expected_drifts(gaps * speed, np.sqrt(variances) * speed)
         past_says = (gaps / variances, 1.0 / variances)
         bets.place(scores.z, scores.speed, scores.tested, past_says, expert)
-
-
-def _is_rounding(fit: Estimate) -> bool:
-    """Return whether residuals are only what rounding makes of equal rewards."""
-    size = float(np.abs(fit.statistics.mean).max())
-    return fit.residual_variance <= (ROUNDING * size) ** 2
-
-
-def normal_scores(t: Float[np.ndarray, " m"], freedom: int) -> Float[np.ndarray, " m"]:
-    """Return Phi^-1(F_t(t)), the normal score of a Student statistic: exactly N(0, 1).
-
-    Examples
-    --------
-    >>> normal_scores(np.array([-12.7062, 12.7062]), 1).round(3)
-    array([-1.96,  1.96])
-    """
-    from scipy.special import ndtri, stdtr
-
-    # The lower tail of -|t|: the upper one would be 1 - tiny.
-    return np.asarray(-np.sign(t) * ndtri(np.maximum(stdtr(freedom, -np.abs(t)), 1e-300)))

@@ -371,6 +371,12 @@ class Study:
             if now.pulls.fate[row] == Fate.VOID:
                 raise ConflictError(f"pull {pull_id} is void already.")
             self._require_open(now, pull_id, "void")
+            if now.pulls.fate[row] != Fate.OPEN:
+                raise ConflictError(
+                    f"pull {pull_id} is {Fate(now.pulls.fate[row]).name.lower()}, so it is not "
+                    "lost. Drawing again what has been seen breaks the guarantee; a reward that "
+                    "was told wrongly is mended with `amend`."
+                )
             self._append(writer, now, "voided", {"pull": pull_id, "reason": reason})
             return pull_row(now, len(now.pulls))
 
