@@ -8,8 +8,7 @@ acts, and writes under a lock.
 import hashlib
 import os
 import secrets
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -23,7 +22,9 @@ from finalist.noise import UNSET, Noise, PerArm, Unset
 from finalist.problem import as_problem
 from finalist.strategies import Strategy, named
 from finalist.study.batch import Batch, Pull
-from finalist.study.database import Database, Reader, StudyRow, Writer
+from finalist.study.changes import change_arms, copy_until
+from finalist.study.database import Database, Reader, Writer
+from finalist.study.log import Log
 from finalist.study.pulls import Fate
 from finalist.study.results import as_results
 from finalist.study.rules import (
@@ -41,8 +42,8 @@ from finalist.study.rules import (
     waiting,
 )
 from finalist.study.rules import pull as pull_row
-from finalist.study.settings import Settings, difference, from_json
-from finalist.study.state import State, change
+from finalist.study.settings import Settings, difference
+from finalist.study.state import State
 from finalist.study.status import Status, status_of
 from finalist.study.tables import arms_table, history_table, read_arms, subset, union
 
@@ -73,9 +74,8 @@ class Study:
     >>> study.close(); folder.cleanup()
     """
 
-    def __init__(self, database: Database, row: StudyRow) -> None:
-        self._database, self._row = database, row
-        self._state: State | None = None
+    def __init__(self, log: Log) -> None:
+        self._log = log
 
     # ---- beginning and end ---------------------------------------------------------------
 
@@ -151,7 +151,7 @@ class Study:
         except BaseException:
             database.close()
             raise
-        return cls(database, row)
+        return cls(Log(database, row))
 
     @classmethod
     def open(
@@ -169,7 +169,7 @@ class Study:
         database = Database.open(where)
         try:
             with database.read() as reader:
-                study = cls(database, reader.study(name))
+                study = cls(Log(database, reader.study(name)))
                 study._check_same(reader, arms, settings)
         except BaseException:
             database.close()
@@ -179,13 +179,13 @@ class Study:
     def _check_same(self, reader: Reader, arms: Arms | None, given: dict[str, Any]) -> None:
         if arms is None and not given:
             return
-        stored = read_arms(reader, self._row.id, 0)
+        stored = read_arms(reader, self._log.row.id, 0)
         if arms is not None and arms != stored:
             raise StudyError(
                 f"study {self.name!r} was created with other arms; leave `arms` out to go on with "
                 "those, or create a study of another name."
             )
-        other = difference(self._row.settings, _as_stored(stored, given) if given else {})
+        other = difference(self._log.row.settings, _as_stored(stored, given) if given else {})
         if other is not None:
             raise StudyError(
                 f"study {self.name!r} was created with other settings: {other}. Leave them out to "
@@ -194,7 +194,7 @@ class Study:
 
     def close(self) -> None:
         """Close the database; nothing is lost by not doing so."""
-        self._database.close()
+        self._log.database.close()
 
     def __enter__(self) -> "Study":
         return self
@@ -204,39 +204,38 @@ class Study:
 
     def delete(self) -> None:
         """Delete the study with all its events, for good."""
-        with self._database.write() as writer:
-            writer.lock(self._row.id)
-            writer.delete(self._row.id)
-        self._state = None
+        with self._log.database.write() as writer:
+            writer.lock(self._log.row.id)
+            writer.delete(self._log.row.id)
         self.close()
 
     def __repr__(self) -> str:
-        return f"Study({self._database.where!r}, {self.name!r})"
+        return f"Study({self._log.database.where!r}, {self.name!r})"
 
     @property
     def name(self) -> str:
         """Its name in the database."""
-        return self._row.name
+        return self._log.row.name
 
     @property
     def created(self) -> str:
         """When it was created, UTC."""
-        return self._row.created
+        return self._log.row.created
 
     @property
     def metadata(self) -> dict[str, Any]:
         """What the user gave to keep with the study."""
-        return dict(self._row.settings["metadata"])
+        return dict(self._log.row.settings["metadata"])
 
     @property
     def settings(self) -> dict[str, Any]:
         """Everything it was created with but the arms, as plain values."""
-        return dict(self._row.settings)
+        return dict(self._log.row.settings)
 
     @property
     def arms(self) -> Arms:
         """The arms, as they are now."""
-        return self._now().arms
+        return self._log.now().arms
 
     # ---- measuring -----------------------------------------------------------------------
 
@@ -265,7 +264,7 @@ class Study:
         if worker is not None:
             check_text("worker", worker)
         while True:
-            state = self._now()
+            state = self._log.now()
             if state.end is not None:
                 return nothing(state.end)
             if state.open is None:
@@ -287,18 +286,18 @@ class Study:
         rng = np.random.default_rng([state.settings.seed, number])
         order = rng.permutation(np.repeat(np.arange(len(batch.counts)), batch.counts))
         body = {"batch": number, "arms": order.tolist(), "note": dict(batch.note)}
-        with self._writing() as (writer, now):
+        with self._log.writing() as (writer, now):
             if now.last == last:
-                self._append(writer, now, "issued", body)
+                self._log.append(writer, now, "issued", body)
 
     def _assign(self, size: int | None, worker: str) -> None:
         """Write down which pulls of the open batch are a worker's, unless all are given out."""
-        with self._writing() as (writer, now):
+        with self._log.writing() as (writer, now):
             if now.open is None or len(of_worker(now, worker)) > 0:
                 return
             new = share_of(now, size, worker)
             if len(new) > 0:
-                self._append(writer, now, "assigned", {"worker": worker, "pulls": new.tolist()})
+                self._log.append(writer, now, "assigned", {"worker": worker, "pulls": new.tolist()})
 
     def tell(
         self,
@@ -329,7 +328,7 @@ class Study:
         if client_id is not None:
             check_text("client_id", client_id)
         digest = hashlib.sha256(told.pulls.tobytes() + told.rewards.tobytes()).hexdigest()
-        with self._writing() as (writer, now):
+        with self._log.writing() as (writer, now):
             if client_id is not None and self._was_told(writer, client_id, digest):
                 return 0
             new = check_told(now, told)
@@ -339,12 +338,12 @@ class Study:
             pulls, values = told.pulls[new], told.rewards[new]
             body = {"count": len(pulls), "digest": digest}
             rewards = (pulls, values, notes if any(notes) else None)
-            self._append(writer, now, "told", body, client=client_id, rewards=rewards)
+            self._log.append(writer, now, "told", body, client=client_id, rewards=rewards)
             self._decide(writer, now)
             return len(pulls)
 
     def _was_told(self, writer: Writer, client_id: str, digest: str) -> bool:
-        event = writer.client(self._row.id, client_id)
+        event = writer.client(self._log.row.id, client_id)
         if event is None:
             return False
         if event.body.get("digest") != digest:
@@ -357,7 +356,7 @@ class Study:
     def _decide(self, writer: Writer, now: State) -> None:
         """Let the strategy decide if the open batch is complete."""
         if now.complete():
-            now.count(writer.append(self._row.id, now.last + 1, "decided", now.decide()))
+            now.count(writer.append(self._log.row.id, now.last + 1, "decided", now.decide()))
 
     def void(self, pull_id: int, reason: str) -> Pull:
         """Give up a measurement that failed and return the one that replaces it.
@@ -366,7 +365,7 @@ class Study:
         the value: leaving out rewards because of what they are breaks the guarantee.
         """
         check_text("reason", reason)
-        with self._writing() as (writer, now):
+        with self._log.writing() as (writer, now):
             row = row_of(now, pull_id)
             if now.pulls.fate[row] == Fate.VOID:
                 raise ConflictError(f"pull {pull_id} is void already.")
@@ -377,7 +376,7 @@ class Study:
                     "lost. Drawing again what has been seen breaks the guarantee; a reward that "
                     "was told wrongly is mended with `amend`."
                 )
-            self._append(writer, now, "voided", {"pull": pull_id, "reason": reason})
+            self._log.append(writer, now, "voided", {"pull": pull_id, "reason": reason})
             return pull_row(now, len(now.pulls))
 
     def missing(self, pull_id: int, reason: str) -> None:
@@ -386,7 +385,7 @@ class Study:
         As with `void`, the loss must have nothing to do with the value.
         """
         check_text("reason", reason)
-        with self._writing() as (writer, now):
+        with self._log.writing() as (writer, now):
             row = row_of(now, pull_id)
             if now.pulls.fate[row] == Fate.MISSING:
                 return
@@ -395,7 +394,7 @@ class Study:
                     f"pull {pull_id} is {Fate(now.pulls.fate[row]).name.lower()}, so it is not "
                     "missing. A wrong reward is mended with `amend`."
                 )
-            self._append(writer, now, "missing", {"pull": pull_id, "reason": reason})
+            self._log.append(writer, now, "missing", {"pull": pull_id, "reason": reason})
             self._decide(writer, now)
 
     def amend(self, pull_id: int, reward: float, reason: str) -> None:
@@ -405,7 +404,7 @@ class Study:
         """
         check_text("reason", reason)
         told = as_results({pull_id: reward})
-        with self._writing() as (writer, now):
+        with self._log.writing() as (writer, now):
             row = row_of(now, pull_id)
             if now.pulls.fate[row] != Fate.TOLD:
                 raise ConflictError(f"pull {pull_id} has no reward; use `tell`.")
@@ -414,7 +413,7 @@ class Study:
             old = float(now.pulls.reward[row])
             body = {"pull": pull_id, "old": old, "reason": reason}
             rewards = (told.pulls, told.rewards, None)
-            self._append(writer, now, "amended", body, rewards=rewards)
+            self._log.append(writer, now, "amended", body, rewards=rewards)
 
     def _require_open(self, now: State, pull_id: int, verb: str) -> None:
         batch = int(now.pulls.batch[pull_id - 1])
@@ -440,13 +439,13 @@ class Study:
             How many.
         """
         names, rewards = history_table(table)
-        with self._writing() as (writer, now):
+        with self._log.writing() as (writer, now):
             if now.issued:
                 raise ConflictError(
                     "a batch was issued already; earlier measurements are brought in before that."
                 )
             body = {"arms": [now.arms.index(n) for n in names], "rewards": rewards}
-            self._append(writer, now, "history", body)
+            self._log.append(writer, now, "history", body)
         return len(rewards)
 
     def withdraw(self, *names: str) -> str:
@@ -455,39 +454,23 @@ class Study:
         The evidence against the arms that are left is void, because it may have come from the arm
         that is withdrawn. All rewards still help to choose. Returns what this means, in words.
         """
-        with self._writing() as (writer, now):
+        with self._log.writing() as (writer, now):
             self._require_between(now)
             out = {now.arms.index(name) for name in names}
             kept = np.array([i for i in range(len(now.arms)) if i not in out], dtype=np.int64)
             if len(out) == 0 or len(kept) < 2:
                 raise StudyError("withdraw at least one arm, and leave two or more.")
-            return self._change(writer, now, subset(now.arms, kept), kept, afresh=True)
+            return change_arms(self._log, writer, now, subset(now.arms, kept), kept, afresh=True)
 
     def add(self, arms: Arms) -> str:
         """Add arms to the question; they are tested with a share of delta of their own.
 
         Returns what this means, in words.
         """
-        with self._writing() as (writer, now):
+        with self._log.writing() as (writer, now):
             self._require_between(now)
             both, kept = union(now.arms, arms)
-            return self._change(writer, now, both, kept, afresh=False)
-
-    def _change(
-        self, writer: Writer, now: State, arms: Arms, kept: Int[np.ndarray, " n"], *, afresh: bool
-    ) -> str:
-        stage = now.stage + 1
-        level = now.settings.problem.delta / 2**stage
-        change(now.run, now.problem.with_(arms=arms), kept, level, afresh=afresh)
-        writer.add_arms(self._row.id, stage, *arms_table(arms))
-        body = {"stage": stage, "kept": kept.tolist(), "level": level, "afresh": afresh}
-        self._append(writer, now, "changed", body)
-        return (
-            f"{'All arms are' if afresh else 'The new arms are'} tested from here on at the level "
-            f"{level:.3g}. The arms have changed {stage} time{'s' if stage > 1 else ''}: a winner "
-            f"is now wrong with probability at most {sum(now.levels):.3g}, not "
-            f"{now.settings.problem.delta:.3g}."
-        )
+            return change_arms(self._log, writer, now, both, kept, afresh=False)
 
     def _require_between(self, now: State) -> None:
         if now.open is not None:
@@ -506,28 +489,7 @@ class Study:
         all studies you look at add up.
         """
         check_name(name)
-        with self._database.write() as writer:
-            writer.lock(self._row.id)
-            events = writer.events(self._row.id)
-            first = next(
-                (e for e in events if e.kind == "issued" and e.body["batch"] == until), None
-            )
-            if first is None:
-                raise StudyError(f"study {self.name!r} has no batch {until!r} to fork at.")
-            number = writer.create(name, self._row.settings, __version__)
-            stages = [0] + [e.body["stage"] for e in events if e.kind == "changed"]
-            for stage in stages:
-                writer.add_arms(number, stage, *writer.arms(self._row.id, stage))
-            rewards, notes = writer.rewards(self._row.id), writer.notes(self._row.id)
-            for event in events[: first.number]:
-                some, body = rewards.event == event.number, event.body
-                remarks = [notes.get(int(pull)) for pull in rewards.pull[some]]
-                told = (rewards.pull[some], rewards.reward[some], remarks) if some.any() else None
-                if event.kind == "created":
-                    body = {**body, "fork_of": self.name, "until": until}
-                writer.append(number, event.number, event.kind, body, rewards=told)
-            row = writer.study(name)
-        return Study(self._database, row)
+        return Study(Log(self._log.database, copy_until(self._log, name, until)))
 
     def stop(self, reason: str) -> Status:
         """Stop without a winner, for whatever reason, and say what is certain.
@@ -544,18 +506,18 @@ class Study:
         self._mark(None)
 
     def _mark(self, stopped: str | None) -> None:
-        with self._writing() as (writer, now):
+        with self._log.writing() as (writer, now):
             if now.verdict.decided:
                 raise ConflictError("the study has a winner; it cannot be stopped or resumed.")
             if stopped is None and now.stopped is None:
                 raise ConflictError("the study was not stopped, so there is nothing to resume.")
-            self._append(writer, now, "decided", {"stopped": stopped})
+            self._log.append(writer, now, "decided", {"stopped": stopped})
 
     def note(self, text: str) -> None:
         """Write a remark into the log."""
         check_text("note", text)
-        with self._writing() as (writer, now):
-            self._append(writer, now, "note", {"text": text})
+        with self._log.writing() as (writer, now):
+            self._log.append(writer, now, "note", {"text": text})
 
     # ---- looking -------------------------------------------------------------------------
 
@@ -567,7 +529,7 @@ class Study:
         forecast : bool
             Whether to simulate how many pulls are still needed: a second or so.
         """
-        return status_of(self.name, self._now(), forecast=forecast)
+        return status_of(self.name, self._log.now(), forecast=forecast)
 
     def evidence(self) -> tuple[Int[np.ndarray, " B"], Float[np.ndarray, "B K"]]:
         """Return the evidence against each arm over time, since the arms last changed.
@@ -580,7 +542,7 @@ class Study:
             From 0 to 1; an arm is rejected at 1. No rows if the strategy has none, or if there are
             more than a thousand arms.
         """
-        state = self._now()
+        state = self._log.now()
         rows = [
             (decision.pulls, decision.evidence)
             for decision in state.decisions
@@ -592,20 +554,22 @@ class Study:
 
     def history(self) -> list[dict[str, Any]]:
         """Return the events, oldest first, as plain values."""
-        with self._database.read() as reader:
-            events = reader.events(self._row.id)
+        with self._log.database.read() as reader:
+            events = reader.events(self._log.row.id)
         return [{"number": e.number, "at": e.at, "kind": e.kind, **e.body} for e in events]
 
     def to_frame(self) -> "pd.DataFrame":
         """Return every pull: pull_id, batch, arm, state, reward, worker, issued, told, note."""
         import pandas as pd
 
-        state = self._now()
-        with self._database.read() as reader:
-            notes = reader.notes(self._row.id)
-            names = {s: read_arms(reader, self._row.id, s).names for s in range(state.stage + 1)}
+        state = self._log.now()
+        with self._log.database.read() as reader:
+            notes = reader.notes(self._log.row.id)
+            names = {
+                s: read_arms(reader, self._log.row.id, s).names for s in range(state.stage + 1)
+            }
         pulls, number = state.pulls, np.arange(1, len(state.pulls) + 1)
-        stages = {batch.number: batch.stage for batch in state.issued}
+        stage_of = {batch.number: batch.stage for batch in state.issued}
         times = np.array(["", *state.times], dtype=object)
         fates = np.array([fate.name.lower() for fate in Fate], dtype=object)
         workers = np.array([*state.workers, None], dtype=object)
@@ -613,7 +577,7 @@ class Study:
             {
                 "pull_id": number,
                 "batch": pulls.batch,
-                "arm": [names[stages[b]][a] for b, a in zip(pulls.batch, pulls.arm, strict=True)],
+                "arm": [names[stage_of[b]][a] for b, a in zip(pulls.batch, pulls.arm, strict=True)],
                 "state": fates[pulls.fate],
                 "reward": pulls.reward,
                 "worker": workers[pulls.worker],
@@ -622,63 +586,6 @@ class Study:
                 "note": [notes.get(int(i)) for i in number],
             }
         )
-
-    # ---- reading and writing ---------------------------------------------------------------
-
-    def _now(self) -> State:
-        """Return the state after every event that is in the database."""
-        with self._database.read() as reader:
-            return self._synchronise(reader)
-
-    def _synchronise(self, reader: Reader) -> State:
-        state = self._state
-        if state is None:
-            arms = read_arms(reader, self._row.id, 0)
-            settings = from_json(self._row.settings, arms)
-            state = State(settings, lambda stage: self._stage(stage))
-        self._state = None  # until all is applied: half of it would be worse than nothing
-        if reader.last(self._row.id) != state.last:
-            self._reader = reader
-            events = reader.events(self._row.id, after=state.last)
-            rewards = reader.rewards(self._row.id, after=state.last)
-            cuts = np.searchsorted(rewards.event, [e.number for e in events], side="left")
-            ends = np.searchsorted(rewards.event, [e.number for e in events], side="right")
-            for event, first, end in zip(events, cuts, ends, strict=True):
-                told = (rewards.pull[first:end], rewards.reward[first:end])
-                state.apply(event, told if end > first else None)
-        self._state = state
-        return state
-
-    def _stage(self, stage: int) -> Arms:
-        return read_arms(self._reader, self._row.id, stage)
-
-    @contextmanager
-    def _writing(self) -> Iterator[tuple[Writer, State]]:
-        """Hold the right to write, with the present state; after an error it is read anew."""
-        try:
-            with self._database.write() as writer:
-                writer.lock(self._row.id)
-                self._reader = writer
-                yield writer, self._synchronise(writer)
-        except BaseException:
-            self._state = None
-            raise
-
-    def _append(
-        self,
-        writer: Writer,
-        now: State,
-        kind: str,
-        body: dict[str, Any],
-        *,
-        client: str | None = None,
-        rewards: Any = None,
-    ) -> None:
-        """Write an event, and take it over as every later reader will."""
-        event = writer.append(
-            self._row.id, now.last + 1, kind, body, client=client, rewards=rewards
-        )
-        now.apply(event, None if rewards is None else (rewards[0], rewards[1]))
 
 
 def _settings(

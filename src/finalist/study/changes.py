@@ -1,0 +1,59 @@
+"""Other arms in the middle of a study, and a study that begins in the middle of another."""
+
+import numpy as np
+from jaxtyping import Int
+
+from finalist import __version__
+from finalist.arms import Arms
+from finalist.errors import StudyError
+from finalist.study.database import StudyRow, Writer
+from finalist.study.log import Log
+from finalist.study.state import State, change
+from finalist.study.tables import arms_table
+
+
+def change_arms(
+    log: Log,
+    writer: Writer,
+    now: State,
+    arms: Arms,
+    kept: Int[np.ndarray, " n"],
+    *,
+    afresh: bool,
+) -> str:
+    """Write down that the study goes on with other arms; return what this means for delta."""
+    stage, delta = now.stage + 1, now.settings.problem.delta
+    level = delta / 2**stage
+    change(now.run, now.problem.with_(arms=arms), kept, level, afresh=afresh)  # or refuse
+    writer.add_arms(log.row.id, stage, *arms_table(arms))
+    body = {"stage": stage, "kept": kept.tolist(), "level": level, "afresh": afresh}
+    log.append(writer, now, "changed", body)
+    return (
+        f"{'All arms are' if afresh else 'The new arms are'} tested from here on at the level "
+        f"{level:.3g}. The arms have changed {stage} time{'s' if stage > 1 else ''}: a winner is "
+        f"now wrong with probability at most {sum(now.levels):.3g}, not {delta:.3g}."
+    )
+
+
+def copy_until(log: Log, name: str, until: int) -> StudyRow:
+    """Copy the log of a study up to the issue of a batch, under a new name."""
+    source = log.row.id
+    with log.database.write() as writer:
+        writer.lock(source)
+        events = writer.events(source)
+        issued = [e for e in events if e.kind == "issued" and e.body["batch"] == until]
+        if not issued:
+            raise StudyError(f"study {log.row.name!r} has no batch {until!r} to fork at.")
+        copied = events[: issued[0].number]
+        number = writer.create(name, log.row.settings, __version__)
+        for stage in (0, *(e.body["stage"] for e in copied if e.kind == "changed")):
+            writer.add_arms(number, stage, *writer.arms(source, stage))
+        rewards, notes = writer.rewards(source), writer.notes(source)
+        for event in copied:
+            some, body = rewards.event == event.number, event.body
+            remarks = [notes.get(int(pull)) for pull in rewards.pull[some]]
+            told = (rewards.pull[some], rewards.reward[some], remarks) if some.any() else None
+            if event.kind == "created":
+                body = {**body, "fork_of": log.row.name, "until": until}
+            writer.append(number, event.number, event.kind, body, rewards=told)
+        return writer.study(name)

@@ -1,0 +1,77 @@
+"""The log of a study: read what is new, replay it, and write under a lock."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from finalist.arms import Arms
+from finalist.study.database import Database, Reader, StudyRow, Writer
+from finalist.study.settings import from_json
+from finalist.study.state import State
+from finalist.study.tables import read_arms
+
+
+class Log:
+    """A study in a database, with the state after the events that were read so far."""
+
+    def __init__(self, database: Database, row: StudyRow) -> None:
+        self.database, self.row = database, row
+        self._state: State | None = None
+        self._reader: Reader | None = None
+
+    def now(self) -> State:
+        """Return the state after every event that is in the database."""
+        with self.database.read() as reader:
+            return self._synchronise(reader)
+
+    @contextmanager
+    def writing(self) -> Iterator[tuple[Writer, State]]:
+        """Hold the right to write, with the present state; after an error it is read anew."""
+        try:
+            with self.database.write() as writer:
+                writer.lock(self.row.id)
+                yield writer, self._synchronise(writer)
+        except BaseException:
+            self._state = None
+            raise
+
+    def append(
+        self,
+        writer: Writer,
+        now: State,
+        kind: str,
+        body: dict[str, Any],
+        *,
+        client: str | None = None,
+        rewards: Any = None,
+    ) -> None:
+        """Write an event, and take it over as every later reader will."""
+        self._reader = writer
+        event = writer.append(self.row.id, now.last + 1, kind, body, client=client, rewards=rewards)
+        now.apply(event, None if rewards is None else (rewards[0], rewards[1]))
+
+    def _synchronise(self, reader: Reader) -> State:
+        """Apply the events that are new."""
+        state, self._reader = self._state, reader
+        if state is None:
+            settings = from_json(self.row.settings, read_arms(reader, self.row.id, 0))
+            state = State(settings, self._arms)
+        self._state = None  # until all is applied: half of it would be worse than nothing
+        if reader.last(self.row.id) != state.last:
+            events = reader.events(self.row.id, after=state.last)
+            rewards = reader.rewards(self.row.id, after=state.last)
+            numbers = [event.number for event in events]
+            firsts = np.searchsorted(rewards.event, numbers, side="left")
+            ends = np.searchsorted(rewards.event, numbers, side="right")
+            for event, first, end in zip(events, firsts, ends, strict=True):
+                told = (rewards.pull[first:end], rewards.reward[first:end])
+                state.apply(event, told if end > first else None)
+        self._state = state
+        return state
+
+    def _arms(self, stage: int) -> Arms:
+        """Return the arms of a stage, within the transaction that is open."""
+        assert self._reader is not None
+        return read_arms(self._reader, self.row.id, stage)
