@@ -20,6 +20,7 @@ CONTEXT = multiprocessing.get_context("forkserver")
 CONTEXT.set_forkserver_preload(
     [
         "tests.study.faults",
+        "tests.study.warm",
         "sqlalchemy.dialects.sqlite.pysqlite",
         "sqlalchemy.dialects.postgresql.psycopg",
         "psycopg",

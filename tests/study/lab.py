@@ -3,6 +3,7 @@
 import numpy as np
 
 import finalist as fl
+from finalist.rewards import DrawnRewards
 
 ARMS = fl.Arms([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [0.8, 0.6, 0.0]], list("abcd"))
 THETA = np.array([1.5, 0.1, 0.0])
@@ -20,6 +21,11 @@ class Lab:
 
     def measure(self, pull):
         return self.means[pull.arm] + self.sigma * self.noise(pull.pull_id)
+
+    def draw(self, counts):
+        means = np.array(list(self.means.values()))
+        rng = np.random.default_rng(self.seed)
+        return DrawnRewards(means, self.sigma, "gaussian", rng).batch(counts)
 
     def rewards(self, batch):
         return {pull.pull_id: self.measure(pull) for pull in batch}

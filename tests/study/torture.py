@@ -7,101 +7,89 @@ doubled or changed.
 """
 
 import argparse
-import multiprocessing
-import os
 import random
-import signal
-import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from queue import Empty
 from typing import Any
 
-from finalist.errors import StorageError
+import numpy as np
+
 from finalist.study import Study
+from tests.study import faults
 from tests.study.lab import ARMS, Lab
 
-#: What a worker process prints after each call that returned.
-WORKER = """
-import sys
-from finalist.study import Study
-from tests.study.lab import Lab
-study, lab = Study.open(sys.argv[1], sys.argv[2]), Lab(sigma=float(sys.argv[3]))
-size = int(sys.argv[4])
-print("ready", flush=True)
-while True:
-    batch = study.ask(size)
-    print("asked", batch.batch, ",".join(f"{p.pull_id}:{p.arm}" for p in batch), flush=True)
-    if not batch:
-        break
-    rewards = lab.rewards(batch)
-    for part in (dict(list(rewards.items())[:2]), rewards):
-        study.tell(part)
-        print("told", ",".join(map(str, part)), flush=True)
-"""
+#: So noisy that a study takes some hundred batches.
+SIGMA = 2.0
 
 
-def nearly_tied(sigma: float = 1.0) -> Lab:
+def nearly_tied() -> Lab:
     """Two arms that stay in question: a study that does not end soon."""
-    return Lab(theta=[1.0, 1.0 / 3.0, 0.0], sigma=sigma)
+    return Lab(theta=np.array([1.0, 1.0 / 3.0, 0.0]), sigma=SIGMA)
+
+
+def work(send: Callable[[Any], None], where: str, name: str, size: int) -> None:
+    """Ask and tell until there is a winner; send what was done after each call that returned."""
+    lab = Lab(sigma=SIGMA)
+    with Study.open(where, name) as study:
+        while batch := study.ask(size):
+            send(("asked", batch.batch, {pull.pull_id: pull.arm for pull in batch}))
+            rewards = lab.rewards(batch)
+            first = dict(list(rewards.items())[:2])
+            for part in (first, rewards):
+                study.tell(part)
+                send(("told", list(part)))
 
 
 def kills(where: str, count: int, seed: int) -> dict[str, int]:
     """Kill processes at random moments; check all that they said they had done.
 
-    After each kill the study must have every acknowledged reward once, with its value, hand out
-    the batch that was handed out before, and end as a study that was never killed.
+    After each kill the study must have every acknowledged reward once, with its value, and the
+    pulls that were handed out. In the end a study that is never killed has the same batches.
     """
-    rng = random.Random(seed)
-    lab = Lab(sigma=6.0)
-    Study.create(where, "killed", ARMS, sigma=6.0, seed=seed).close()
-    told: dict[int, float] = {}
-    open_batch: tuple[int, dict[int, str]] = (0, {})
-    done = 0
+    rng, lab, done, lives = random.Random(seed), Lab(sigma=SIGMA), 0, 0
+    acknowledged = events = 0
     while done < count:
-        worker = subprocess.Popen(
-            [sys.executable, "-c", WORKER, where, "killed", "6.0", str(rng.choice([3, 12, 40]))],
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        assert worker.stdout is not None
-        lines = [worker.stdout.readline()]
-        time.sleep(rng.expovariate(1 / 0.05))
-        os.kill(worker.pid, signal.SIGKILL)
-        lines += worker.stdout.read().splitlines()
-        worker.stdout.close()
-        worker.wait()
-        done += 1
-        for line in lines:
-            word, *rest = line.split()
-            if word == "asked" and len(rest) == 2:
-                rows = dict(pair.split(":") for pair in rest[1].split(","))
-                open_batch = int(rest[0]), {int(pull): arm for pull, arm in rows.items()}
-            elif word == "told":
-                told |= {int(pull): 0.0 for pull in rest[0].split(",")}
-        with Study.open(where, "killed") as study:
-            check(study, lab, told, open_batch)
-            if study.status(forecast=False).verdict == "winner":
-                break
-    with Study.open(where, "killed") as study:
-        frame, events = study.to_frame(), len(study.history())
-    with Study.create(where, "twin", ARMS, sigma=6.0, seed=seed) as twin:
-        replay(twin, frame)
-    return {"kills": done, "acknowledged": len(told), "events": events}
+        name = f"life {lives} of {seed}"
+        Study.create(where, name, ARMS, sigma=SIGMA, seed=seed + lives).close()
+        mine: set[int] = set()
+        asked: tuple[int, dict[int, str]] = (0, {})
+        while done < count:
+            process, receiver = faults.start(work, where, name, rng.choice([1, 3, 12, 40]))
+            if rng.random() < 0.8:
+                receiver.poll(30)  # it has begun
+            time.sleep(rng.uniform(0.0, 0.08))
+            process.kill()
+            process.join()
+            done += 1
+            for word, *rest in faults.received(receiver):
+                if word == "asked":
+                    asked = rest[0], rest[1]
+                else:
+                    mine |= set(rest[0])
+            with Study.open(where, name) as study:
+                check(study, lab, mine, asked)
+                if study.status(forecast=False).verdict == "winner":
+                    break
+        with Study.open(where, name) as study:
+            frame = study.to_frame()
+            events += len(study.history())
+        with Study.create(where, f"{name}, twin", ARMS, sigma=SIGMA, seed=seed + lives) as twin:
+            replay(twin, frame)
+        acknowledged += len(mine)
+        lives += 1
+    return {"kills": done, "acknowledged": acknowledged, "events": events, "lives": lives}
 
 
-def check(
-    study: Study, lab: Lab, told: dict[int, float], asked: tuple[int, dict[int, str]]
-) -> None:
+def check(study: Study, lab: Lab, told: set[int], asked: tuple[int, dict[int, str]]) -> None:
     """Compare a study with what was acknowledged."""
     frame = study.to_frame().set_index("pull_id")
     assert frame.index.is_unique
     have = frame[frame.state == "told"]
-    lost = set(told) - set(have.index)
+    lost = told - set(have.index)
     assert not lost, f"acknowledged rewards are lost: {sorted(lost)}"
     for pull, row in have.iterrows():
         expected = lab.means[row.arm] + lab.sigma * lab.noise(int(str(pull)))
@@ -127,68 +115,43 @@ def replay(twin: Study, frame: Any) -> None:
 # ---- many writers ------------------------------------------------------------------------
 
 
-def write(where: str, name: str, tells: int, queue: Any) -> None:
-    """Ask and tell one pull at a time, under a name of one's own; report what was acknowledged."""
-    study, lab = Study.open(where, "shared"), nearly_tied(6.0)
-    done: list[int] = []
-    waited = 0.0
-    while len(done) < tells:
-        batch = study.ask(8, worker=name)
-        if not batch:
+def write(send: Callable[[Any], None], where: str, name: str, tells: int) -> None:
+    """Ask and tell one pull at a time under a name of one's own; send what was acknowledged."""
+    lab, done, longest = nearly_tied(), 0, 0.0
+    with Study.open(where, "shared") as study:
+        while done < tells:
+            batch = study.ask(8, worker=name)
             if batch.state == "decided":
                 break
-            time.sleep(0.002)
-            continue
-        for pull in batch:
-            begin = time.perf_counter()
-            assert study.tell({pull.pull_id: lab.measure(pull)}) == 1
-            waited = max(waited, time.perf_counter() - begin)
-            done.append(pull.pull_id)
-    queue.put((name, done, waited))
-
-
-def collect(queue: Any, processes: list[Any]) -> list[Any]:
-    """Return a report of every process, or fail when one has died without."""
-    reports: list[Any] = []
-    while len(reports) < len(processes):
-        try:
-            reports.append(queue.get(timeout=1.0))
-        except Empty:
-            failed = [process.exitcode for process in processes if process.exitcode]
-            if failed:
-                for process in processes:
-                    process.kill()
-                raise AssertionError(f"a writer failed with exit code {failed[0]}") from None
-    return reports
+            if not batch:
+                time.sleep(0.002)
+            for pull in batch:
+                begin = time.perf_counter()
+                assert study.tell({pull.pull_id: lab.measure(pull)}) == 1
+                longest = max(longest, time.perf_counter() - begin)
+                send(pull.pull_id)
+                done += 1
+    send(("longest", longest))
 
 
 def writers(where: str, count: int, tells: int) -> dict[str, Any]:
     """Let processes work on one study; nothing may be lost, doubled or measured twice."""
-    Study.create(where, "shared", ARMS, sigma=6.0, seed=1).close()
-    context = multiprocessing.get_context("spawn")
-    queue = context.Queue()
-    processes = [
-        context.Process(target=write, args=(where, f"w{i}", tells, queue)) for i in range(count)
-    ]
-    begin = time.perf_counter()
-    for process in processes:
-        process.start()
-    reports = collect(queue, processes)
-    for process in processes:
-        process.join(timeout=60)
-        assert process.exitcode == 0
+    Study.create(where, "shared", ARMS, sigma=SIGMA, seed=1).close()
+    names, begin = [f"w{i}" for i in range(count)], time.perf_counter()
+    sent = faults.finish(*(faults.start(write, where, name, tells) for name in names))
     seconds = time.perf_counter() - begin
-    acknowledged = [pull for _, done, _ in reports for pull in done]
+    longest = max(report[-1][1] for report in sent)
+    done = {name: report[:-1] for name, report in zip(names, sent, strict=True)}
+    acknowledged = [pull for pulls in done.values() for pull in pulls]
     assert len(acknowledged) == len(set(acknowledged)), "two workers measured the same pull"
     with Study.open(where, "shared") as study:
         frame, events = study.to_frame().set_index("pull_id"), study.history()
     assert (frame.state[acknowledged] == "told").all(), "an acknowledged reward is lost"
     assert int((frame.state == "told").sum()) == len(acknowledged), "a reward came from nowhere"
-    for name, done, _ in reports:
-        assert (frame.worker[done] == name).all()
+    for name, pulls in done.items():
+        assert (frame.worker[pulls] == name).all()
     numbers = [event["number"] for event in events]
     assert numbers == list(range(1, len(numbers) + 1))
-    longest = max(waited for *_, waited in reports)
     return {"tells": len(acknowledged), "seconds": round(seconds, 1), "longest": round(longest, 2)}
 
 
@@ -231,13 +194,9 @@ def main() -> int:
     words = parser.parse_args()
     for place in (sqlite, postgresql):
         if words.only in (None, "kills"):
-            left, seed, total = words.kills, 0, {"kills": 0, "acknowledged": 0, "events": 0}
-            while left > 0:
-                with place() as where:
-                    found = kills(where, min(left, 250), seed)
-                total = {key: total[key] + found[key] for key in total}
-                left, seed = left - found["kills"], seed + 1
-            print(f"{place.__name__}: kill -9, nothing lost or doubled: {total}", flush=True)
+            with place() as where:
+                found = kills(where, words.kills, seed=0)
+            print(f"{place.__name__}: kill -9, nothing lost or doubled: {found}", flush=True)
         if words.only in (None, "writers"):
             with place() as where:
                 found = writers(where, words.writers, words.tells)
@@ -250,7 +209,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except StorageError as error:
-        sys.exit(str(error))
+    sys.exit(main())
