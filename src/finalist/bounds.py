@@ -242,6 +242,21 @@ def smallest_pulls(h: float, radius: Callable[[float], float]) -> int:
     return high
 
 
+def likely_sigma(variance: float, freedom: int) -> float:
+    """Return a sigma that is seldom exceeded: its upper 99 % bound from residuals.
+
+    freedom * variance / sigma^2 is chi-square for Gaussian noise.
+
+    Examples
+    --------
+    >>> round(likely_sigma(1.0, 10), 3)
+    1.977
+    """
+    from scipy.special import chdtri
+
+    return math.sqrt(variance * freedom / float(chdtri(freedom, 0.99)))
+
+
 def kl_bernoulli(p: float, q: float) -> float:
     """Return the relative entropy of coins with probabilities p and q.
 

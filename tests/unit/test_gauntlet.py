@@ -732,7 +732,7 @@ def test_intervals_equal_a_direct_formula(sigma):
     scale = sigma
     if sigma is None:
         squares = sum(np.sum(r.m2 + r.count * r.mean**2) for _, r in log)
-        scale = math.sqrt((squares - phi @ A @ phi) / (counts.sum() - 3))
+        scale = math.sqrt((squares - phi @ A @ phi) / stats.chi2.ppf(0.01, counts.sum() - 3))
     Y = Z[1:] - Z[0]
     gaps, widths = run.interval(Y, confidence=0.9)
     np.testing.assert_allclose(gaps, Y @ phi, atol=1e-10)

@@ -26,7 +26,7 @@ from typing import Any, ClassVar
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from finalist.bounds import pooled_radius
+from finalist.bounds import likely_sigma, pooled_radius
 from finalist.design import Rounded
 from finalist.design.rounding import MOST_PULLS
 from finalist.errors import ProblemError, RewardError
@@ -118,6 +118,7 @@ class GauntletRun:
         self._estimate: Estimate | None = None
         self._start_log_det: float | None = None  # of the pilot, once complete; NaN: none
         self._gone = 0  # pulls of arms that were withdrawn
+        self._lost: Int[np.ndarray, " K"] = np.zeros(K, dtype=np.int64)  # made, without reward
         self._leaders_before = 0  # leaders of earlier questions, whose levels are spent
         self._recorded = self._batches = 0
         self._last: Int[np.ndarray, " K"] = np.zeros(K, dtype=np.int64)
@@ -163,18 +164,18 @@ class GauntletRun:
 
         The intervals hold for all directions and at all times at once, with a confidence of
         their own that has nothing to do with delta (`bounds.pooled_radius`). When sigma is
-        unknown it is taken from the residuals, and they hold approximately.
+        unknown it is taken from the residuals, at the upper end of what is likely.
         """
         fit = estimate(self._problem.arms, self._pooled)
         start = self._start_log_det
         if start is None or math.isnan(start) or fit.information.rank < self._Z.shape[1]:
             return fit.gaps(directions), np.full(len(directions), np.inf)
-        radius = pooled_radius(
-            max(fit.information.log_det - start, 0.0),
-            self._Z.shape[1],
-            1.0 - confidence,
-            self._scale(fit),
-        )
+        grown, sigma = max(fit.information.log_det - start, 0.0), self._scale(fit)
+        if self._unknown:
+            if fit.degrees_of_freedom < 1 or fit.residual_variance == 0.0:
+                return fit.gaps(directions), np.full(len(directions), np.inf)
+            sigma = likely_sigma(fit.residual_variance, fit.degrees_of_freedom)
+        radius = pooled_radius(grown, self._Z.shape[1], 1.0 - confidence, sigma)
         return fit.gaps(directions), radius * fit.widths(directions)
 
     def words(self) -> str:
@@ -235,7 +236,7 @@ class GauntletRun:
         most = self._problem.most_pulls
         if most is None:
             return np.full(len(self._Z), MOST_PULLS)
-        return np.asarray(np.maximum(most - self._pooled.count, 0))
+        return np.asarray(np.maximum(most - self._pooled.count - self._lost, 0))
 
     @property
     def own_size(self) -> int:
@@ -343,6 +344,10 @@ class GauntletRun:
             raise ProblemError(f"the history is of {len(history.count)} arms, not {len(self._Z)}.")
         self._history, self._estimate = history.copy(), None
 
+    def lose(self, counts: Int[np.ndarray, " K"]) -> None:
+        """Count pulls that were made and gave no reward: they use up what can be pulled."""
+        self._lost += counts
+
     def changed(
         self, problem: Problem, kept: Int[np.ndarray, " n"], level: float, *, afresh: bool
     ) -> "GauntletRun":
@@ -376,6 +381,7 @@ class GauntletRun:
         new._pooled = self._pooled.taken(kept)
         new._history = None if self._history is None else self._history.taken(kept)
         new._gone = self._gone + self._pooled.pulls - new._pooled.pulls
+        new._lost[old] = self._lost[kept[old]]
         new._recorded, new._batches = self._recorded, self._batches
         new._leaders_before = self._leaders_before + len(self._leaders)
         if not afresh:

@@ -6,7 +6,7 @@ from jaxtyping import Int
 from finalist import __version__
 from finalist.arms import Arms
 from finalist.errors import StudyError
-from finalist.study.database import StudyRow, Writer
+from finalist.study.database import Writer
 from finalist.study.log import Log
 from finalist.study.state import State, change
 from finalist.study.tables import arms_table
@@ -35,25 +35,25 @@ def change_arms(
     )
 
 
-def copy_until(log: Log, name: str, until: int) -> StudyRow:
+def copy_until(log: Log, name: str, until: int) -> None:
     """Copy the log of a study up to the issue of a batch, under a new name."""
     source = log.row.id
     with log.database.write() as writer:
         writer.lock(source)
         events = writer.events(source)
         issued = [e for e in events if e.kind == "issued" and e.body["batch"] == until]
-        if not issued:
+        if not issued or isinstance(until, bool):
             raise StudyError(f"study {log.row.name!r} has no batch {until!r} to fork at.")
         copied = events[: issued[0].number]
         number = writer.create(name, log.row.settings, __version__)
         for stage in (0, *(e.body["stage"] for e in copied if e.kind == "changed")):
             writer.add_arms(number, stage, *writer.arms(source, stage))
         rewards, notes = writer.rewards(source), writer.notes(source)
-        for event in copied:
-            some, body = rewards.event == event.number, event.body
-            remarks = [notes.get(int(pull)) for pull in rewards.pull[some]]
-            told = (rewards.pull[some], rewards.reward[some], remarks) if some.any() else None
+        cuts = np.searchsorted(rewards.event, [event.number for event in events] + [np.inf])
+        for event, first, end in zip(copied, cuts, cuts[1:], strict=False):
+            body, pulls = event.body, rewards.pull[first:end]
+            remarks = [notes.get(int(pull)) for pull in pulls]
+            told = (pulls, rewards.reward[first:end], remarks) if end > first else None
             if event.kind == "created":
-                body = {**body, "fork_of": log.row.name, "until": until}
+                body = {**body, "fork_of": log.row.name, "until": int(until)}
             writer.append(number, event.number, event.kind, body, rewards=told)
-        return writer.study(name)

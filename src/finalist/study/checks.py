@@ -1,7 +1,7 @@
 """Do the rewards contradict what the guarantee assumes? Tests on everything measured so far.
 
 Each gives a p-value; below `ALARM` a person is warned. They are looked at after every batch, so a
-warning in one of a thousand looks is to be expected without cause.
+false warning comes up in a few of a hundred studies.
 """
 
 import math
@@ -18,6 +18,13 @@ from finalist.statistics import Statistics
 from finalist.study.state import Measured
 
 ALARM = 1e-3
+#: Degrees of freedom that a test of batches needs: fewer say too little about rewards that are
+#: whole numbers, or 0 and 1.
+LEAST_FREEDOM = 10
+
+
+#: What is smaller than this part is rounding.
+ROUNDING = 1e-12
 
 
 def warnings_of(
@@ -101,19 +108,24 @@ def shift_p_value(arms: Arms, measured: Sequence[Measured]) -> float | None:
     weight = np.sqrt(np.concatenate([m.count for m in batches]).astype(float))
     mean = np.concatenate([m.mean for m in batches])
     of = np.repeat(np.arange(len(batches)), [len(m.arms) for m in batches])
-    plain = arms.coordinates[rows] * weight[:, None]
-    dummies = (of[:, None] == np.arange(len(batches))) * weight[:, None]
-    target = (mean - mean.mean()) * weight
+    Z, target = arms.coordinates[rows], mean - mean.mean()
     # A constant common to all batches is no shift, also where the features cannot express it.
-    without = np.column_stack([plain, weight])
-    small, small_rank = _squares(without, target)
-    large, large_rank = _squares(np.column_stack([plain, dummies]), target)
-    more, left = large_rank - small_rank, len(target) - large_rank
-    if more < 1 or left < 1:
+    small, small_rank = _squares(
+        np.column_stack([Z, np.ones(len(Z))]) * weight[:, None], target * weight
+    )
+    # With a constant for each batch: the same after centring within batches (Frisch and Waugh).
+    total = np.bincount(of, weight**2)
+
+    def centred(values: np.ndarray) -> np.ndarray:
+        return np.asarray(values - (np.bincount(of, weight**2 * values) / total)[of])
+
+    within = np.column_stack([centred(column) for column in Z.T])
+    within[np.abs(within) < ROUNDING * np.abs(Z).max()] = 0.0
+    large, rank = _squares(within * weight[:, None], centred(target) * weight)
+    more, left = rank + len(batches) - small_rank, len(target) - rank - len(batches)
+    scale = float(np.sum((target * weight) ** 2))
+    if more < 1 or left < LEAST_FREEDOM or large <= ROUNDING**2 * scale:
         return None
-    scale = float(target @ target)
-    if large <= 1e-24 * scale:
-        return 0.0 if small > 1e-20 * scale else None
     return float(fdtrc(more, left, max(small - large, 0.0) / more / (large / left)))
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,8 @@ from finalist.study.tables import read_arms
 class Log:
     """A study in a database, with the state after the events that were read so far."""
 
-    def __init__(self, database: Database, row: StudyRow) -> None:
-        self.database, self.row = database, row
+    def __init__(self, database: Database, row: StudyRow, address: str | PathLike[str]) -> None:
+        self.database, self.row, self.address = database, row, address
         self._state: State | None = None
         self._reader: Reader | None = None
 

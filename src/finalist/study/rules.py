@@ -4,7 +4,7 @@ import math
 from typing import Any, cast
 
 import numpy as np
-from jaxtyping import Bool, Int
+from jaxtyping import Bool, Float, Int
 
 from finalist.errors import ConflictError, RewardError, StudyError
 from finalist.files import printable
@@ -61,7 +61,10 @@ def block_size(state: State, size: int | None, worker: str | None) -> int | None
     if state.left is None:
         return block
     preferred = block if block is not None else own
-    return state.left if preferred is None else min(preferred, state.left)
+    if preferred is None:
+        preferred = run.next(None).size
+        return None if preferred <= state.left else state.left
+    return min(preferred, state.left)
 
 
 def open_count(state: State) -> int:
@@ -158,9 +161,8 @@ def check_told(state: State, told: Results) -> Bool[np.ndarray, " n"]:
         raise ConflictError(
             f"pull {told.pulls[i]} is {Fate(fate[i]).name.lower()}; it takes no reward."
         )
-    new = fate == Fate.OPEN
     check_noise(state, told)
-    return np.asarray(new)
+    return np.asarray(fate == Fate.OPEN)
 
 
 def _check_arms(state: State, told: Results) -> None:
@@ -181,11 +183,16 @@ def _check_arms(state: State, told: Results) -> None:
 
 
 def check_noise(state: State, told: Results) -> None:
+    """Refuse rewards of pulls that the model of the noise says cannot be."""
+    check_values(state, [f"pull {pull}" for pull in told.pulls], told.rewards)
+
+
+def check_values(state: State, whose: list[str], rewards: Float[np.ndarray, " n"]) -> None:
     """Refuse rewards that the model of the noise says cannot be."""
     if isinstance(state.problem.noise, Bernoulli):
-        bad = np.flatnonzero((told.rewards != 0.0) & (told.rewards != 1.0))
+        bad = np.flatnonzero((rewards != 0.0) & (rewards != 1.0))
         if len(bad):
             raise RewardError(
-                f"the reward of pull {told.pulls[bad[0]]} is {told.rewards[bad[0]]}; the noise is "
-                "Bernoulli, so a reward is 0 or 1."
+                f"the reward of {whose[bad[0]]} is {rewards[bad[0]]}; the noise is Bernoulli, so "
+                "a reward is 0 or 1."
             )

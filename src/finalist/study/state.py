@@ -72,6 +72,7 @@ class State:
         self.run: Run = settings.strategy.start(settings.problem, seed=settings.seed)
         self.pulls = Pulls()
         self.pooled = Statistics.empty(len(self.problem.arms))
+        self.lost = np.zeros(len(self.problem.arms), dtype=np.int64)  # pulls without reward
         self.last = 0  # number of the last event
         self.times: list[str] = []
         self.stage, self.levels = 0, [settings.problem.delta]
@@ -131,7 +132,7 @@ class State:
     def exhausted(self) -> bool:
         """Whether no arm can be pulled again."""
         most = self.problem.most_pulls
-        return most is not None and bool(np.all(self.pooled.count >= most))
+        return most is not None and bool(np.all(self.pooled.count + self.lost >= most))
 
     @property
     def end(self) -> str | None:
@@ -228,12 +229,18 @@ class State:
         batch = self.open
         assert batch is not None
         rows = self.pulls.of(batch.number) - 1
+        missing = self.pulls.arm[rows[self.pulls.fate[rows] == Fate.MISSING]]
         rows = rows[self.pulls.fate[rows] == Fate.TOLD]
         rewards = Statistics.empty(len(self.arms))
         rewards.add_many(self.pulls.arm[rows].astype(np.int64), self.pulls.reward[rows])
         before = set(self.verdict.survivors)
         self.run.record(Batch(rewards.count.copy(), batch.note), rewards)
         self.pooled.merge(rewards)
+        if len(missing):
+            lost = np.bincount(missing, minlength=len(self.arms))
+            self.lost += lost
+            if hasattr(self.run, "lose"):
+                self.run.lose(lost)
         some = np.flatnonzero(rewards.count)
         self.measured.append(
             Measured(self.stage, some, rewards.count[some], rewards.mean[some].copy())
@@ -266,6 +273,7 @@ class State:
         self.run = change(self.run, problem, kept, body["level"], afresh=body["afresh"])
         self.problem, self.stage = problem, body["stage"]
         self.pooled = self.pooled.taken(kept)
+        self.lost = np.where(kept >= 0, self.lost[kept], 0)
         self.levels.append(body["level"])
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from jaxtyping import Float
 
-from finalist.bounds import pooled_radius
+from finalist.bounds import likely_sigma, pooled_radius
 from finalist.information import information
 from finalist.least_squares import Estimate, estimate
 from finalist.noise import Bernoulli, Gaussian
@@ -160,12 +160,35 @@ def status_of(name: str, state: State, *, forecast: bool) -> Status:
 
 def _warnings(state: State) -> list[str]:
     found = warnings_of(state.problem, state.pooled, state.measured, state.stage)
+    found += _given_up(state)
     if state.differs:
         found.append(
             f"This version of finalist would have decided otherwise after batch {state.differs[0]};"
             " go on with the version that began the study, or start a new one."
         )
     return found
+
+
+def _given_up(state: State) -> list[str]:
+    """Warn of pulls that were given up when rewards of their batch were known already."""
+    missing = np.flatnonzero(state.pulls.fate == Fate.MISSING)
+    told = state.pulls.fate == Fate.TOLD
+    late = [
+        row
+        for row in missing
+        if np.any(
+            told
+            & (state.pulls.batch == state.pulls.batch[row])
+            & (state.pulls.told < state.pulls.told[row])
+        )
+    ]
+    if not late:
+        return []
+    return [
+        f"{len(late)} pulls were given up as missing when rewards of their batch were in, the "
+        f"first in batch {int(state.pulls.batch[late[0]])}. If that had to do with how the batch "
+        "looked, the guarantee does not hold."
+    ]
 
 
 def sentence(state: State) -> str:
@@ -221,6 +244,8 @@ def assumptions(state: State) -> list[str]:
         found.append(
             f"the arms changed {state.stage} times; the levels {_sum(state.levels)} add up"
         )
+    if noise.sigma is None:
+        found.append("intervals take sigma from the residuals, at the upper end of what is likely")
     if state.history_pulls:
         found.append(f"{state.history_pulls} earlier measurements steer the design, no test")
     return found
@@ -234,8 +259,11 @@ def _forecast_of(state: State, fit: Estimate) -> Forecast | None:
     arms = state.arms
     if len(arms) * arms.rank**2 > MOST_WORK or fit.information.rank < arms.rank:
         return None
+    if state.problem.noise.sigma is None and fit.degrees_of_freedom < 1:
+        return None
     seed = int(np.random.SeedSequence([state.settings.seed, state.last]).generate_state(1)[0])
-    return forecast_of(state.run, state.problem, fit, state.verdict.pulls, seed=seed)
+    done, cap = state.pooled.pulls, state.left
+    return forecast_of(state.run, state.problem, fit, done, seed=seed, cap=cap)
 
 
 def _arms(state: State, fit: Estimate, means: Float[np.ndarray, " K"]) -> tuple[ArmStatus, ...]:
@@ -285,7 +313,7 @@ def _widths(state: State, fit: Estimate) -> Float[np.ndarray, " K"]:
     if sigma is None:
         if fit.degrees_of_freedom == 0:
             return none
-        sigma = math.sqrt(fit.residual_variance)
+        sigma = likely_sigma(fit.residual_variance, fit.degrees_of_freedom)
     if not isinstance(sigma, float) or sigma == 0.0:
         return none
     grown = max(fit.information.log_det - first, 0.0)

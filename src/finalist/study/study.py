@@ -5,6 +5,7 @@ the disk. Any number of processes may work on one study: each reads what the oth
 acts, and writes under a lock.
 """
 
+import copy
 import hashlib
 import os
 import secrets
@@ -35,6 +36,7 @@ from finalist.study.rules import (
     check_size,
     check_text,
     check_told,
+    check_values,
     nothing,
     of_worker,
     row_of,
@@ -151,7 +153,7 @@ class Study:
         except BaseException:
             database.close()
             raise
-        return cls(Log(database, row))
+        return cls(Log(database, row, where))
 
     @classmethod
     def open(
@@ -169,7 +171,7 @@ class Study:
         database = Database.open(where)
         try:
             with database.read() as reader:
-                study = cls(Log(database, reader.study(name)))
+                study = cls(Log(database, reader.study(name), where))
                 study._check_same(reader, arms, settings)
         except BaseException:
             database.close()
@@ -185,7 +187,8 @@ class Study:
                 f"study {self.name!r} was created with other arms; leave `arms` out to go on with "
                 "those, or create a study of another name."
             )
-        other = difference(self._log.row.settings, _as_stored(stored, given) if given else {})
+        settings = self._log.row.settings
+        other = difference(settings, _as_stored(stored, given, settings) if given else {})
         if other is not None:
             raise StudyError(
                 f"study {self.name!r} was created with other settings: {other}. Leave them out to "
@@ -225,12 +228,12 @@ class Study:
     @property
     def metadata(self) -> dict[str, Any]:
         """What the user gave to keep with the study."""
-        return dict(self._log.row.settings["metadata"])
+        return copy.deepcopy(dict(self._log.row.settings["metadata"]))
 
     @property
     def settings(self) -> dict[str, Any]:
         """Everything it was created with but the arms, as plain values."""
-        return dict(self._log.row.settings)
+        return copy.deepcopy(self._log.row.settings)
 
     @property
     def arms(self) -> Arms:
@@ -261,6 +264,7 @@ class Study:
             Empty when there is nothing to do; its `state` says why.
         """
         check_size(size)
+        size = None if size is None else int(size)
         if worker is not None:
             check_text("worker", worker)
         while True:
@@ -327,7 +331,9 @@ class Study:
         told = as_results(results, decimal=decimal)
         if client_id is not None:
             check_text("client_id", client_id)
-        digest = hashlib.sha256(told.pulls.tobytes() + told.rewards.tobytes()).hexdigest()
+        order = np.argsort(told.pulls)
+        content = told.pulls[order].tobytes() + told.rewards[order].tobytes()
+        digest = hashlib.sha256(content).hexdigest()
         with self._log.writing() as (writer, now):
             if client_id is not None and self._was_told(writer, client_id, digest):
                 return 0
@@ -376,7 +382,7 @@ class Study:
                     "lost. Drawing again what has been seen breaks the guarantee; a reward that "
                     "was told wrongly is mended with `amend`."
                 )
-            self._log.append(writer, now, "voided", {"pull": pull_id, "reason": reason})
+            self._log.append(writer, now, "voided", {"pull": row + 1, "reason": reason})
             return pull_row(now, len(now.pulls))
 
     def missing(self, pull_id: int, reason: str) -> None:
@@ -394,7 +400,7 @@ class Study:
                     f"pull {pull_id} is {Fate(now.pulls.fate[row]).name.lower()}, so it is not "
                     "missing. A wrong reward is mended with `amend`."
                 )
-            self._log.append(writer, now, "missing", {"pull": pull_id, "reason": reason})
+            self._log.append(writer, now, "missing", {"pull": row + 1, "reason": reason})
             self._decide(writer, now)
 
     def amend(self, pull_id: int, reward: float, reason: str) -> None:
@@ -403,15 +409,15 @@ class Study:
         The old value stays in the log.
         """
         check_text("reason", reason)
-        told = as_results({pull_id: reward})
         with self._log.writing() as (writer, now):
             row = row_of(now, pull_id)
+            told = as_results({row + 1: reward})
             if now.pulls.fate[row] != Fate.TOLD:
                 raise ConflictError(f"pull {pull_id} has no reward; use `tell`.")
             self._require_open(now, pull_id, "amend")
             check_noise(now, told)
             old = float(now.pulls.reward[row])
-            body = {"pull": pull_id, "old": old, "reason": reason}
+            body = {"pull": row + 1, "old": old, "reason": reason}
             rewards = (told.pulls, told.rewards, None)
             self._log.append(writer, now, "amended", body, rewards=rewards)
 
@@ -444,6 +450,12 @@ class Study:
                 raise ConflictError(
                     "a batch was issued already; earlier measurements are brought in before that."
                 )
+            if now.history_pulls:
+                raise ConflictError(
+                    f"{now.history_pulls} earlier measurements are in already; bring in all of "
+                    "them in one table."
+                )
+            check_values(now, [f"row {i + 1}" for i in range(len(rewards))], np.array(rewards))
             body = {"arms": [now.arms.index(n) for n in names], "rewards": rewards}
             self._log.append(writer, now, "history", body)
         return len(rewards)
@@ -489,7 +501,8 @@ class Study:
         all studies you look at add up.
         """
         check_name(name)
-        return Study(Log(self._log.database, copy_until(self._log, name, until)))
+        copy_until(self._log, name, until)
+        return Study.open(self._log.address, name)
 
     def stop(self, reason: str) -> Status:
         """Stop without a winner, for whatever reason, and say what is certain.
@@ -611,10 +624,14 @@ def _settings(
 _STORED = {"sigma": "noise"}
 
 
-def _as_stored(arms: Arms, given: Mapping[str, Any]) -> dict[str, Any]:
+def _as_stored(arms: Arms, given: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return given words of `create` as the settings that they are stored as."""
+    model = settings["noise"]["model"]
+    words = dict(given)
+    if "sigma" in given and model != "bernoulli":
+        words.setdefault("noise", model)
     try:
-        stored = _settings(arms, **given).to_json()
+        stored = _settings(arms, **words).to_json()
     except TypeError as error:
         raise StudyError(f"{error}; give words of Study.create.") from None
     return {_STORED.get(word, word): stored[_STORED.get(word, word)] for word in given}
