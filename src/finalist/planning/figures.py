@@ -20,6 +20,30 @@ def quantile(values: Float[np.ndarray, " n"], share: float) -> float:
     return float(np.sort(values)[max(rank, 1) - 1])
 
 
+class Draws:
+    """What draws have in common: `pulls`, one number for each, infinite where it is undecided."""
+
+    pulls: Float[np.ndarray, " draws"]
+
+    def __post_init__(self) -> None:
+        self.pulls.flags.writeable = False
+
+    @property
+    def median(self) -> float:
+        """Half of the draws need at most so many; infinite if half are undecided."""
+        return quantile(self.pulls, 0.5)
+
+    @property
+    def low(self) -> float:
+        """The 5 % quantile."""
+        return quantile(self.pulls, 0.05)
+
+    @property
+    def undecided(self) -> int:
+        """Draws that were cut."""
+        return int(np.isinf(self.pulls).sum())
+
+
 def about(value: float, *, up: bool = False) -> str:
     """Return a number with two digits that count, rounded up where it is a promise.
 

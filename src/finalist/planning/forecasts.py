@@ -14,7 +14,7 @@ from jaxtyping import Float
 from finalist.errors import EstimateError
 from finalist.least_squares import Estimate
 from finalist.noise import Bernoulli
-from finalist.planning.figures import about, expected, quantile
+from finalist.planning.figures import Draws, about, expected, quantile
 from finalist.problem import Problem
 from finalist.rewards import DrawnRewards
 from finalist.simulation.task import default_rewards, finish, whole
@@ -25,7 +25,7 @@ FURTHER, EARLY = 50, 20
 
 
 @dataclass(frozen=True, eq=False)
-class Forecast:
+class Forecast(Draws):
     """How many pulls are still needed, by draws of the parameter.
 
     Attributes
@@ -38,19 +38,6 @@ class Forecast:
 
     pulls: Float[np.ndarray, " draws"]
     cap: int
-
-    def __post_init__(self) -> None:
-        self.pulls.flags.writeable = False
-
-    @property
-    def median(self) -> float:
-        """Half of the draws need at most so many; infinite if half are undecided."""
-        return quantile(self.pulls, 0.5)
-
-    @property
-    def low(self) -> float:
-        """The 5 % quantile."""
-        return quantile(self.pulls, 0.05)
 
     @property
     def high(self) -> float:
@@ -70,8 +57,9 @@ class Forecast:
         if math.isfinite(self.high):
             spread = f"with 90 % between {about(self.low)} and {about(self.high)}"
         else:
-            n = int(np.isinf(self.pulls).sum())
-            spread = f"{n} of {len(self.pulls)} draws were undecided after {self.cap:,}"
+            spread = (
+                f"{self.undecided} of {len(self.pulls)} draws were undecided after {self.cap:,}"
+            )
         return f"{expected(self.median, self.cap).capitalize()} more pulls, {spread}."
 
 

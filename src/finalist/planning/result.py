@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Float
 
-from finalist.planning.figures import about, expected, quantile
+from finalist.planning.figures import Draws, about, expected, quantile
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
 @dataclass(frozen=True, eq=False)
-class PlanRow:
+class PlanRow(Draws):
     """What one strategy needs.
 
     Attributes
@@ -31,19 +31,6 @@ class PlanRow:
     pulls: Float[np.ndarray, " draws"]
     wrong: int
 
-    def __post_init__(self) -> None:
-        self.pulls.flags.writeable = False
-
-    @property
-    def median(self) -> float:
-        """Half of the draws need at most so many."""
-        return quantile(self.pulls, 0.5)
-
-    @property
-    def low(self) -> float:
-        """The 5 % quantile."""
-        return quantile(self.pulls, 0.05)
-
     @property
     def high(self) -> float:
         """The 90 % quantile: nine draws in ten are within it."""
@@ -53,11 +40,6 @@ class PlanRow:
     def mean(self) -> float:
         """Infinite if a draw is undecided."""
         return float(self.pulls.mean())
-
-    @property
-    def undecided(self) -> int:
-        """Draws that were cut at `max_pulls`."""
-        return int(np.isinf(self.pulls).sum())
 
     def figures(self) -> dict[str, Any]:
         """Return the name and the numbers, without the draws."""

@@ -26,11 +26,11 @@ from typing import Any, ClassVar
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from finalist.bounds import likely_sigma, pooled_radius
 from finalist.design import Rounded
 from finalist.design.rounding import MOST_PULLS
 from finalist.errors import ProblemError, RewardError
 from finalist.information import Information, information
+from finalist.intervals import pooled_widths
 from finalist.least_squares import Estimate, estimate
 from finalist.noise import Gaussian
 from finalist.problem import Feature, Problem
@@ -116,7 +116,8 @@ class GauntletRun:
         self._pooled = Statistics.empty(K)
         self._history: Statistics | None = None  # what was measured before, for choosing only
         self._estimate: Estimate | None = None
-        self._start_log_det: float | None = None  # of the pilot, once complete; NaN: none
+        self._start_log_det: float | None = None  # of the pilot, once it is complete
+        self._other_arms = False  # whether arms were added or withdrawn
         self._gone = 0  # pulls of arms that were withdrawn
         self._lost: Int[np.ndarray, " K"] = np.zeros(K, dtype=np.int64)  # made, without reward
         self._leaders_before = 0  # leaders of earlier questions, whose levels are spent
@@ -167,16 +168,9 @@ class GauntletRun:
         unknown it is taken from the residuals, at the upper end of what is likely.
         """
         fit = estimate(self._problem.arms, self._pooled)
-        start = self._start_log_det
-        if start is None or math.isnan(start) or fit.information.rank < self._Z.shape[1]:
-            return fit.gaps(directions), np.full(len(directions), np.inf)
-        grown, sigma = max(fit.information.log_det - start, 0.0), self._scale(fit)
-        if self._unknown:
-            if fit.degrees_of_freedom < 1 or fit.residual_variance == 0.0:
-                return fit.gaps(directions), np.full(len(directions), np.inf)
-            sigma = likely_sigma(fit.residual_variance, fit.degrees_of_freedom)
-        radius = pooled_radius(grown, self._Z.shape[1], 1.0 - confidence, sigma)
-        return fit.gaps(directions), radius * fit.widths(directions)
+        start = None if self._other_arms else self._start_log_det
+        sigma = None if self._unknown else self._problem.sigma
+        return fit.gaps(directions), pooled_widths(fit, directions, start, confidence, sigma)
 
     def words(self) -> str:
         """Say in one sentence what is certain now."""
@@ -388,7 +382,7 @@ class GauntletRun:
             new._rejected_at[old] = self._rejected_at[kept[old]]
             number = {int(before): now for now, before in enumerate(kept) if before >= 0}
             new._rival[old] = [number.get(int(r), -1) for r in self._rival[kept[old]]]
-        new._start_log_det = math.nan
+        new._other_arms = True
         return new
 
     # ---- learning ------------------------------------------------------------------------

@@ -11,10 +11,9 @@ import numpy as np
 
 from finalist.arms import Arms
 from finalist.errors import EstimateError
-from finalist.least_squares import Estimate, estimate
+from finalist.least_squares import Estimate
 from finalist.noise import Gaussian
 from finalist.problem import Problem
-from finalist.statistics import Statistics
 from finalist.study.state import Measured
 
 ALARM = 1e-3
@@ -28,12 +27,11 @@ ROUNDING = 1e-12
 
 
 def warnings_of(
-    problem: Problem, pooled: Statistics, measured: Sequence[Measured], stage: int
+    problem: Problem, fit: Estimate, measured: Sequence[Measured], stage: int
 ) -> list[str]:
-    """Return warnings, each with what to do."""
-    if pooled.pulls == 0:
+    """Return warnings, each with what to do; `fit` is the estimate from all rewards."""
+    if fit.statistics.pulls == 0:
         return []
-    fit = estimate(problem.arms, pooled)
     found = [_noise(problem, fit), _fit(fit)]
     if not problem.batch_intercept:
         found.append(_shift(problem.arms, [m for m in measured if m.stage == stage]))

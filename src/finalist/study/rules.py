@@ -1,6 +1,7 @@
 """What may be asked and told: pure functions of the state of a study."""
 
 import math
+from collections.abc import Callable
 from typing import Any, cast
 
 import numpy as np
@@ -184,15 +185,17 @@ def _check_arms(state: State, told: Results) -> None:
 
 def check_noise(state: State, told: Results) -> None:
     """Refuse rewards of pulls that the model of the noise says cannot be."""
-    check_values(state, [f"pull {pull}" for pull in told.pulls], told.rewards)
+    check_values(state, told.rewards, lambda i: f"pull {told.pulls[i]}")
 
 
-def check_values(state: State, whose: list[str], rewards: Float[np.ndarray, " n"]) -> None:
-    """Refuse rewards that the model of the noise says cannot be."""
+def check_values(
+    state: State, rewards: Float[np.ndarray, " n"], whose: Callable[[int], str]
+) -> None:
+    """Refuse rewards that the model of the noise says cannot be; `whose` names one of them."""
     if isinstance(state.problem.noise, Bernoulli):
         bad = np.flatnonzero((rewards != 0.0) & (rewards != 1.0))
         if len(bad):
             raise RewardError(
-                f"the reward of {whose[bad[0]]} is {rewards[bad[0]]}; the noise is Bernoulli, so "
-                "a reward is 0 or 1."
+                f"the reward of {whose(int(bad[0]))} is {rewards[bad[0]]}; the noise is "
+                "Bernoulli, so a reward is 0 or 1."
             )

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from jaxtyping import Float
 
-from finalist.bounds import likely_sigma, pooled_radius
 from finalist.information import information
+from finalist.intervals import pooled_widths
 from finalist.least_squares import Estimate, estimate
 from finalist.noise import Bernoulli, Gaussian
 from finalist.planning import Forecast
@@ -152,14 +152,14 @@ def status_of(name: str, state: State, *, forecast: bool) -> Status:
         batches=len(state.decisions),
         budget_left=state.left,
         assumptions=tuple(assumptions(state)),
-        warnings=tuple(_warnings(state)),
+        warnings=tuple(_warnings(state, fit)),
         forecast=_forecast_of(state, fit) if forecast and not ended else None,
         arms=_arms(state, fit, means),
     )
 
 
-def _warnings(state: State) -> list[str]:
-    found = warnings_of(state.problem, state.pooled, state.measured, state.stage)
+def _warnings(state: State, fit: Estimate) -> list[str]:
+    found = warnings_of(state.problem, fit, state.measured, state.stage)
     found += _given_up(state)
     if state.differs:
         found.append(
@@ -171,22 +171,16 @@ def _warnings(state: State) -> list[str]:
 
 def _given_up(state: State) -> list[str]:
     """Warn of pulls that were given up when rewards of their batch were known already."""
-    missing = np.flatnonzero(state.pulls.fate == Fate.MISSING)
-    told = state.pulls.fate == Fate.TOLD
-    late = [
-        row
-        for row in missing
-        if np.any(
-            told
-            & (state.pulls.batch == state.pulls.batch[row])
-            & (state.pulls.told < state.pulls.told[row])
-        )
-    ]
-    if not late:
+    pulls = state.pulls
+    told, missing = pulls.fate == Fate.TOLD, pulls.fate == Fate.MISSING
+    first = np.full(len(state.issued) + 1, np.inf)  # event of the first reward of each batch
+    np.minimum.at(first, pulls.batch[told], pulls.told[told])
+    late = np.flatnonzero(missing & (first[pulls.batch] < pulls.told))
+    if len(late) == 0:
         return []
     return [
         f"{len(late)} pulls were given up as missing when rewards of their batch were in, the "
-        f"first in batch {int(state.pulls.batch[late[0]])}. If that had to do with how the batch "
+        f"first in batch {int(pulls.batch[late[0]])}. If that had to do with how the batch "
         "looked, the guarantee does not hold."
     ]
 
@@ -302,22 +296,9 @@ def _widths(state: State, fit: Estimate) -> Float[np.ndarray, " K"]:
     `bounds.pooled_radius`: the pulls are compared with the first batches that span, which are
     chosen without looking at rewards.
     """
-    arms, Z = state.arms, state.arms.coordinates
-    none = np.full(len(Z), np.inf)
-    if state.stage > 0 or fit.information.rank < arms.rank:
-        return none
-    first = _first_spanning(state)
-    if first is None:
-        return none
-    sigma = state.problem.noise.sigma
-    if sigma is None:
-        if fit.degrees_of_freedom == 0:
-            return none
-        sigma = likely_sigma(fit.residual_variance, fit.degrees_of_freedom)
-    if not isinstance(sigma, float) or sigma == 0.0:
-        return none
-    grown = max(fit.information.log_det - first, 0.0)
-    return pooled_radius(grown, arms.rank, 1.0 - CONFIDENCE, sigma) * fit.widths(Z)
+    start = None if state.stage > 0 else _first_spanning(state)
+    sigma = None if state.problem.noise.sigma is None else state.problem.sigma
+    return pooled_widths(fit, state.arms.coordinates, start, CONFIDENCE, sigma)
 
 
 def _first_spanning(state: State) -> float | None:

@@ -455,7 +455,7 @@ class Study:
                     f"{now.history_pulls} earlier measurements are in already; bring in all of "
                     "them in one table."
                 )
-            check_values(now, [f"row {i + 1}" for i in range(len(rewards))], np.array(rewards))
+            check_values(now, np.array(rewards), lambda i: f"row {i + 1}")
             body = {"arms": [now.arms.index(n) for n in names], "rewards": rewards}
             self._log.append(writer, now, "history", body)
         return len(rewards)
