@@ -123,35 +123,44 @@ def information(
     >>> info.variances(np.array([[1.0, -1.0, 0.0], [0.0, 0.0, 1.0]]))
     array([1.25,  inf])
     """
-    support = np.flatnonzero(weights > 0)
+    support = (weights > 0).nonzero()[0]
     rows = coordinates[support]
     r = coordinates.shape[1]
     if rows.size == 0:
         return Information(np.zeros((r, 0)), np.zeros((0, 0)))
+    roots = np.sqrt(weights[support])[:, None]
     if len(rows) >= r:
-        root = _triangle(np.sqrt(weights[support])[:, None] * rows)
-        diagonal = np.abs(np.diag(root))
+        root = _triangle(roots * rows)
+        diagonal = np.abs(root.diagonal())
         if diagonal.min() > CLEARLY_REGULAR * diagonal.max():
-            return Information(np.eye(r), root)
+            return Information(_identity(r), root)
     norms = np.linalg.norm(rows, axis=1, keepdims=True)
-    unit: np.ndarray = rows / np.where(norms == 0.0, 1.0, norms)
+    norms[norms == 0.0] = 1.0
+    unit: np.ndarray = rows / norms
     # The row space from rows of length 1: pivoted QR of their transpose.
     if len(unit) > 4 * r:
         unit = np.asarray(np.linalg.qr(unit, mode="r"))
     packed, _, reflectors, _, _ = dgeqp3(unit.T)
-    diagonal = np.abs(np.diag(packed))
+    diagonal = np.abs(packed.diagonal())
     s = int(np.count_nonzero(diagonal > ROUNDING * diagonal[0])) if diagonal[0] > 0 else 0
-    basis = np.eye(r) if s == r else np.asarray(dorgqr(packed[:, :s], reflectors[:s])[0])
-    return Information(basis, _triangle(np.sqrt(weights[support])[:, None] * (rows @ basis)))
+    basis = _identity(r) if s == r else np.asarray(dorgqr(packed[:, :s], reflectors[:s])[0])
+    return Information(basis, _triangle(roots * (rows @ basis)))
 
 
 def _triangle(weighted: Float[np.ndarray, "p s"]) -> Float[np.ndarray, "q s"]:
     """Return R of the QR decomposition of some rows."""
     # Heavy rows first keep Householder QR accurate for rows of very different size.
-    order = np.argsort(-np.abs(weighted).max(axis=1, initial=0.0), kind="stable")
+    order = (-np.abs(weighted).max(axis=1, initial=0.0)).argsort(kind="stable")
     packed = dgeqrf(weighted[order])[0]
     s = weighted.shape[1]
     return np.asarray(packed[:s] * _upper(s)[: len(packed)])
+
+
+@cache
+def _identity(r: int) -> Float[np.ndarray, "r r"]:
+    identity = np.eye(r)
+    identity.flags.writeable = False
+    return identity
 
 
 @cache

@@ -152,7 +152,9 @@ class Estimate:
             )
 
 
-def estimate(arms: Arms, statistics: Statistics, ridge: float = 0.0) -> Estimate:
+def estimate(
+    arms: Arms, statistics: Statistics, ridge: float = 0.0, known: Information | None = None
+) -> Estimate:
     """Estimate the parameter by least squares.
 
     Parameters
@@ -163,6 +165,8 @@ def estimate(arms: Arms, statistics: Statistics, ridge: float = 0.0) -> Estimate
         Of the same K arms; the estimate keeps a copy.
     ridge : float, default 0.0
         eta of Soare 2014, Prop. 2: the penalty eta ||theta||^2, theta in feature space.
+    known : Information, optional
+        That of the counts, where it has been computed already; not with a ridge.
 
     Returns
     -------
@@ -188,8 +192,11 @@ def estimate(arms: Arms, statistics: Statistics, ridge: float = 0.0) -> Estimate
         )
     kept = statistics.copy()
     Z, n = arms.coordinates, kept.count.astype(float)
-    P = _penalty(arms) if ridge > 0 else np.zeros((0, arms.rank))
-    info = information(np.vstack([Z, P]), np.append(n, np.full(len(P), ridge)))
+    if ridge > 0:
+        P = _penalty(arms)
+        info = information(np.vstack([Z, P]), np.append(n, np.full(len(P), ridge)))
+    else:
+        P, info = np.zeros((0, arms.rank)), known or information(Z, n)
     phi = info.solve(Z.T @ (n * kept.mean))
     # Twice again on the residuals (Bjorck's corrected seminormal equations): the digits that
     # squaring the condition number loses come back. A ridge has residuals of its own.

@@ -94,9 +94,9 @@ class DrawnRewards:
 
     def batch(self, counts: Int[np.ndarray, " K"]) -> Statistics:
         """Return the rewards of a batch, summed up; a single pull is drawn as `pulls` does."""
-        rewards = Statistics.empty(len(self.means))
-        pulled = np.flatnonzero(counts)
+        pulled = counts.nonzero()[0]
         if counts.sum() == 1:
+            rewards = Statistics.empty(len(self.means))
             rewards.add(int(pulled[0]), float(self.pulls(pulled)[0]))
             return rewards
         n, means = counts[pulled], self.means[pulled]
@@ -111,8 +111,7 @@ class DrawnRewards:
             low, step = (0.0, 1.0) if self.binary else (means - self.sigma, 2 * self.sigma)
             total[pulled] = n * low + step * k
             squares[pulled] = step**2 * k * ((n - k) / n)
-        rewards.add_batch(counts, total, squares)
-        return rewards
+        return Statistics.of_batch(counts, total, squares)
 
     def _chi_square(self, freedom: Int[np.ndarray, " m"]) -> Float[np.ndarray, " m"]:
         some: Bool[np.ndarray, " m"] = freedom > 0

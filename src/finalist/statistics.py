@@ -97,6 +97,13 @@ class Statistics:
         m2 = np.bincount(index, ((r - mean[index]) - carry[index]) ** 2, minlength=K)
         self._absorb(Statistics(n, mean, m2, carry))
 
+    @classmethod
+    def of_batch(
+        cls, count: ArrayLike, total: ArrayLike, squares: ArrayLike | None = None
+    ) -> "Statistics":
+        """Return the statistics of a single batch, given as for `add_batch`."""
+        return _batch(*_checked_batch(count, total, squares, np.size(count)))
+
     def add_batch(
         self, count: ArrayLike, total: ArrayLike, squares: ArrayLike | None = None
     ) -> None:
@@ -113,8 +120,7 @@ class Statistics:
             of the squared rewards, whose difference to the squared sum loses all digits).
             Without it the residual variance is not available from then on.
         """
-        n, sums, m2 = _checked_batch(count, total, squares, len(self.count))
-        self._absorb(Statistics(n, sums / np.maximum(n, 1), m2, np.zeros(len(n))))
+        self._absorb(_batch(*_checked_batch(count, total, squares, len(self.count))))
 
     def merge(self, other: "Statistics") -> None:
         """Add all pulls of other statistics of the same arms."""
@@ -151,6 +157,12 @@ class Statistics:
         self.carry[:] = step - (mean - self.mean)
         self.mean[:] = mean
         self.count += other.count
+
+
+def _batch(
+    n: Int64[np.ndarray, " K"], sums: Float[np.ndarray, " K"], m2: Float[np.ndarray, " K"]
+) -> Statistics:
+    return Statistics(n, sums / np.maximum(n, 1), m2, np.zeros(len(n)))
 
 
 def _checked_reward(value: Any, pull: int) -> float:

@@ -200,8 +200,7 @@ class Peeking(GauntletRun):
         if batch.note["kind"] == "test":
             means = self._Z @ estimate(self._problem.arms, rewards).phi
             info = information(self._Z, batch.counts.astype(float))
-            every, best = np.arange(len(means)), int(means.argmax())
-            rivals = choose_rivals(self._Z, means, every, best, info).tolist()
+            rivals = choose_rivals(self._Z, means, np.arange(len(means)), info).tolist()
             batch = Batch(batch.counts.copy(), {**batch.note, "rivals": rivals})
         super().record(batch, rewards)
 

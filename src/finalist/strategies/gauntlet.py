@@ -121,6 +121,7 @@ class GauntletRun:
         self._gone = 0  # pulls of arms that were withdrawn
         self._lost: Int[np.ndarray, " K"] = np.zeros(K, dtype=np.int64)  # made, without reward
         self._leaders_before = 0  # leaders of earlier questions, whose levels are spent
+        self._planned: tuple[Int[np.ndarray, " K"], Information] | None = None
         self._recorded = self._batches = 0
         self._last: Int[np.ndarray, " K"] = np.zeros(K, dtype=np.int64)
         # With epsilon, half of delta is for elimination and half for "c is good enough".
@@ -143,10 +144,10 @@ class GauntletRun:
     @property
     def verdict(self) -> Verdict:
         """What is certain after the batches recorded so far."""
-        survivors = set(map(int, self._survivors))
-        if self._winner is not None:  # with epsilon, an arm that is not the best may win
-            survivors.add(self._winner)
-        return Verdict(self._winner, tuple(sorted(survivors)), self._pooled.pulls + self._gone)
+        survivors = self._survivors.tolist()  # in increasing order
+        if self._winner is not None and self._winner not in survivors:
+            survivors = sorted([*survivors, self._winner])  # with epsilon, also another arm may win
+        return Verdict(self._winner, tuple(survivors), self._pooled.pulls + self._gone)
 
     def evidence(self) -> Evidence:
         """Return the evidence against every arm, as people look at it."""
@@ -261,9 +262,10 @@ class GauntletRun:
         means = self._problem.sign * (self._Z @ fit.phi)
         leader = int(means.argmax())
         counts, info = allocate(self._aim(fit, leader), size)
+        self._planned = counts, info
         rivals = np.full(len(self._Z), -1)
         if not self._unknown or size > info.rank:  # residuals are needed to estimate sigma
-            rivals[self._survivors] = choose_rivals(self._Z, means, self._survivors, leader, info)
+            rivals[self._survivors] = choose_rivals(self._Z, means, self._survivors, info)
         words = self._say_tested(size, rivals, info)
         note: dict[str, Any] = {
             "kind": "test",
@@ -428,7 +430,10 @@ class GauntletRun:
 
     def _settle(self, batch: Batch, rewards: Statistics) -> None:
         rivals = np.array(batch.note["rivals"], dtype=np.int64)
-        fit, past = estimate(self._problem.arms, rewards), self._past()
+        # A batch that was just planned has been factorised; a replay does it here.
+        planned = self._planned is not None and self._planned[0] is batch.counts
+        known = self._planned[1] if self._planned is not None and planned else None
+        fit, past = estimate(self._problem.arms, rewards, known=known), self._past()
         scores = scores_of(self._problem, fit, rivals, 0.0, self._scale(fit))
         before = self._bets.log_m.copy()
         self._bet(self._bets, past, rivals, scores, 0.0)

@@ -1,6 +1,8 @@
 """Where the gauntlet measures, and against whom each arm is tested; both from the past alone."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -9,7 +11,7 @@ from scipy.linalg import qr
 from finalist.arms import Arms
 from finalist.design import rough_design, round_design
 from finalist.design.linalg import spanning_arms
-from finalist.information import Information, information
+from finalist.information import Information, information, row_norms
 from finalist.span import SPAN_TOLERANCE
 from finalist.strategies.phase import share
 from finalist.strategies.static import static_design
@@ -69,7 +71,7 @@ class Aim:
     age: Float[np.ndarray, " K"]
     room: Int[np.ndarray, " K"]
 
-    @property
+    @cached_property
     def others(self) -> Int[np.ndarray, " n"]:
         """The survivors but for the leader."""
         return np.asarray(self.survivors[self.survivors != self.leader])
@@ -90,7 +92,9 @@ class Aim:
         The best arm is among them in a part of the runs, at most delta. It then is the rival that
         ends the run soon, if it is found again; otherwise near ties among the rest are fought out.
         """
-        old = np.flatnonzero(self.age >= LATER)
+        old = (self.age >= LATER).nonzero()[0]
+        if len(old) == 0:
+            return np.empty((0, self.Z.shape[1]))
         Y, widths = self._against(old)
         gaps = Y @ self.thetas[0]
         doubt = DOUBT + MORE * np.log2(self.age[old] / LATER)
@@ -102,7 +106,7 @@ class Aim:
     ) -> tuple[Float[np.ndarray, "n r"], Float[np.ndarray, " n"]]:
         """Return leader - j and the standard errors of their estimated gaps."""
         Y = self.Z[self.leader] - self.Z[arms]
-        return Y, np.asarray(self.sigma * np.linalg.norm(Y @ self.root.T, axis=1))
+        return Y, np.asarray(self.sigma * np.sqrt(row_norms(Y, self.root)))
 
 
 def allocate(aim: Aim, size: int) -> tuple[Int[np.ndarray, " K"], Information]:
@@ -110,11 +114,12 @@ def allocate(aim: Aim, size: int) -> tuple[Int[np.ndarray, " K"], Information]:
 
     Beside them what they can estimate.
     """
-    needed = aim.Z[aim.leader] - aim.Z[aim.others]
-    weights = np.mean([_design(aim, Y) for Y in aim.directions()], axis=0)
+    needed, design = aim.Z[aim.leader] - aim.Z[aim.others], _designer(aim)
+    designs = [design(Y) for Y in aim.directions()]
+    weights = np.add.reduce(designs) / len(designs)
     doubtful = aim.doubtful()
     if len(doubtful) > 0:
-        weights = (1.0 - AGAIN) * weights + AGAIN * _design(aim, doubtful)
+        weights = (1.0 - AGAIN) * weights + AGAIN * design(doubtful)
     weights = np.where(weights < min(0.2 / size, 0.3 * weights.max()), 0.0, weights)
     counts = within(_round_heaviest(weights, size), aim.room)
     return estimable(aim.Z, counts, needed, aim.room)
@@ -148,14 +153,28 @@ def _round_heaviest(weights: Float[np.ndarray, " K"], size: int) -> Int[np.ndarr
     return round_design(kept / kept.sum(), size)
 
 
-def _design(aim: Aim, Y: Float[np.ndarray, "n r"]) -> Float[np.ndarray, " K"]:
-    usable, weights = aim.room > 0, np.zeros(len(aim.Z))
-    if not usable.all() and information(aim.Z[usable], np.ones(usable.sum())).rank < Y.shape[1]:
-        usable[:] = True  # what is left does not span: plan as if it did, then make it fit
-    Z, last = aim.Z[usable], aim.last[usable].astype(float)
+def _designer(
+    aim: Aim,
+) -> Callable[[Float[np.ndarray, "n r"]], Float[np.ndarray, " K"]]:
+    """Return what designs for directions, with the arms that can still be pulled."""
+    usable: Int[np.ndarray, " u"] = np.flatnonzero(aim.room)
+    Z, last = aim.Z, aim.last.astype(float)
+    if 0 < len(usable) < len(Z):
+        left = information(Z[usable], np.ones(len(usable)))
+        if left.rank == Z.shape[1]:  # else plan as if all could be pulled, then make it fit
+            Z, last = Z[usable], last[usable]
     start = last if last.any() else None
-    weights[usable] = rough_design(Z, Y, TOLERANCE if len(Z) <= MANY else ROUGH, start)[0]
-    return weights
+    tolerance = TOLERANCE if len(Z) <= MANY else ROUGH
+
+    def design(Y: Float[np.ndarray, "n r"]) -> Float[np.ndarray, " K"]:
+        found = rough_design(Z, Y, tolerance, start)[0]
+        if len(Z) == len(aim.Z):
+            return found
+        weights = np.zeros(len(aim.Z))
+        weights[usable] = found
+        return weights
+
+    return design
 
 
 def estimable(
@@ -198,7 +217,6 @@ def choose_rivals(
     Z: Float[np.ndarray, "K r"],
     means: Float[np.ndarray, " K"],
     survivors: Int[np.ndarray, " m"],
-    leader: int,
     info: Information,
 ) -> Int[np.ndarray, " m"]:
     """Return for each survivor the arm that the batch is expected to show best above it.
@@ -206,8 +224,7 @@ def choose_rivals(
     The largest (a - x)'theta_hat / ||a - x||_{A_k^+} over the leader and the best other arms
     whose difference the batch can estimate; -1 where there is none.
     """
-    top = np.argsort(-means, kind="stable")[: RIVALS + 1]
-    rivals = np.union1d(top, [leader])
+    rivals = np.sort(np.argsort(-means, kind="stable")[: RIVALS + 1])  # the leader is the first
     W = Z @ info.inverse_root.T  # ||w_a - w_x|| = ||a - x||_{A_k^+}
     chosen = np.empty(len(survivors), dtype=np.int64)
     for start in range(0, len(survivors), BLOCK):

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from finalist.information import row_norms
 from finalist.least_squares import Estimate
 from finalist.problem import Problem
 
@@ -54,7 +55,7 @@ def scores_of(
     if unknown and (freedom < 1 or _is_rounding(fit)):
         possible[:] = False  # nothing to measure the noise by
     some, Y = some[possible], Y[possible]
-    width = np.sqrt(fit.information.variances(Y))
+    width = np.sqrt(row_norms(Y, fit.information.inverse_root))
     score = (problem.sign * (Y @ fit.phi) + epsilon) / (sigma * width)
     tested[some], speed[some] = True, 1.0 / width
     z[some] = normal_scores(score, freedom) if unknown else score
