@@ -100,7 +100,7 @@ class DrawnRewards:
             rewards.add(int(pulled[0]), float(self.pulls(pulled)[0]))
             return rewards
         n, means = counts[pulled], self.means[pulled]
-        total, squares = np.zeros(len(counts)), np.zeros(len(counts))
+        total, squares = np.zeros((2, len(counts)))
         if self.kind == "gaussian":
             noise = self.sigma * np.sqrt(n) * self.rng.standard_normal(len(n))
             total[pulled] = n * means + noise

@@ -223,18 +223,18 @@ def _checked_batch(
     count: ArrayLike, total: ArrayLike, squares: ArrayLike | None, K: int
 ) -> tuple[Int64[np.ndarray, " K"], Float[np.ndarray, " K"], Float[np.ndarray, " K"]]:
     n, sums = np.asarray(count), np.asarray(total)
-    if n.shape != (K,) or n.dtype.kind not in "iu" or np.any(n < 0):
+    if n.shape != (K,) or n.dtype.kind not in "iu" or (n < 0).any():
         raise RewardError(f"count is {count!r}; give {K} integers, 0 or more.")
-    if sums.shape != (K,) or sums.dtype.kind not in "iuf" or not np.all(np.isfinite(sums)):
+    if sums.shape != (K,) or sums.dtype.kind not in "iuf" or not np.isfinite(sums).all():
         raise RewardError(f"total is {total!r}; give {K} finite numbers.")
-    if np.any(np.abs(sums) > n * LARGEST_REWARD):
+    if (np.abs(sums) > n * LARGEST_REWARD).any():
         raise RewardError("total is not 0 for an arm without pulls, or too large; check count.")
     if squares is None:
         m2 = np.where(n > 1, np.nan, 0.0)
     else:
         m2 = np.asarray(squares)
-        if m2.shape != (K,) or m2.dtype.kind not in "iuf" or not np.all(np.isfinite(m2)):
+        if m2.shape != (K,) or m2.dtype.kind not in "iuf" or not np.isfinite(m2).all():
             raise RewardError(f"squares is {squares!r}; give {K} finite numbers.")
-        if np.any(m2 < 0) or np.any(m2[n <= 1] != 0):
+        if (m2 < 0).any() or m2[n <= 1].any():
             raise RewardError("squares is negative, or not 0 for an arm pulled less than twice.")
     return n.astype(np.int64), sums.astype(float), m2.astype(float)

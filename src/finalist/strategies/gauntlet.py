@@ -431,8 +431,8 @@ class GauntletRun:
     def _settle(self, batch: Batch, rewards: Statistics) -> None:
         rivals = np.array(batch.note["rivals"], dtype=np.int64)
         # A batch that was just planned has been factorised; a replay does it here.
-        planned = self._planned is not None and self._planned[0] is batch.counts
-        known = self._planned[1] if self._planned is not None and planned else None
+        counts, info = self._planned or (None, None)
+        known = info if counts is batch.counts else None
         fit, past = estimate(self._problem.arms, rewards, known=known), self._past()
         scores = scores_of(self._problem, fit, rivals, 0.0, self._scale(fit))
         before = self._bets.log_m.copy()

@@ -148,8 +148,10 @@ def pilot_weights(arms: Arms, times: int) -> Float[np.ndarray, " K"]:
 
 def _round_heaviest(weights: Float[np.ndarray, " K"], size: int) -> Int[np.ndarray, " K"]:
     """Round a design to a number of pulls, with the heaviest arms if it has more than that."""
-    kept = weights.copy()
-    kept[np.argsort(-weights, kind="stable")[size:]] = 0.0
+    kept = weights
+    if np.count_nonzero(weights) > size:
+        kept = weights.copy()
+        kept[np.argsort(-weights, kind="stable")[size:]] = 0.0
     return round_design(kept / kept.sum(), size)
 
 
