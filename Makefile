@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help demo test lint format validate torture reproduce bench bench-gauntlet docs docs-figures clean
+.PHONY: help demo test lint format validate torture reproduce bench bench-gauntlet bench-field docs docs-figures clean
 
 help:
 	@echo "make demo      set up and run a whole study on real measurements (half a minute)"
@@ -15,8 +15,9 @@ help:
 	@echo "make validate  10,000 runs of every strategy: is delta kept? (an hour; goes on where it stopped)"
 	@echo "make torture   1,000 kills, 8 writers, hundreds of random lives: is anything lost? (an hour)"
 	@echo "make reproduce the paper's experiments in full (half an hour; goes on where it stopped)"
-	@echo "make bench     measure designs and strategies beside cvxpy and NumPy (about 7 minutes)"
+	@echo "make bench     measure designs and strategies beside cvxpy and NumPy (about 12 minutes)"
 	@echo "make bench-gauntlet  pulls of the gauntlet over the lower bound (half an hour)"
+	@echo "make bench-field  every strategy on every instance (an hour; goes on where it stopped)"
 	@echo "make docs      build the documentation"
 	@echo "make docs-figures   draw its pictures again"
 	@echo "make clean     remove the environment and everything built"
@@ -29,7 +30,7 @@ $(READY): pyproject.toml constraints.txt
 	@echo "Setting up $(VENV) (once, about a minute)..."
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check \
-	  --constraint constraints.txt --editable '.[parquet,postgres,dev,docs]'
+	  --constraint constraints.txt --editable '.[parquet,postgres,cluster,dev,docs]'
 	@touch $@
 
 demo: $(READY)
@@ -66,13 +67,23 @@ reproduce: $(READY)
 	@$(BIN)/finalist reproduce all --out benchmarks/results/paper
 
 bench: $(READY)
-	@status=0; for part in designs strategies studies; do \
+	@status=0; for part in designs strategies studies field; do \
 	  OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.$$part || status=1; \
 	done; exit $$status
 
 # Results are kept in gauntlet.sqlite; delete it to measure again.
 bench-gauntlet: $(READY)
 	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.gauntlet
+
+# Results are kept in field.sqlite; delete it to measure again. The page is docs/_build/field/index.html.
+FIELD := docs/_build/field
+bench-field: $(READY)
+	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/finalist benchmark --suite standard \
+	  --store field.sqlite --out $(FIELD)
+	@for picture in $(FIELD)/*.png; do cp $$picture docs/images/field-$$(basename $$picture); done
+	@cp $(FIELD)/cells.csv benchmarks/results/field.csv
+	@sed 's#](\(.*\.png\))#](../../docs/images/field-\1)#' $(FIELD)/benchmark.md \
+	  > benchmarks/results/field.md
 
 docs: $(READY)
 	@$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html

@@ -17,14 +17,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from tests import instances
 
 import finalist as fl
 from benchmarks.harness import Report, Table, Target
 from finalist.problem import as_problem
 from finalist.rewards import DrawnRewards
-from finalist.simulation import Simulation
+from finalist.simulation import Simulation, instances
 from finalist.simulation.binomial import exact_lower_bound
+from finalist.simulation.instances import Instance, between, fan, given, random_theta, unstructured
 from finalist.simulation.store import Store
 
 RESULTS = Path(__file__).parent / "results" / "gauntlet.md"
@@ -37,63 +37,33 @@ WORST = 15.0
 SMALL_RUN, LARGE_RUN, DECISIONS = 0.15, 5.0, {10_000: 2.0, 100_000: 10.0}
 
 
-class Instance(NamedTuple):
-    """Arms with the parameter that makes their rewards; sigma is 1."""
-
-    features: np.ndarray
-    theta: np.ndarray
-
-
-def between(X: np.ndarray, share: float = 0.2) -> Instance:
-    """Let the parameter lie between the two closest arms, nearer to one of them."""
-    distance = np.linalg.norm(X[:, None] - X, axis=2) + 1e9 * np.eye(len(X))
-    i, j = np.unravel_index(int(distance.argmin()), distance.shape)
-    return Instance(X, X[i] + share * (X[j] - X[i]))
-
-
-def fan(K: int, seed: int) -> Instance:
-    """Many arms in the plane around a diagonal, and one good arm far from them (Fiez 2019)."""
-    angles = np.pi / 4 + np.random.default_rng(seed).normal(0.0, 0.3, K - 2)
-    angles = np.concatenate([[0.0, 3 * np.pi / 4], angles])
-    return Instance(np.column_stack([np.cos(angles), np.sin(angles)]), np.array([1.0, 0.0]))
-
-
-def random_theta(X: np.ndarray, seed: int) -> Instance:
-    """Draw the direction of a parameter of length 1."""
-    v = np.asarray(np.random.default_rng(seed).standard_normal(X.shape[1]))
-    return Instance(X, np.asarray(v / np.linalg.norm(v)))
-
-
 TUNED: dict[str, Callable[[], Instance]] = {
-    "paper, omega = 0.1": lambda: Instance(*instances.paper(5, 0.1)),
-    "paper, omega = 0.01": lambda: Instance(*instances.paper(5, 0.01)),
+    "paper, omega = 0.1": lambda: instances.paper(5, 0.1),
+    "paper, omega = 0.01": lambda: instances.paper(5, 0.01),
     "sphere, 20 x 5": lambda: between(instances.unit_sphere(20, 5, 1)),
     "sphere, 50 x 5": lambda: between(instances.unit_sphere(50, 5, 2)),
     "sphere, 50 x 10": lambda: between(instances.unit_sphere(50, 10, 3)),
-    "unstructured, 1 close": lambda: Instance(np.eye(10), np.array([1.0, 0.8, *[0.0] * 8])),
-    "unstructured, 5 close": lambda: Instance(
-        np.eye(10), np.array([1.0, 0.8, 0.79, 0.78, 0.77, 0.76, *[0.0] * 4])
-    ),
+    "unstructured, 1 close": lambda: unstructured([1.0, 0.8, *[0.0] * 8]),
+    "unstructured, 5 close": lambda: unstructured([1.0, 0.8, 0.79, 0.78, 0.77, 0.76, *[0.0] * 4]),
     "Gaussian, 100 x 8": lambda: random_theta(instances.gaussian(100, 8, 4), 5),
-    "cube, 2^6": lambda: Instance(
-        instances.hypercube(6), np.array([0.25, 0.2, 0.15, 0.15, 0.1, 0.1])
-    ),
+    "cube, 2^6": lambda: given("cube", instances.hypercube(6), [0.25, 0.2, 0.15, 0.15, 0.1, 0.1]),
     "plane, 60 arms": lambda: fan(60, 11),
 }
 HELD_OUT: dict[str, Callable[[], Instance]] = {
-    "paper, d = 8, omega = 0.03": lambda: Instance(*instances.paper(8, 0.03)),
+    "paper, d = 8, omega = 0.03": lambda: instances.paper(8, 0.03),
     "sphere, 30 x 6": lambda: between(instances.unit_sphere(30, 6, 21)),
     "sphere, 80 x 4": lambda: random_theta(instances.unit_sphere(80, 4, 22), 23),
-    "unstructured, geometric gaps": lambda: Instance(
-        np.eye(8), 1.0 - 0.1 * 1.6 ** np.arange(8) * (np.arange(8) > 0)
+    "unstructured, geometric gaps": lambda: unstructured(
+        1.0 - 0.1 * 1.6 ** np.arange(8) * (np.arange(8) > 0)
     ),
     "Gaussian, 40 x 12": lambda: random_theta(instances.gaussian(40, 12, 24), 25),
-    "factorial, 3 x 3 x 4": lambda: Instance(
+    "factorial, 3 x 3 x 4": lambda: given(
+        "factorial",
         instances.one_hot_factorial((3, 3, 4)),
-        np.array([0.0, 0.5, 0.2, 0.0, 0.4, 0.3, 0.0, 0.6, 0.3, 0.1, 0.0]),
+        [0.0, 0.5, 0.2, 0.0, 0.4, 0.3, 0.0, 0.6, 0.3, 0.1, 0.0],
     ),
-    "quadratic, 2 factors": lambda: Instance(
-        instances.quadratic_grid(2, 5), np.array([0.0, 0.3, 0.2, -0.5, -0.4, 0.1])
+    "quadratic, 2 factors": lambda: given(
+        "quadratic", instances.quadratic_grid(2, 5), [0.0, 0.3, 0.2, -0.5, -0.4, 0.1]
     ),
     "plane, 40 arms": lambda: fan(40, 26),
 }
@@ -133,7 +103,7 @@ def measure(
     store: Store, name: str, instance: Instance, delta: float, runs: int, jobs: int
 ) -> Cell:
     """Simulate, or read what was simulated before."""
-    arms = fl.Arms(instance.features)
+    arms = instance.arms
     bound = fl.complexity(arms, instance.theta, delta=delta).lower_bound
     cap = int(200 * bound)
     result = store.simulate(
@@ -193,9 +163,9 @@ def report_large(report: Report) -> None:
 
 def _decide(K: int, d: int, seed: int, batches: float) -> list[float]:
     """Return the CPU seconds of each batch, decision and test, after one that warms up."""
-    X, theta = random_theta(instances.unit_sphere(K, d, 7), seed)
-    arms = fl.Arms(X)
-    drawn = DrawnRewards(arms.means(theta), 1.0, "gaussian", np.random.default_rng(seed))
+    instance = random_theta(instances.unit_sphere(K, d, 7), seed)
+    arms = instance.arms
+    drawn = DrawnRewards(arms.means(instance.theta), 1.0, "gaussian", np.random.default_rng(seed))
     run = fl.Gauntlet().start(as_problem(arms, sigma=1.0), seed=seed)
     seconds: list[float] = []
     while not run.verdict.decided and len(seconds) <= batches:

@@ -19,9 +19,18 @@ if TYPE_CHECKING:
     from finalist.problem import Problem
     from finalist.simulation import Simulation, simulate
     from finalist.strategies import (
+        GSE,
+        RAGE,
         FullyAdaptive,
         GAllocation,
         Gauntlet,
+        GBudget,
+        LazyTS,
+        LinGame,
+        LinGapE,
+        ODLinBAI,
+        Peace,
+        TrackAndStop,
         Uniform,
         XYAdaptive,
         XYAllocation,
@@ -30,6 +39,7 @@ if TYPE_CHECKING:
     from finalist.study import Study, studies
 
 _HOME = {
+    "RAGE": "strategies",
     "Arms": "arms",
     "Bernoulli": "noise",
     "Best": "noise",
@@ -38,14 +48,22 @@ _HOME = {
     "EpsilonBest": "noise",
     "FullyAdaptive": "strategies",
     "GAllocation": "strategies",
+    "GBudget": "strategies",
+    "GSE": "strategies",
     "Gauntlet": "strategies",
     "Gaussian": "noise",
+    "LinGapE": "strategies",
+    "ODLinBAI": "strategies",
+    "Peace": "strategies",
+    "LazyTS": "strategies",
+    "LinGame": "strategies",
     "Plan": "planning",
     "Problem": "problem",
     "Simulation": "simulation",
     "Study": "study",
     "SubGaussian": "noise",
     "TopM": "noise",
+    "TrackAndStop": "strategies",
     "Uniform": "strategies",
     "XYAdaptive": "strategies",
     "XYAllocation": "strategies",
@@ -59,6 +77,8 @@ _HOME = {
 }
 
 __all__ = [
+    "GSE",
+    "RAGE",
     "Arms",
     "Bernoulli",
     "Best",
@@ -67,14 +87,21 @@ __all__ = [
     "EpsilonBest",
     "FullyAdaptive",
     "GAllocation",
+    "GBudget",
     "Gauntlet",
     "Gaussian",
+    "LazyTS",
+    "LinGame",
+    "LinGapE",
+    "ODLinBAI",
+    "Peace",
     "Plan",
     "Problem",
     "Simulation",
     "Study",
     "SubGaussian",
     "TopM",
+    "TrackAndStop",
     "Uniform",
     "XYAdaptive",
     "XYAllocation",
@@ -106,6 +133,10 @@ class _Package(ModuleType):
     def __setattr__(self, name: str, value: object) -> None:
         if not (name in _HOME and isinstance(value, ModuleType)):
             super().__setattr__(name, value)
+
+    def __reduce__(self) -> tuple[object, tuple[str]]:
+        # By name, as for any module: a user's function that names `fl` goes to other processes.
+        return import_module, (self.__name__,)
 
 
 sys.modules[__name__].__class__ = _Package

@@ -204,6 +204,41 @@ def pooled_radius(log_det_ratio: float, rank: int, delta: float, sigma: float) -
     return sigma * (pilot + math.sqrt(log_det_ratio + 2.0 * x))
 
 
+def pooled_level(log_det_ratio: float, rank: int, z: float) -> float:
+    """Return the smallest delta at which `pooled_radius` for sigma 1 is at most z; 1 if none is.
+
+    It is the always-valid p-value of an estimate that is z standard errors away: the radius grows
+    as delta falls, so the intervals of all levels hold together.
+
+    Parameters
+    ----------
+    log_det_ratio : float
+        log(det A / det A_0).
+    rank : int
+        The dimension r.
+    z : float
+
+    Examples
+    --------
+    >>> round(pooled_level(3.0, rank=5, z=pooled_radius(3.0, 5, 0.05, 1.0)), 6)
+    0.05
+    >>> pooled_level(3.0, rank=5, z=2.0)
+    1.0
+    """
+    low, high = math.log(2.0), max(z, 0.0) ** 2 / 8.0  # of x = log(2/delta); radius >= sqrt(8 x)
+
+    def holds(x: float) -> bool:
+        return pooled_radius(log_det_ratio, rank, 2.0 * math.exp(-x), 1.0) <= z
+
+    if high <= low or not holds(math.nextafter(low, math.inf)):
+        return 1.0
+    high = min(high, 700.0)  # delta stays a normal number
+    for _ in range(100):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    return 2.0 * math.exp(-low)
+
+
 def smallest_pulls(h: float, radius: Callable[[float], float]) -> int:
     """Return the smallest n >= 1 with h radius(n)^2 <= n.
 

@@ -1,10 +1,23 @@
-"""Half-widths of intervals from all pulls together, for all directions and at all times at once."""
+"""What all pulls together say: intervals, the arm that leads, and how sure that is.
+
+Half-widths and certainty hold for all directions and at all times at once. The error estimate is
+an estimate and no more.
+"""
+
+import math
+from collections.abc import Sequence
 
 import numpy as np
 from jaxtyping import Float
 
-from finalist.bounds import likely_sigma, pooled_radius
+from finalist.bounds import likely_sigma, pooled_level, pooled_radius
+from finalist.errors import EstimateError
 from finalist.least_squares import Estimate
+
+#: Draws of the parameter at once, how often at most, and the most of all draws times arms.
+DRAWS, MOST_ROUNDS, MOST_WORK = 500, 8, 40_000_000
+#: Rivals that are so many standard errors behind are never drawn to be better.
+FAR = 9.0
 
 
 def pooled_widths(
@@ -49,3 +62,149 @@ def pooled_widths(
         sigma = likely_sigma(fit.residual_variance, fit.degrees_of_freedom)
     grown = max(fit.information.log_det - start, 0.0)
     return pooled_radius(grown, fit.arms.rank, 1.0 - confidence, sigma) * fit.widths(directions)
+
+
+def leader(fit: Estimate, sign: int, among: Sequence[int]) -> int:
+    """Return the best of some arms by the estimate; of arms not known at all, the first.
+
+    Examples
+    --------
+    >>> import finalist as fl
+    >>> from finalist.least_squares import estimate
+    >>> from finalist.statistics import Statistics
+    >>> s = Statistics.empty(3)
+    >>> s.add_many([0, 1, 2], [1.0, 3.0, 2.0])
+    >>> leader(estimate(fl.Arms.unstructured(3), s), 1, [0, 2])
+    2
+    """
+    means = sign * fit.means()[list(among)]
+    return int(among[int(np.where(np.isnan(means), -np.inf, means).argmax())])
+
+
+def error_estimate(
+    fit: Estimate, winner: int, *, sign: int, sigma: float | None, epsilon: float = 0.0
+) -> float | None:
+    """Estimate the probability that another arm is better, by more than epsilon.
+
+    It is the share of draws of the parameter from N(estimate, sigma^2 A^-1), what a flat prior
+    makes of the rewards, in which some arm is better. No guarantee: the prior is a convention,
+    and rewards that chose the pulls also chose the winner. If sigma is unknown the draws have
+    the t distribution that the residuals give. The draws are always the same.
+
+    Parameters
+    ----------
+    fit : Estimate
+        From all pulls.
+    winner : int
+    sign : 1 or -1
+        Whether large rewards are good.
+    sigma : float or None
+    epsilon : float
+
+    Returns
+    -------
+    float or None
+        None when some difference, or the noise, cannot be estimated. It lies between the
+        probabilities for the strongest rival alone and for the sum of all, which are exact.
+
+    Examples
+    --------
+    >>> import finalist as fl
+    >>> from finalist.least_squares import estimate
+    >>> from finalist.statistics import Statistics
+    >>> s = Statistics.empty(2)
+    >>> s.add_many([0, 1], [1.0, 0.0])
+    >>> fit = estimate(fl.Arms.unstructured(2), s)
+    >>> round(error_estimate(fit, 0, sign=1, sigma=1.0), 4)  # Phi(-1 / sqrt(2))
+    0.2398
+    """
+    from scipy.special import ndtr, stdtr
+
+    Y, gaps, widths = _rivals(fit, winner, sign, epsilon)
+    if len(Y) == 0:
+        return 0.0
+    freedom = 0
+    if sigma is None:
+        try:
+            freedom, sigma = fit.degrees_of_freedom, math.sqrt(fit.residual_variance)
+        except EstimateError:
+            return None
+    if sigma == 0.0 or not np.isfinite(widths).all():
+        return None
+    z = gaps / (sigma * widths)
+    tails = ndtr(-z) if freedom == 0 else stdtr(freedom, -z)
+    near = z < FAR if freedom == 0 else np.ones(len(z), dtype=bool)
+    W = Y[near] @ fit.information.inverse_root.T / widths[near, None]
+    share = _share_below(W, z[near], freedom)
+    return float(np.clip(share, tails.max(), min(float(tails.sum()), 1.0)))
+
+
+def certainty(
+    fit: Estimate,
+    winner: int,
+    *,
+    sign: int,
+    sigma: float | None,
+    start: float | None,
+    epsilon: float = 0.0,
+) -> float | None:
+    """Return the largest confidence with which no arm is better than the winner, by epsilon.
+
+    At this confidence the intervals of `pooled_widths` just exclude it, for all rivals; it holds
+    however the pulls and the winner were chosen and whenever one looks (`bounds.pooled_level`).
+
+    Parameters
+    ----------
+    fit, winner, sign, sigma, epsilon
+        As in `error_estimate`.
+    start : float or None
+        As in `pooled_widths`.
+
+    Returns
+    -------
+    float or None
+        0 if the rewards give none; None when there are no such intervals, or sigma is unknown.
+
+    Examples
+    --------
+    >>> import finalist as fl
+    >>> from finalist.least_squares import estimate
+    >>> from finalist.statistics import Statistics
+    >>> s = Statistics.empty(2)
+    >>> s.add_many([0] * 50 + [1] * 50, [1.5] * 50 + [0.0] * 50)
+    >>> fit = estimate(fl.Arms.unstructured(2), s)
+    >>> start = fit.information.log_det
+    >>> round(certainty(fit, 0, sign=1, sigma=1.0, start=start), 3)
+    0.988
+    """
+    if sigma is None or start is None or fit.information.rank < fit.arms.rank:
+        return None
+    _, gaps, widths = _rivals(fit, winner, sign, epsilon)
+    if len(gaps) == 0:
+        return 1.0
+    z = float((gaps / (sigma * widths)).min())
+    grown = max(fit.information.log_det - start, 0.0)
+    return min(1.0 - pooled_level(grown, fit.arms.rank, z), math.nextafter(1.0, 0.0))
+
+
+def _rivals(
+    fit: Estimate, winner: int, sign: int, epsilon: float
+) -> tuple[Float[np.ndarray, "M r"], Float[np.ndarray, " M"], Float[np.ndarray, " M"]]:
+    """Return the winner minus each other arm, how far that is above -epsilon, and its width."""
+    Z = fit.arms.coordinates
+    Y = sign * (Z[winner] - np.delete(Z, winner, axis=0))
+    return Y, fit.gaps(Y) + epsilon, fit.widths(Y)
+
+
+def _share_below(W: Float[np.ndarray, "m s"], z: Float[np.ndarray, " m"], freedom: int) -> float:
+    """Return how often some z_i + w_i'g is negative, for standard normal g or t with freedom."""
+    if len(W) == 0:
+        return 0.0
+    rounds = min(max(MOST_WORK // (len(W) * DRAWS), 1), MOST_ROUNDS)
+    rng, below = np.random.default_rng(0), 0
+    for _ in range(rounds):
+        G = rng.standard_normal((DRAWS, W.shape[1]))
+        if freedom > 0:
+            G *= np.sqrt(freedom / rng.chisquare(freedom, DRAWS))[:, None]
+        below += int((G @ W.T + z < 0.0).any(axis=1).sum())
+    return below / (rounds * DRAWS)

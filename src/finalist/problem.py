@@ -73,6 +73,9 @@ class Problem:
         Whether each batch is shifted by a constant of its own, unknown.
     most_pulls : int, optional
         How often each arm can be pulled at most: there is no more material.
+    budget : int, optional
+        The pulls there are in all. Strategies for a fixed budget plan with it. It changes no
+        question, so the others need not know of it: whoever runs them stops there.
 
     Examples
     --------
@@ -93,6 +96,7 @@ class Problem:
     cost: PerArm = 1.0
     batch_intercept: bool = False
     most_pulls: int | None = None
+    budget: int | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.arms, Arms):
@@ -222,7 +226,8 @@ def as_problem(
     goal : Goal, optional
         Instead of `epsilon`.
     **settings
-        `delta`, `objective`, `candidates`, `cost`, `batch_intercept`, `most_pulls` of `Problem`.
+        `delta`, `objective`, `candidates`, `cost`, `batch_intercept`, `most_pulls` and `budget` of
+        `Problem`.
 
     Examples
     --------
@@ -277,9 +282,10 @@ def _check_choices(problem: Problem) -> None:
         raise ProblemError(f"objective is {problem.objective!r}; it is 'max' or 'min'.")
     if not isinstance(problem.batch_intercept, bool):
         raise ProblemError(f"batch_intercept is {problem.batch_intercept!r}; it is True or False.")
-    most = problem.most_pulls
-    if most is not None and (isinstance(most, bool) or not isinstance(most, int) or most < 1):
-        raise ProblemError(f"most_pulls is {most!r}; it is a number of pulls, 1 or more, or None.")
+    for name in ("most_pulls", "budget"):
+        most = getattr(problem, name)
+        if most is not None and (isinstance(most, bool) or not isinstance(most, int) or most < 1):
+            raise ProblemError(f"{name} is {most!r}; it is a number of pulls, 1 or more, or None.")
 
 
 def _check_candidates(problem: Problem) -> None:

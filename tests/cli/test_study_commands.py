@@ -487,7 +487,7 @@ def test_every_command_prints_json(begun: Path) -> None:
         expected = codes.CONTINUE if command in ("tell", "status") else codes.DONE
         assert result.exit_code == expected, (command, result.output)
         assert isinstance(content(result), dict)
-    others = {"complexity", "demo", "design", "plan", "reproduce", "simulate"}
+    others = {"benchmark", "complexity", "demo", "design", "plan", "reproduce", "simulate"}
     assert {c.name for c in app.registered_commands} - others == {
         c for c in commands if " " not in c
     }

@@ -12,11 +12,22 @@ from finalist.problem import as_problem
 from finalist.rewards import DrawnRewards
 from finalist.simulation.binomial import exact_lower_bound
 from finalist.statistics import Statistics
-from finalist.strategies import STRATEGIES, Batch, Playable, Run, Strategy, named
+from finalist.strategies import STRATEGIES, Batch, Playable, Run, Strategy, promise_of
+from finalist.strategies import named as registered
 from tests import instances
 
-EVERY = pytest.mark.parametrize("name", STRATEGIES)
+#: Those for a fixed budget keep another contract: test_budget_strategies.
+CONFIDENT = [name for name, cls in STRATEGIES.items() if promise_of(cls) == "confidence"]
+EVERY = pytest.mark.parametrize("name", CONFIDENT)
 THETA = np.array([1.0, 0.5, -1.0])
+
+
+def named(name, arms, theta):
+    """Return a strategy, or skip the test where it says that it is not for such arms."""
+    suits = getattr(STRATEGIES[name], "suits", None)
+    if suits is not None and not suits(arms):
+        pytest.skip("it is not for arms that share features")
+    return registered(name, arms, theta)
 
 
 def rewards_of(problem, theta, seed, kind="gaussian"):
@@ -149,6 +160,7 @@ def test_the_cap_of_a_simulation_is_kept(name):
 
 @EVERY
 def test_same_pulls_in_another_process(name):
+    named(name, fl.Arms(instances.gaussian(9, 3, 5)), THETA)  # skip here, not in there
     code = f"""
 import numpy as np, finalist as fl
 from tests.contracts.test_strategies import *
@@ -294,3 +306,15 @@ def test_error_rate(name):
     problem, strategy = as_problem(arms, delta=delta), named(name, arms, theta)
     wrong = sum(play(strategy, problem, theta, seed).verdict.winner != 0 for seed in range(runs))
     assert exact_lower_bound(wrong, runs, 0.999) <= delta
+
+
+@EVERY
+def test_where_good_enough_suffices_the_best_arm_is_not_ruled_out(name):
+    arms, theta = fl.Arms.unstructured(4), np.array([1.0, 0.9, 0.0, 0.0])
+    problem, strategy = as_problem(arms, epsilon=0.5, delta=0.05), named(name, arms, theta)
+    missing = 0
+    for seed in range(60):
+        verdict = play(strategy, problem, theta, seed).verdict
+        assert verdict.winner in verdict.survivors
+        missing += 0 not in verdict.survivors
+    assert exact_lower_bound(missing, 60, 0.999) <= 0.05

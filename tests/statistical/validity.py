@@ -28,8 +28,13 @@ from finalist.simulation import Simulation
 from finalist.simulation.binomial import exact_lower_bound, exact_upper_bound
 from finalist.simulation.store import Store
 from finalist.strategies import (
+    RAGE,
     FullyAdaptive,
+    LazyTS,
+    LinGame,
+    LinGapE,
     Strategy,
+    TrackAndStop,
     Uniform,
     XYAdaptive,
     XYAllocation,
@@ -119,6 +124,14 @@ def strategies(instance: Instance) -> Iterator[Strategy]:
         adaptive = FullyAdaptive(theta_norm=1.0)
     yield adaptive
     yield replace(adaptive, bound="soare")
+    yield LinGame(theta_norm=adaptive.theta_norm)
+    yield RAGE()
+    yield LinGapE(theta_norm=adaptive.theta_norm)
+    yield LinGapE(theta_norm=adaptive.theta_norm, selection="ratio")
+    yield LazyTS()
+    if TrackAndStop.suits(instance.arms):
+        yield TrackAndStop()
+        yield TrackAndStop(tracking="C")
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from tests.study.make_golden_studies import FILE, SAID, said
 def same(found, expected, path=""):
     """Compare nested values; numbers up to rounding that differs between machines."""
     if isinstance(expected, dict):
-        assert found.keys() == expected.keys(), path
+        assert found.keys() >= expected.keys(), path  # a later version may say more
         for key in expected:
             same(found[key], expected[key], f"{path}/{key}")
     elif isinstance(expected, list):

@@ -14,7 +14,7 @@ from finalist.noise import Gaussian
 from finalist.problem import Problem, as_problem
 from finalist.rewards import DrawnRewards
 from finalist.statistics import Statistics
-from finalist.strategies import fully_adaptive
+from finalist.strategies import fully_adaptive, per_pull
 from finalist.strategies.fully_adaptive import FullyAdaptive, FullyAdaptiveRun
 from finalist.strategies.protocol import Batch, Playable, Strategy
 from tests import instances
@@ -179,8 +179,8 @@ def test_the_twin_agrees_on_other_ridges(ridge):
 @pytest.mark.parametrize("kind", ["gaussian", "bounded", "bernoulli"])
 @EVERY_BOUND
 def test_playing_is_next_and_record(kind, bound, monkeypatch):
-    monkeypatch.setattr(fully_adaptive, "REFRESH", 50)
-    monkeypatch.setattr(fully_adaptive, "CHUNK", 64)
+    monkeypatch.setattr(per_pull, "REFRESH", 50)
+    monkeypatch.setattr(per_pull, "CHUNK", 64)
     problem = as_problem(
         fl.Arms([[1.0, 0.0], [0.8, 0.3], [0.1, 0.9], [0.5, 0.5]]),
         **({"noise": "bernoulli"} if kind == "bernoulli" else {"sigma": 0.4}),
@@ -194,7 +194,7 @@ def test_playing_is_next_and_record(kind, bound, monkeypatch):
     pulls = played.play(drawn(means, 3, 0.4, kind), 10_000)
     assert played.verdict == by_hand.verdict
     assert played.verdict.decided
-    assert played.verdict.pulls > 2 * fully_adaptive.CHUNK
+    assert played.verdict.pulls > 2 * per_pull.CHUNK
     np.testing.assert_array_equal(pulls, by_hand.counts)
     assert bits(played) == bits(by_hand)
 
@@ -232,10 +232,10 @@ def test_noise_is_drawn_in_chunks(monkeypatch):
 
     monkeypatch.setattr(DrawnRewards, "noise", count)
     run = FullyAdaptive(theta_norm=1.0).start(as_problem(fl.Arms.unstructured(2)))
-    run.play(drawn(np.zeros(2), 0), 2 * fully_adaptive.CHUNK + 7)
+    run.play(drawn(np.zeros(2), 0), 2 * per_pull.CHUNK + 7)
     assert asked[:4] == [512, 512, 1024, 2048]
-    assert asked[-2:] == [fully_adaptive.CHUNK, 7]
-    assert sum(asked) == 2 * fully_adaptive.CHUNK + 7
+    assert asked[-2:] == [per_pull.CHUNK, 7]
+    assert sum(asked) == 2 * per_pull.CHUNK + 7
 
 
 @EVERY_CASE
@@ -322,7 +322,7 @@ def test_rank_one_updates_drift_little_and_refreshing_is_exact(pulls, tolerance)
     run = FullyAdaptive.knowing(arms, truth.theta).start(as_problem(arms))
     run.play(drawn(arms.means(truth.theta), 0), pulls)
     assert run.verdict.pulls == pulls
-    assert run._state.counts.sum() == pulls % fully_adaptive.REFRESH
+    assert run._state.counts.sum() == pulls % per_pull.REFRESH
     C, m, log_det = ridge_estimate(run)
     np.testing.assert_allclose(run._state.cross, C, rtol=0, atol=tolerance * C.max())
     np.testing.assert_allclose(run._state.means, m, rtol=0, atol=tolerance * np.abs(m).max())

@@ -20,11 +20,12 @@ from finalist.paper.budget import budget_part, growth
 from finalist.paper.cells import METHODS, Cell, Method, Outcome, Plan, alpha_cells, budget_cells
 from finalist.paper.experiment import PRINTED, TABLE_DIMENSION, instance
 from finalist.paper.measure import STORE, measure
-from finalist.paper.page import inline, page
+from finalist.paper.page import page
 from finalist.paper.parts import Finding, Part
 from finalist.paper.report import Reproduction, cells_of
 from finalist.paper.table import lower_bound, table_part
-from finalist.paper.tables import Table
+from finalist.report.page import inline
+from finalist.report.tables import Table
 from finalist.simulation import exact_interval
 from finalist.simulation.task import Task
 from tests import instances

@@ -3,6 +3,7 @@
 import io
 import os
 import signal
+import subprocess
 import sys
 
 import numpy as np
@@ -248,3 +249,22 @@ def test_long_work_shows_a_bar_on_a_terminal_only(monkeypatch):
         monkeypatch.setattr(sys, "stderr", stream)
         fl.simulate(ARMS, THETA, Rounds(), runs=3)
         assert bool(stream.getvalue()) == shown
+
+
+def test_a_script_may_name_the_package_in_a_function_for_other_processes(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text("""
+import numpy as np
+import finalist as fl
+
+def draw(arm, n, rng):
+    assert fl.Arms is not None
+    return np.full(n, 1.0 if arm == 0 else 0.0)
+
+if __name__ == "__main__":
+    arms = fl.Arms.unstructured(2)
+    r = fl.simulate(arms, [1.0, 0.0], sigma=0.1, runs=2, n_jobs=2, rewards=draw)
+    print(int(r.correct.sum()))
+""")
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True)
+    assert done.stdout == "2\n"

@@ -94,7 +94,8 @@ def result() -> fl.Simulation:
     capped = decided.winner.copy()
     capped[[3, 7]] = -1
     correct = decided.correct & (capped >= 0)
-    return fl.Simulation(**{**fields_of(decided), "winner": capped, "correct": correct})
+    words = {"winner": capped, "correct": correct, "certain": capped >= 0}
+    return fl.Simulation(**{**fields_of(decided), **words})
 
 
 def test_a_frame_has_a_row_per_run(result):
@@ -125,7 +126,7 @@ def test_frames_that_are_none_of_ours_are_refused(result):
 
 def part(result: fl.Simulation, chosen: np.ndarray) -> fl.Simulation:
     words = fields_of(result)
-    for word in ("run", "winner", "correct", "pulls_per_arm", "batches", "seconds"):
+    for word in ("run", "winner", "correct", "pulls_per_arm", "batches", "seconds", "certain"):
         words[word] = words[word][chosen]
     return fl.Simulation(**{**words, "requested": len(chosen)})
 

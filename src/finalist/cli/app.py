@@ -10,6 +10,7 @@ from typer.core import TyperGroup
 
 from finalist import __version__
 from finalist.cli import (
+    benchmark,
     codes,
     complexity,
     demo,
@@ -53,6 +54,7 @@ _COMMANDS: tuple[tuple[str, str, Callable[..., None]], ...] = (
     ("plan", plan.HELP, plan.plan),
     ("simulate", simulate.HELP, simulate.simulate),
     ("reproduce", reproduce.HELP, reproduce.reproduce),
+    ("benchmark", benchmark.HELP, benchmark.benchmark),
     ("demo", demo.HELP, demo.demo),
 )
 #: A reward may be negative, which looks like an option.

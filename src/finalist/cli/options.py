@@ -88,6 +88,10 @@ JobsOption = Annotated[
 MaxPullsOption = Annotated[
     int, typer.Option("--max-pulls", metavar="N", help="Stop a run that needs more, undecided.")
 ]
+BudgetOption = Annotated[
+    int | None,
+    typer.Option("--budget", metavar="N", help="The most pulls in all.", show_default="none"),
+]
 ThetaOption = Annotated[
     str | None,
     typer.Option("--theta", metavar="T1,T2,...", help="The parameter, a number per feature."),

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from finalist.paper import Reproduction
     from finalist.paper.cells import Cell, Plan
     from finalist.paper.parts import Finding
-    from finalist.paper.tables import Table
+    from finalist.report.tables import Table
 
 HELP = """Reproduce the experiments of Soare, Lazaric and Munos (NIPS 2014).
 

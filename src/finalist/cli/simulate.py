@@ -13,6 +13,7 @@ from finalist.cli.options import (
     AllOption,
     AnySigmaOption,
     ArmsFile,
+    BudgetOption,
     ChartOption,
     DeltaOption,
     EpsilonOption,
@@ -47,16 +48,20 @@ HELP = """Try a strategy many times on drawn rewards, for a given theta.
 Example:
   finalist simulate arms.csv --theta 2,0,-0.5 --sigma 0.3 --runs 200
 
-Run i depends on --seed and i alone: more runs or more processes change nothing about it. --format
-csv has one row per run: run, winner, decided, correct, pulls, batches, seconds, and a column
-'pulls: NAME' for each arm. --format json has everything under the keys
+Run i depends on --seed and i alone: more runs or more processes change nothing about it. With
+--budget a run ends when it has so many pulls, at the latest, and the winner is the arm that is
+recommended then: without a guarantee, except in runs that are 'certain', which decided before. The
+strategies od-linbai, gse, peace and g-budget are for a fixed budget and never certain. --format
+csv has one row per run: run, winner, decided, correct, pulls, batches, seconds, with a budget
+certain, and a column 'pulls: NAME' for each arm. --format json has everything under the keys
 
 \b
   name, strategy, delta, seed, requested, summary (runs, undecided,
   errors, error_rate, error_interval, mean, standard_error, interval,
-  median, quantiles, min, max, mean_batches, mean_seconds), arms (list of
-  name, mean_reward, mean_pulls), runs (list of run, winner, decided,
-  correct, pulls, batches, seconds, pulls_per_arm)
+  median, quantiles, min, max, mean_batches, mean_seconds, budget,
+  certain), arms (list of name, mean_reward, mean_pulls), runs (list of
+  run, winner, decided, correct, pulls, batches, seconds, with a budget
+  certain, pulls_per_arm)
 
 What is undefined is null. Ctrl-C prints the runs that are finished and ends with exit code 130.
 """
@@ -97,6 +102,7 @@ def simulate(
     seed: SeedOption = 0,
     jobs: JobsOption = 1,
     max_pulls: MaxPullsOption = 10**9,
+    budget: BudgetOption = None,
     everything: AllOption = False,
     form: FormatOption = Format.table,
     out: OutputOption = None,
@@ -126,6 +132,7 @@ def simulate(
         seed=seed,
         n_jobs=jobs,
         max_pulls=max_pulls,
+        budget=budget,
     )
     if form is Format.json:
         text = output.to_json(_as_dict(result, means))
@@ -176,7 +183,8 @@ def _as_dict(result: "Simulation", means: "np.ndarray") -> dict[str, Any]:
         del summary[word]
     pulls = summary.pop("mean_pulls_per_arm")
     frame = result.to_frame()
-    runs = frame[["run", "winner", "decided", "correct", "pulls", "batches", "seconds"]]
+    words = ["run", "winner", "decided", "correct", "pulls", "batches", "seconds"]
+    runs = frame[[*words, *(["certain"] if result.budget is not None else [])]]
     each = zip(runs.to_dict("records"), result.pulls_per_arm.tolist(), strict=True)
     return {
         "name": result.name,
@@ -228,7 +236,7 @@ def _picture(result: "Simulation") -> "AnyChart":
 
     from finalist.charts.theme import PALETTE, data, finish
 
-    ended = sorted(result.samples[result.decided].tolist())
+    ended = sorted(result.samples[result.certain].tolist())
     rows = [{"pulls": n, "share": (i + 1) / len(result)} for i, n in enumerate(ended)]
     rows = [{**row, "share": 0.0} for row in rows[:1]] + rows
     far = bool(ended) and ended[-1] > 50 * max(ended[0], 1)
@@ -247,4 +255,7 @@ def _picture(result: "Simulation") -> "AnyChart":
     summary = result.summary()
     count = f"{printable(result.name)}, {len(result):,} runs, {summary.undecided:,} undecided"
     wrong = f"{summary.errors:,} with a wrong winner, {100 * result.delta:g} % allowed"
+    if result.budget is not None:
+        count = f"{printable(result.name)}, {len(result):,} runs of {result.budget:,} pulls at most"
+        wrong = f"{summary.errors:,} recommended a wrong arm"
     return finish(line, "Pulls until the decision", [count, wrong])

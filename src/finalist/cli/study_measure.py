@@ -110,7 +110,8 @@ def _nothing(study: "Study", batch: "Batch") -> str:
     if batch.state == "waiting":
         return batch.reason
     found = study.status(forecast=False)
-    return f"{batch.reason}\n{printable(found.sentence)}"
+    words = [batch.reason, found.sentence, *([] if found.advice is None else [found.advice])]
+    return "\n".join(map(printable, words))
 
 
 def _head(batch: "Batch") -> str:
@@ -187,6 +188,8 @@ def tell(
 
 def _told(new: int, found: "Status", ask_again: str) -> list[str]:
     lines = [f"Stored {new:,} new rewards.", printable(found.sentence), *certain(found)]
+    if found.advice is not None:
+        lines.append(printable(found.advice))
     lines += [f"Warning: {printable(words)}" for words in found.warnings]
     if found.open_pulls:
         lines.append(f"{found.open_pulls:,} pulls of this batch are without a reward.")

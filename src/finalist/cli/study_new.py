@@ -8,6 +8,7 @@ import typer
 from finalist.cli import inputs
 from finalist.cli.options import (
     ArmsFile,
+    BudgetOption,
     DeltaOption,
     EpsilonOption,
     NoiseName,
@@ -39,7 +40,10 @@ Example:
 --sigma is the size of the noise of one measurement, or 'unknown'; a sigma that is too small makes
 the answer worthless, so there is no default (only --noise bernoulli needs none). --history is a
 CSV file with the columns 'arm' and 'reward' of measurements made before: they help to choose and
-are never tested. --format json has the keys name, where, created, arms, history, settings.
+are never tested. With --budget the best of the arms that are left is recommended when so many
+pulls are used up; the strategies od-linbai, gse, peace and g-budget are made for that, need it, and
+guarantee no probability of error. --format json has the keys name, where, created, arms, history,
+settings.
 """
 
 
@@ -62,9 +66,7 @@ def new(
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="A setting of the strategy; repeat."),
     ] = None,
-    budget: Annotated[
-        int | None, typer.Option(metavar="N", help="The most pulls in all.", show_default="none")
-    ] = None,
+    budget: BudgetOption = None,
     max_pulls_per_arm: Annotated[
         int | None, typer.Option(metavar="N", help="The most pulls of an arm.", show_default="none")
     ] = None,

@@ -31,9 +31,15 @@ keys
 
 \b
   name, verdict (continue, winner, undecided), winner, leader, survivors,
-  risk, sentence, pulls, open_pulls, batches, budget_left, assumptions,
-  warnings, forecast (median, low, high, cap, words), arms (list of name,
-  pulls, estimate, low, high, evidence, p_value, rival, survives)
+  risk, recommendation, error_estimate, certainty, advice, sentence,
+  pulls, open_pulls, batches, budget_left, assumptions, warnings,
+  forecast (median, low, high, cap, words), arms (list of name, pulls,
+  estimate, low, high, evidence, p_value, rival, survives)
+
+'recommendation' is the arm to take when a study has ended. Without a guarantee (the budget is used
+up, or the strategy is one for a fixed budget, whose 'risk' is null) it has two figures:
+'error_estimate', the probability that another arm is better, which is an estimate under a flat
+prior, and 'certainty', the confidence with which none is, from a bound that holds at all times.
 """
 _BAR = 16
 _ARM_COLUMNS = (
@@ -93,6 +99,8 @@ def report(found: "Status", everything: bool = False) -> "Iterator[Table | str]"
     """Yield a status for people, part by part."""
     yield printable(found.sentence)
     yield from certain(found)
+    if found.advice is not None:
+        yield printable(found.advice)
     yield _pulls(found)
     if found.forecast is not None:
         yield f"Forecast: {found.forecast.words()}"
@@ -104,7 +112,7 @@ def report(found: "Status", everything: bool = False) -> "Iterator[Table | str]"
 
 def certain(found: "Status") -> Iterator[str]:
     """Yield what is certain while a study goes on; when it has ended, the sentence says it."""
-    if found.verdict != "continue":
+    if found.verdict != "continue" or found.risk is None:
         return
     left, all_ = len(found.survivors), len(found.arms)
     if left == all_:
@@ -140,13 +148,19 @@ def arms_table(found: "Status", everything: bool = False) -> "Iterator[Table | s
             "-" if arm.estimate is None else f"{arm.estimate:.4g}",
             "-" if arm.high is None or arm.low is None else f"+- {(arm.high - arm.low) / 2:.3g}",
             f"{arm.pulls:,}",
-            "winner" if arm.name == found.winner else "possible" if arm.survives else "out",
+            _state(arm, found),
         ]
         for arm in arms
     ]
     evidence = ["Evidence against it"] if with_evidence else []
     header = ["Arm", *evidence, "Estimate", "95 %", "Pulls", "State"]
     yield from output.arms_table(header, rows, everything)
+
+
+def _state(arm: "ArmStatus", found: "Status") -> str:
+    if arm.name == found.recommendation:
+        return "winner" if found.winner is not None and found.risk is not None else "recommended"
+    return "possible" if arm.survives else "out"
 
 
 def _is_minimum(found: "Status") -> bool:

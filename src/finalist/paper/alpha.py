@@ -7,8 +7,9 @@ from finalist.charts.curves import curves_chart
 from finalist.paper.budget import DODGED, measured_curve
 from finalist.paper.cells import Cell, Method, Outcome, Plan, alpha_cells
 from finalist.paper.experiment import OUR_ALPHA, PAPER_ALPHA
-from finalist.paper.parts import Finding, Part, Picture
-from finalist.paper.tables import Table, compact, listed
+from finalist.paper.parts import Finding, Part
+from finalist.report.page import Picture
+from finalist.report.tables import Table, compact, listed
 
 Outcomes = Mapping[Cell, Outcome]
 

@@ -26,8 +26,9 @@ from finalist.paper.experiment import (
     Instance,
     instance,
 )
-from finalist.paper.parts import Finding, Part, Picture
-from finalist.paper.tables import Table, listed
+from finalist.paper.parts import Finding, Part
+from finalist.report.page import Picture
+from finalist.report.tables import Table, listed
 
 _CANONICAL = "canonical basis"
 EPSILONS = (0.5, 0.1, 0.01, 0.001)

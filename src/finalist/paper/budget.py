@@ -25,9 +25,10 @@ from finalist.paper.experiment import (
     SIGMA,
     instance,
 )
-from finalist.paper.parts import Finding, Part, Picture
+from finalist.paper.parts import Finding, Part
 from finalist.paper.table import lower_bound
-from finalist.paper.tables import Table, listed
+from finalist.report.page import Picture
+from finalist.report.tables import Table, listed
 
 Outcomes = Mapping[Cell, Outcome]
 DODGED = "Points stand a little beside each other, so that no interval hides another."

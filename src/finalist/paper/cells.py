@@ -15,6 +15,7 @@ from jaxtyping import Float, Int
 from finalist.bounds import Bound
 from finalist.errors import ProblemError
 from finalist.paper.experiment import DIMENSIONS, OUR_ALPHA, PAPER_ALPHA, Instance
+from finalist.simulation.bootstrap import mean_interval
 
 if TYPE_CHECKING:
     from finalist.strategies import Strategy
@@ -31,8 +32,6 @@ CONSTANTS: dict[Bound, str] = {
     "soare": "the constants the paper states",
     "sharp": "the tightest constants we can prove",
 }
-#: Samples of the bootstrap.
-_RESAMPLES = 4000
 #: Strategies that test after every pull and never change their allocation.
 STATIC = ("xy", "g")
 
@@ -183,15 +182,8 @@ class Outcome:
 
     @cached_property
     def interval(self) -> tuple[float, float]:
-        """The 95 % bootstrap interval of the mean.
-
-        Runs of XY-Adaptive end after few different numbers of pulls, a factor 1 / alpha apart;
-        the interval of Student would go below zero.
-        """
-        rng = np.random.default_rng(0)
-        means = rng.choice(self.samples, (_RESAMPLES, self.runs)).mean(axis=1)
-        low, high = np.quantile(means, (0.025, 0.975))
-        return float(low), float(high)
+        """The 95 % bootstrap interval of the mean."""
+        return mean_interval(self.samples)
 
     @property
     def shares(self) -> Float[np.ndarray, " K"]:

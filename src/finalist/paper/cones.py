@@ -24,8 +24,9 @@ from finalist.complexity import complexity
 from finalist.design import optimal_design, round_design
 from finalist.information import information
 from finalist.paper.experiment import DELTA, instance
-from finalist.paper.parts import Finding, Part, Picture
-from finalist.paper.tables import Table, listed
+from finalist.paper.parts import Finding, Part
+from finalist.report.page import Picture
+from finalist.report.tables import Table, listed
 
 #: In the plane a larger angle than in the experiment shows what happens; noise to match 1000 pulls.
 ANGLE, NOISE = 0.4, 1.5

@@ -1,50 +1,11 @@
-"""The report as one HTML page: pictures inlined as SVG, no scripts, nothing from the network."""
+"""The reproduction as one HTML page."""
 
-import re
 from collections.abc import Sequence
 from html import escape
 
 import finalist
-from finalist.paper.parts import Finding, Part, Picture
-from finalist.paper.tables import Table
-
-_STYLE = """
-:root { color-scheme: light dark; --ink: #1f2933; --muted: #616e7c; --rule: #d9dee3;
-  --paper: #fdfdfc; --card: #ffffff; --good: #00694d; --bad: #a63f00; }
-@media (prefers-color-scheme: dark) { :root { --ink: #e6e8eb; --muted: #a3adb8;
-  --rule: #3a424b; --paper: #16191d; --card: #1d2126; --good: #5fd0ab; --bad: #ff9a5c; } }
-* { box-sizing: border-box; }
-body { margin: 0; background: var(--paper); color: var(--ink);
-  font: 17px/1.6 Georgia, "Iowan Old Style", "Times New Roman", serif; }
-main { max-width: 52rem; margin: 0 auto; padding: 3rem 1.25rem 5rem; }
-h1 { font-size: 2rem; line-height: 1.2; margin: 0 0 .4rem; }
-h2 { font-size: 1.35rem; margin: 3.2rem 0 .6rem; padding-top: .9rem;
-  border-top: 1px solid var(--rule); }
-.lead, figcaption, caption, .small { color: var(--muted); }
-.lead { font-size: 1.1rem; margin: 0 0 1.8rem; }
-.small { font-size: .85rem; }
-figure { margin: 1.8rem 0; }
-figure .card { background: #fff; border: 1px solid var(--rule); border-radius: 6px;
-  padding: .4rem; overflow-x: auto; }
-figure svg { display: block; max-width: 100%; height: auto; margin: 0 auto; }
-figcaption { font-size: .9rem; margin-top: .5rem; }
-.wide { overflow-x: auto; margin: 1.4rem 0; }
-table { border-collapse: collapse; width: 100%;
-  font: 14px/1.4 system-ui, "Helvetica Neue", Arial, sans-serif; }
-caption { text-align: left; padding: .3rem 0; }
-th { text-align: left; font-weight: 600; border-bottom: 1.5px solid var(--ink); }
-th, td { padding: .3rem .7rem .3rem 0; vertical-align: top; }
-td { border-bottom: 1px solid var(--rule); font-variant-numeric: tabular-nums; }
-th.n, td.n { text-align: right; white-space: nowrap; }
-td.v { white-space: nowrap; font-weight: 600; }
-.holds { color: var(--good); } .fails { color: var(--bad); } .not { color: var(--muted); }
-code { font: .88em ui-monospace, Menlo, Consolas, monospace; }
-a { color: inherit; }
-nav a { margin-right: 1.1rem; }
-@media print { body { font-size: 11pt; background: #fff; color: #000; }
-  main { max-width: none; padding: 0; } h2 { break-after: avoid; }
-  figure, tr { break-inside: avoid; } nav { display: none; } }
-"""
+from finalist.paper.parts import Finding, Part
+from finalist.report.page import contents, document, figure, paragraphs, section, table_part
 
 
 def page(
@@ -64,43 +25,24 @@ def page(
         The SVG of each picture by its name.
     """
     title = "Best-arm identification in linear bandits, run again"
-    links = "".join(f'<a href="#{part.name}">{escape(part.title)}</a> ' for part in parts)
-    body = "\n".join(_section(part, drawings) for part in parts)
-    intro = "\n".join(f"<p>{escape(text)}</p>" for text in abstract)
-    return f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy"
- content="default-src 'none'; style-src 'unsafe-inline'; img-src data:">
-<title>{escape(title)}</title>
-<style>{_STYLE}</style>
-</head>
-<body>
-<main>
-<h1>{escape(title)}</h1>
-<p class="lead">The experiment, the figures and the appendix of Soare, Lazaric and Munos
-(NIPS 2014), computed with finalist {escape(finalist.__version__)}.</p>
-<nav class="small">{links}</nav>
-{intro}
-{body}
-<h2>How this was made</h2>
-<p>{escape(settings)}</p>
-</main>
-</body>
-</html>
-"""
-
-
-def _section(part: Part, drawings: dict[str, str]) -> str:
-    text = "\n".join(f"<p>{escape(paragraph)}</p>" for paragraph in part.text)
-    pictures = "\n".join(_figure(picture, drawings[picture.name]) for picture in part.pictures)
-    tables = "\n".join(_table(table) for table in part.tables if table.where != "file")
-    return (
-        f'<section id="{part.name}">\n<h2>{escape(part.title)}</h2>\n'
-        f"{text}\n{pictures}\n{_findings(part.findings)}\n{tables}\n</section>"
+    lead = (
+        "The experiment, the figures and the appendix of Soare, Lazaric and Munos (NIPS 2014), "
+        f"computed with finalist {finalist.__version__}."
     )
+    body = [
+        contents({part.name: part.title for part in parts}),
+        paragraphs(abstract),
+        *(section(part.name, part.title, _body(part, drawings)) for part in parts),
+        "<h2>How this was made</h2>",
+        paragraphs([settings]),
+    ]
+    return document(title, lead, "\n".join(body))
+
+
+def _body(part: Part, drawings: dict[str, str]) -> str:
+    pictures = "\n".join(figure(picture, drawings[picture.name]) for picture in part.pictures)
+    tables = "\n".join(table_part(table) for table in part.tables if table.where != "file")
+    return f"{paragraphs(part.text)}\n{pictures}\n{_findings(part.findings)}\n{tables}"
 
 
 def _findings(findings: Sequence[Finding]) -> str:
@@ -112,42 +54,3 @@ def _findings(findings: Sequence[Finding]) -> str:
     )
     head = "<tr><th>The paper</th><th>Constants</th><th>Here</th><th>What came out</th></tr>"
     return f'<div class="wide"><table><thead>{head}</thead><tbody>{rows}</tbody></table></div>'
-
-
-def _table(table: Table) -> str:
-    marks = ['class="n"' if numeric else "" for numeric in table.numeric()]
-    head = "".join(
-        f"<th {mark}>{escape(column)}</th>"
-        for mark, column in zip(marks, table.columns, strict=True)
-    )
-    rows = "\n".join(
-        "<tr>"
-        + "".join(f"<td {mark}>{escape(cell)}</td>" for mark, cell in zip(marks, row, strict=True))
-        + "</tr>"
-        for row in table.shown()
-    )
-    return (
-        f'<div class="wide"><table><caption>{escape(table.title)}</caption>'
-        f"<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>"
-    )
-
-
-def _figure(picture: Picture, svg: str) -> str:
-    return (
-        f'<figure><div class="card">{inline(svg, picture.name, picture.caption)}</div>'
-        f"<figcaption>{escape(picture.caption)}</figcaption></figure>"
-    )
-
-
-def inline(svg: str, name: str, label: str) -> str:
-    """Return an SVG for a page with others: its ids are made its own, and it has a name.
-
-    Examples
-    --------
-    >>> inline('<svg width="1"><g id="a"/><g clip-path="url(#a)"/></svg>', "p", "A dot")
-    '<svg role="img" aria-label="A dot" width="1"><g id="p-a"/><g clip-path="url(#p-a)"/></svg>'
-    """
-    own = re.sub(r'\bid="([^"]+)"', rf'id="{name}-\1"', svg)
-    own = re.sub(r"url\(#([^)]+)\)", rf"url(#{name}-\1)", own)
-    own = re.sub(r'href="#([^"]+)"', rf'href="#{name}-\1"', own)
-    return own.replace("<svg ", f'<svg role="img" aria-label="{escape(label)}" ', 1)

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from finalist.bounds import Bound
-from finalist.charts.theme import AnyChart
-from finalist.paper.tables import Table
+from finalist.report.page import Picture
+from finalist.report.tables import Table
 
 
 @dataclass(frozen=True)
@@ -44,15 +44,6 @@ class Finding:
         if self.holds is None:
             return "not comparable"
         return "holds" if self.holds else "fails"
-
-
-@dataclass(frozen=True, eq=False)
-class Picture:
-    """A chart with the stem of its files and a caption."""
-
-    name: str
-    chart: AnyChart
-    caption: str
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,7 +20,7 @@ from finalist.paper.measure import Announce, measure
 from finalist.paper.page import page
 from finalist.paper.parts import Part
 from finalist.paper.table import lower_bound, table_cells, table_part
-from finalist.paper.tables import compact
+from finalist.report.tables import compact
 
 #: The parts of the reproduction, in the order of the page.
 PARTS = ("table", "budget", "alpha", "cones", "appendix")

@@ -20,8 +20,9 @@ from finalist.paper.experiment import (
     TABLE_DIMENSION,
     instance,
 )
-from finalist.paper.parts import Finding, Part, Picture
-from finalist.paper.tables import Table, listed
+from finalist.paper.parts import Finding, Part
+from finalist.report.page import Picture
+from finalist.report.tables import Table, listed
 from finalist.simulation import exact_interval
 
 Outcomes = Mapping[Cell, Outcome]

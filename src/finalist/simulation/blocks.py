@@ -15,7 +15,7 @@ class Keeper:
     """Collects outcomes, in any order, and stores each block when it is complete."""
 
     def __init__(
-        self, blocks: Sequence[range], keep: Callable[[range, dict[str, np.ndarray]], None]
+        self, blocks: Sequence[range], keep: Callable[[range, list[Outcome]], None]
     ) -> None:
         self._keep = keep
         self._block_of = {index: block for block in blocks for index in block}
@@ -26,16 +26,18 @@ class Keeper:
         block = self._block_of[outcome.run]
         self._waiting[block].append(outcome)
         if len(self._waiting[block]) == len(block):
-            self._keep(block, _arrays(self._waiting.pop(block)))
+            self._keep(block, self._waiting.pop(block))
 
 
-def _arrays(ended: list[Outcome]) -> dict[str, np.ndarray]:
+def arrays_of(ended: Sequence[Outcome]) -> dict[str, np.ndarray]:
     """Return one array for each field of outcomes."""
     return {name: np.array([getattr(o, name) for o in ended]) for name in Outcome._fields}
 
 
 def outcomes(arrays: dict[str, np.ndarray]) -> Iterator[Outcome]:
     """Return the outcomes that a block was stored as."""
+    # Blocks of the time before there were budgets: a winner had its guarantee.
+    arrays = {"certain": arrays["winner"] >= 0, **arrays}
     columns = [
         column if column.ndim > 1 else column.tolist()
         for column in (arrays[name] for name in Outcome._fields)
@@ -58,6 +60,8 @@ def identity(task: Task) -> dict[str, Any]:
             f"strategy prints as {strategy}, which does not say its settings; make it a dataclass."
         )
     problem = task.problem
+    # Results without a budget are found by what they were always found by.
+    budget = {} if problem.budget is None else {"budget": problem.budget}
     return {
         "kind": "simulation",
         "features": _digest(problem.arms.features),
@@ -70,6 +74,7 @@ def identity(task: Task) -> dict[str, Any]:
         "rewards": task.rewards,
         "seed": task.seed,
         "max_pulls": task.max_pulls,
+        **budget,
     }
 
 

@@ -38,6 +38,7 @@ def simulate(
     objective: Literal["max", "min"] = "max",
     epsilon: float = 0.0,
     max_pulls: int = 10**9,
+    budget: int | None = None,
     progress: bool | None = None,
 ) -> Simulation:
     """Run a strategy many times with rewards drawn from a known parameter.
@@ -70,7 +71,11 @@ def simulate(
     epsilon : float
         Positive: an arm within `epsilon` of the best is good enough.
     max_pulls : int
-        A run that needs more is stopped and counted as undecided.
+        A run that needs more is stopped and counted as undecided; not used with a budget.
+    budget : int, optional
+        The pulls there are: a run ends with its winner, or when they are used up. Then the best
+        of the arms that are left is recommended, without a guarantee. Strategies for a fixed
+        budget ("od-linbai", "gse", "peace", "g-budget") need it.
     progress : bool, optional
         Whether to show a bar on stderr; by default on a terminal, after a second.
 
@@ -85,6 +90,9 @@ def simulate(
     >>> r = fl.simulate(fl.Arms.unstructured(3), [1.0, 0.0, 0.0], sigma=0.5, runs=10)
     >>> r.correct.all(), r.samples.shape, r.pulls_per_arm.shape
     (np.True_, (10,), (10, 3))
+    >>> r = fl.simulate(fl.Arms.unstructured(3), [1.0, 0.0, 0.0], "gse", budget=60, runs=10)
+    >>> set(r.samples.tolist()), r.certain.any()
+    ({60}, np.False_)
     """
     task = make_task(
         arms,
@@ -98,6 +106,7 @@ def simulate(
         delta=delta,
         objective=objective,
         epsilon=epsilon,
+        budget=budget,
     )
     requested = whole("runs", runs, 1)
     outcomes = collect(task, range(requested), n_jobs, progress)
@@ -157,6 +166,8 @@ def gather(task: Task, outcomes: Sequence[Outcome], requested: int) -> Simulatio
         pulls_per_arm=np.array([o.pulls for o in ordered], dtype=np.int64),
         batches=np.array([o.batches for o in ordered], dtype=np.int64),
         seconds=np.array([o.seconds for o in ordered], dtype=float),
+        certain=np.array([o.certain for o in ordered], dtype=bool),
+        budget=task.problem.budget,
     )
 
 

@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -37,7 +37,8 @@ class Simulation:
     run : (runs,) array of int
         Number of each run.
     winner : (runs,) array of int
-        Index of the arm that was returned, -1 where the run was stopped undecided.
+        Index of the arm that was returned, -1 where the run was stopped undecided. With a
+        budget, the arm that is recommended.
     correct : (runs,) array of bool
         Whether the winner is (one of) the best, or good enough; False if undecided.
     pulls_per_arm : (runs, K) array of int
@@ -45,6 +46,11 @@ class Simulation:
         How often the strategy chose what to pull.
     seconds : (runs,) array
         Processor time of each run.
+    certain : (runs,) array of bool, optional
+        Whether each run decided with its guarantee, at the level delta; by default all that have
+        a winner. Never for a strategy that only keeps a budget.
+    budget : int or None
+        Pulls there were for a run.
     """
 
     arms: tuple[str, ...]
@@ -59,10 +65,14 @@ class Simulation:
     pulls_per_arm: Int[np.ndarray, "runs K"]
     batches: Int[np.ndarray, " runs"]
     seconds: Float[np.ndarray, " runs"]
+    certain: Bool[np.ndarray, " runs"] = None  # type: ignore[assignment]  # None means decided
+    budget: int | None = None
 
     def __post_init__(self) -> None:
         if len(self.run) == 0:
             raise SimulationError("there are no runs; a simulation has at least one.")
+        if cast(np.ndarray | None, self.certain) is None:
+            object.__setattr__(self, "certain", self.decided)
         for field in fields(self):
             value = getattr(self, field.name)
             if isinstance(value, np.ndarray):
@@ -78,12 +88,12 @@ class Simulation:
 
     @property
     def decided(self) -> Bool[np.ndarray, " runs"]:
-        """Whether each run ended with a winner."""
+        """Whether each run ended with a winner, or with a recommendation."""
         return np.asarray(self.winner >= 0)
 
     @property
     def errors(self) -> int:
-        """Runs that ended with a wrong winner."""
+        """Runs that ended with a wrong winner, or recommendation."""
         return int((self.decided & ~self.correct).sum())
 
     def error_bounds(self, confidence: float = 0.95) -> tuple[float, float]:
@@ -115,12 +125,15 @@ class Simulation:
             mean_batches=float(self.batches.mean()),
             mean_pulls_per_arm=tuple(map(float, self.pulls_per_arm.mean(axis=0))),
             mean_seconds=float(self.seconds.mean()),
+            budget=self.budget,
+            certain=int(self.certain.sum()),
         )
 
     def to_frame(self) -> "pd.DataFrame":
         """Return one row per run: run, winner (a name or None), decided, correct, pulls, ...
 
-        The other columns are batches, seconds, and `pulls: NAME` for each arm.
+        The other columns are batches, seconds, with a budget `certain`, and `pulls: NAME` for
+        each arm.
         """
         import pandas as pd
 
@@ -133,6 +146,7 @@ class Simulation:
             "pulls": self.samples,
             "batches": self.batches,
             "seconds": self.seconds,
+            **({} if self.budget is None else {"certain": self.certain}),
         }
         arms = [f"{_PULLS}{name}" for name in self.arms]
         per_arm = pd.DataFrame(self.pulls_per_arm, columns=arms)
@@ -148,6 +162,7 @@ class Simulation:
         delta: float,
         seed: int,
         requested: int | None = None,
+        budget: int | None = None,
     ) -> "Simulation":
         """Read what `to_frame` returned, also after a way through a CSV file.
 
@@ -160,6 +175,7 @@ class Simulation:
             What the frame does not hold; see the attributes.
         requested : int, optional
             By default the number of rows.
+        budget : int, optional
         """
         per_arm = [column for column in frame.columns if column.startswith(_PULLS)]
         arms = tuple(column.removeprefix(_PULLS) for column in per_arm)
@@ -183,12 +199,14 @@ class Simulation:
             pulls_per_arm=np.array(frame[per_arm], dtype=np.int64),
             batches=np.array(frame["batches"], dtype=np.int64),
             seconds=np.array(frame["seconds"], dtype=float),
+            certain=np.array(frame["certain" if "certain" in frame else "decided"], dtype=bool),
+            budget=budget,
         )
 
     def merge(self, *others: "Simulation") -> "Simulation":
         """Return one simulation with the runs of several, which have the same settings."""
         parts = (self, *others)
-        for word in ("arms", "name", "strategy", "delta", "seed"):
+        for word in ("arms", "name", "strategy", "delta", "seed", "budget"):
             values = [getattr(part, word) for part in parts]
             if any(value != values[0] for value in values):
                 raise SimulationError(
@@ -219,6 +237,8 @@ class Simulation:
             pulls_per_arm=joined("pulls_per_arm"),
             batches=joined("batches"),
             seconds=joined("seconds"),
+            certain=joined("certain"),
+            budget=self.budget,
         )
 
 

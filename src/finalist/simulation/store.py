@@ -12,7 +12,7 @@ import json
 import sqlite3
 import weakref
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from os import PathLike
@@ -27,10 +27,10 @@ from finalist.arms import Arms
 from finalist.errors import StoreError
 from finalist.files import check_folder
 from finalist.noise import UNSET
-from finalist.simulation.blocks import Keeper, identity, outcomes
+from finalist.simulation.blocks import Keeper, arrays_of, identity, outcomes
 from finalist.simulation.engine import collect, gather
 from finalist.simulation.result import Simulation
-from finalist.simulation.task import Outcome, make_task, whole
+from finalist.simulation.task import Outcome, Task, make_task, whole
 from finalist.strategies import Strategy
 
 #: Marks the file as ours ("FNLS"), and the version of its tables.
@@ -220,23 +220,43 @@ class Store:
         """
         words = {"rewards": None, "seed": 0, "max_pulls": 10**9, "sigma": UNSET, "delta": 0.05}
         task = make_task(arms, theta, strategy, **{**words, **settings})
-        settings = {"finalist": __version__, **identity(task)}
-        total, size = whole("runs", runs, 1), whole("block", block, 1)
-        done: list[Outcome] = []
-        missing: list[range] = []
-        for first in range(0, total, size):
-            part = range(first, min(first + size, total))
-            arrays = self.get(_cell(settings, part))
-            if arrays is None:
-                missing.append(part)
-            else:
-                done.extend(outcomes(arrays))
-        keeper = Keeper(missing, lambda part, arrays: self.put(_cell(settings, part), arrays))
+        return self.run(task, runs=runs, block=block, n_jobs=n_jobs, progress=progress)
+
+    def run(
+        self, task: Task, *, runs: int, block: int, n_jobs: int = 1, progress: bool | None = None
+    ) -> Simulation:
+        """Do what `simulate` does, for a task that is made already."""
+        total = whole("runs", runs, 1)
+        done, missing = self.found(task, total, block)
+        keeper = Keeper(missing, lambda part, ended: self.keep(task, part, ended))
         indices = [index for part in missing for index in part]
         done.extend(collect(task, indices, n_jobs, progress, keeper.add))
         if not done:
             raise KeyboardInterrupt
         return gather(task, done, total)
+
+    def found(self, task: Task, runs: int, block: int) -> tuple[list[Outcome], list[range]]:
+        """Return the outcomes of a task that are here, and the blocks of runs that are not."""
+        settings, size = settings_of(task), whole("block", block, 1)
+        done: list[Outcome] = []
+        missing: list[range] = []
+        for first in range(0, runs, size):
+            part = range(first, min(first + size, runs))
+            arrays = self.get(_cell(settings, part))
+            if arrays is None:
+                missing.append(part)
+            else:
+                done.extend(outcomes(arrays))
+        return done, missing
+
+    def keep(self, task: Task, part: range, ended: Sequence[Outcome]) -> None:
+        """Keep the outcomes of a whole block of runs."""
+        self.put(_cell(settings_of(task), part), arrays_of(ended))
+
+
+def settings_of(task: Task) -> dict[str, Any]:
+    """Return what the results of a task are found by; a new version computes afresh."""
+    return {"finalist": __version__, **identity(task)}
 
 
 def _cell(settings: Mapping[str, Any], runs: range) -> dict[str, Any]:

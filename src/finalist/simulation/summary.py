@@ -42,6 +42,10 @@ class Summary:
     mean_pulls_per_arm : tuple of float
     mean_seconds : float
         Processor time.
+    budget : int or None
+        Pulls there were for a run; then a winner is a recommendation.
+    certain : int
+        Runs that decided with their guarantee.
     """
 
     name: str
@@ -63,11 +67,12 @@ class Summary:
     mean_batches: float
     mean_pulls_per_arm: tuple[float, ...]
     mean_seconds: float
+    budget: int | None = None
+    certain: int = 0
 
     def facts(self) -> list[tuple[str, str, str]]:
         """Return every figure with its name, its value, and what it means in plain words."""
         (low, high), (few, many) = self.interval, self.quantiles
-        least, most = self.error_interval
         mean = "from one run" if math.isnan(low) else f"95 % interval {_n(low)} to {_n(high)}"
         spread = f"10 % of the runs below {_n(few)}, 10 % above {_n(many)}"
         return [
@@ -75,14 +80,24 @@ class Summary:
             ("pulls, mean", _n(self.mean), mean),
             ("pulls, median", _n(self.median), spread),
             ("pulls, range", f"{self.min:,} to {self.max:,}", "fewest and most of a run"),
-            (
-                "wrong winner",
-                f"{self.errors:,} of {self.runs:,}",
-                f"probability {least:.2%} to {most:.2%} (exact 95 %), allowed {self.delta:.2%}",
-            ),
-            ("undecided", f"{self.undecided:,} of {self.runs:,}", self._cap()),
+            *self._ends(),
             ("batches, mean", _n(self.mean_batches), "times a run chose what to pull"),
             ("seconds, mean", f"{self.mean_seconds:.3g}", "processor time of a run"),
+        ]
+
+    def _ends(self) -> list[tuple[str, str, str]]:
+        """Return how often the answer was wrong, and how many runs have one."""
+        least, most = self.error_interval
+        wrong = f"{self.errors:,} of {self.runs:,}"
+        words = f"probability {least:.2%} to {most:.2%} (exact 95 %)"
+        if self.budget is None:
+            words += f", allowed {self.delta:.2%}"
+            undecided = f"{self.undecided:,} of {self.runs:,}"
+            return [("wrong winner", wrong, words), ("undecided", undecided, self._cap())]
+        sure = f"{self.certain:,} of {self.runs:,}"
+        return [
+            ("wrong arm", wrong, f"{words}; recommended after {self.budget:,} pulls or fewer"),
+            ("certain", sure, f"decided with their guarantee, delta = {self.delta:.2%}"),
         ]
 
     def _run_count(self) -> str:

@@ -15,17 +15,24 @@ from numpy.typing import ArrayLike
 
 from finalist.arms import Arms
 from finalist.errors import ProblemError, SimulationError
+from finalist.intervals import leader
+from finalist.least_squares import estimate
 from finalist.noise import Bernoulli, SubGaussian
 from finalist.problem import Problem, as_problem
 from finalist.rewards import DrawnRewards, FunctionRewards, Kind, RewardFunction
-from finalist.strategies import Playable, Run, Strategy, named
+from finalist.statistics import Statistics
+from finalist.strategies import Playable, Run, Strategy, named, promise_of
 
 #: Means that differ by less than this part of their size are equally good.
 TIE_TOLERANCE = 1e-12
 
 
 class Outcome(NamedTuple):
-    """How one run ended; `winner` is -1 when it was stopped undecided."""
+    """How one run ended; `winner` is -1 when it was stopped undecided.
+
+    With a budget the winner is the recommendation; `certain` tells whether the strategy decided
+    with its guarantee.
+    """
 
     run: int
     winner: int
@@ -33,6 +40,7 @@ class Outcome(NamedTuple):
     pulls: Int[np.ndarray, " K"]
     batches: int
     seconds: float
+    certain: bool
 
 
 @runtime_checkable
@@ -57,16 +65,20 @@ class Task:
     max_pulls: int
 
     def run(self, index: int) -> Outcome:
-        """Simulate the run of this number to its end, or to the cap."""
+        """Simulate the run of this number to its end, to its budget, or to the cap."""
         begin = time.process_time()
         for_rewards, for_strategy = np.random.SeedSequence(self.seed, spawn_key=(index,)).spawn(2)
         rewards = self.draw_with(np.random.default_rng(for_rewards))
         seed = int(for_strategy.generate_state(1, np.uint64)[0] >> np.uint64(1))
         run = self.strategy.start(self.problem, seed=seed)
-        pulls, batches = finish(run, rewards, len(self.means), self.max_pulls)
-        winner = -1 if run.verdict.winner is None else run.verdict.winner
+        if self.problem.budget is None:
+            pulls, batches = finish(run, rewards, len(self.means), self.max_pulls)
+            winner = -1 if run.verdict.winner is None else run.verdict.winner
+        else:
+            winner, pulls, batches = spend(run, rewards, self.problem, self.problem.budget)
+        certain = run.verdict.decided and promise_of(self.strategy) == "confidence"
         seconds = time.process_time() - begin
-        return Outcome(index, winner, self.is_correct(winner), pulls, batches, seconds)
+        return Outcome(index, winner, self.is_correct(winner), pulls, batches, seconds, certain)
 
     def draw_with(self, rng: np.random.Generator) -> DrawnRewards | FunctionRewards:
         """Return where the rewards of a run come from."""
@@ -109,6 +121,45 @@ def finish(
         pulls += batch.counts
         batches += 1
     return pulls, batches
+
+
+def spend(
+    run: Run, rewards: DrawnRewards | FunctionRewards, problem: Problem, budget: int
+) -> tuple[int, Int[np.ndarray, " K"], int]:
+    """Pull until there is a winner or the budget is used up; the last batch is cut to what is left.
+
+    Without a winner, the best of the survivors by the estimate from all rewards is recommended. A
+    run that plays itself is asked for its `leader()`; if it has none, it goes pull by pull.
+
+    Returns
+    -------
+    int, (K,) array of int, int
+        The recommendation, the pulls of each arm, and in how many batches.
+    """
+    ask = getattr(run, "leader", None)
+    if ask is not None and isinstance(run, Playable) and isinstance(rewards, DrawnRewards):
+        played = run.play(rewards, budget)
+        winner = run.verdict.winner
+        return ask() if winner is None else winner, played, int(played.sum())
+    pooled, batches = Statistics.empty(len(problem.arms)), 0
+    while not run.verdict.decided and pooled.pulls < budget:
+        left = budget - pooled.pulls
+        batch = run.next()
+        if batch.size > left:
+            batch = run.next(left)
+        if not 0 < batch.size <= left:
+            raise SimulationError(
+                f"the strategy pulls {batch.size} when {left} can be pulled, and has no winner; "
+                "it must take the size that it is asked for."
+            )
+        values = rewards.batch(batch.counts)
+        run.record(batch, values)
+        pooled.merge(values)
+        batches += 1
+    winner = run.verdict.winner
+    if winner is None:
+        winner = leader(estimate(problem.arms, pooled), problem.sign, run.verdict.survivors)
+    return winner, pooled.count, batches
 
 
 def make_task(

@@ -2,27 +2,46 @@
 
 from finalist.strategies.fully_adaptive import FullyAdaptive
 from finalist.strategies.g import GAllocation
+from finalist.strategies.g_budget import GBudget
 from finalist.strategies.gauntlet import Gauntlet
-from finalist.strategies.protocol import Batch, Playable, Run, Strategy, Verdict
+from finalist.strategies.gse import GSE
+from finalist.strategies.lazy_ts import LazyTS
+from finalist.strategies.lingame import LinGame
+from finalist.strategies.lingape import LinGapE
+from finalist.strategies.od_linbai import ODLinBAI
+from finalist.strategies.peace import Peace
+from finalist.strategies.protocol import Batch, Playable, Run, Strategy, Verdict, promise_of
+from finalist.strategies.rage import RAGE
 from finalist.strategies.registry import STRATEGIES, named
+from finalist.strategies.track_and_stop import TrackAndStop
 from finalist.strategies.uniform import Uniform
 from finalist.strategies.xy import XYAllocation
 from finalist.strategies.xy_adaptive import XYAdaptive
 from finalist.strategies.xy_oracle import XYOracle
 
 __all__ = [
+    "GSE",
+    "RAGE",
     "STRATEGIES",
     "Batch",
     "FullyAdaptive",
     "GAllocation",
+    "GBudget",
     "Gauntlet",
+    "LazyTS",
+    "LinGame",
+    "LinGapE",
+    "ODLinBAI",
+    "Peace",
     "Playable",
     "Run",
     "Strategy",
+    "TrackAndStop",
     "Uniform",
     "Verdict",
     "XYAdaptive",
     "XYAllocation",
     "XYOracle",
     "named",
+    "promise_of",
 ]

@@ -24,6 +24,7 @@ from finalist.information import information, row_norms
 from finalist.problem import Problem
 from finalist.rewards import DrawnRewards
 from finalist.statistics import LARGEST_REWARD, Statistics
+from finalist.strategies.per_pull import play_in_chunks, refresh_due
 from finalist.strategies.protocol import (
     SUPPORTED,
     Batch,
@@ -37,10 +38,6 @@ from finalist.strategies.protocol import (
 if TYPE_CHECKING:
     from finalist.strategies.fully_adaptive_kernels import Rule, State
 
-#: Pulls between two exact computations of what rank-one updates change.
-REFRESH = 5000
-#: Noise drawn at once by `play`, little at first so that short runs waste none.
-SMALLEST_CHUNK, CHUNK = 512, 65_536
 #: Every pair is looked at after every pull; beyond this many it is the wrong tool.
 MAX_PAIRS = 2_000_000
 #: A smaller ridge costs digits, a larger one buries the data.
@@ -77,15 +74,7 @@ class FullyAdaptive:
     bound: Bound = "sharp"
 
     def __post_init__(self) -> None:
-        if not (_is_number(self.theta_norm) and 0 < self.theta_norm <= LARGEST_REWARD):
-            raise ProblemError(
-                f"theta_norm is {self.theta_norm!r}; it bounds the root mean square of the "
-                f"expected rewards of the arms, positive and at most {LARGEST_REWARD:g}."
-            )
-        if not (_is_number(self.ridge) and RIDGES[0] <= self.ridge <= RIDGES[1]):
-            raise ProblemError(
-                f"ridge is {self.ridge!r}; it lies between {RIDGES[0]:g} and {RIDGES[1]:g}."
-            )
+        check_ridge(self.theta_norm, self.ridge)
         check_choice("bound", self.bound, Bound)
 
     @classmethod
@@ -98,11 +87,7 @@ class FullyAdaptive:
         >>> FullyAdaptive.knowing(fl.Arms.unstructured(2), np.array([2.0, -2.0])).theta_norm
         2.0
         """
-        means = arms.means(theta)
-        peak = float(np.abs(means).max())
-        if peak == 0.0:
-            return cls(theta_norm=float(np.finfo(float).tiny))
-        return cls(theta_norm=peak * math.sqrt(float(np.mean((means / peak) ** 2))))
+        return cls(theta_norm=norm_in_span(arms, theta))
 
     def start(self, problem: Problem, seed: int = 0) -> "FullyAdaptiveRun":  # noqa: ARG002
         """Begin with a problem; the seed has no influence, nothing is random."""
@@ -167,7 +152,8 @@ class FullyAdaptiveRun:
         arm = int(batch.counts.argmax())
         kernels.absorb(self._state, arm, float(rewards.mean[arm]))
         kernels.examine(self._state)
-        self._refresh_if_due()
+        if refresh_due(self.verdict.pulls):
+            self._refresh()
 
     def play(self, rewards: DrawnRewards, limit: int) -> Int[np.ndarray, " K"]:
         """Pull until there is a winner or `limit` pulls are made in all; return the pulls.
@@ -177,22 +163,10 @@ class FullyAdaptiveRun:
         """
         from finalist.strategies import fully_adaptive_kernels as kernels
 
-        truth, before, state = np.array(rewards.means, dtype=float), self.counts, self._state
-        if len(truth) != len(self._Z):
-            raise ProblemError(f"the rewards are of {len(truth)} arms, not of {len(self._Z)}.")
-        while not self.verdict.decided and self.verdict.pulls < limit:
-            n = self.verdict.pulls
-            noise = rewards.noise(min(CHUNK, limit - n, max(n, SMALLEST_CHUNK)))
-            while len(noise) > 0 and not self.verdict.decided:
-                due = REFRESH - self.verdict.pulls % REFRESH
-                used = kernels.run(state, truth, rewards.binary, noise[:due])
-                noise = noise[used:]
-                self._refresh_if_due()
-        return np.asarray(self.counts - before)
+        def step(truth: Float[np.ndarray, " K"], noise: Float[np.ndarray, " n"]) -> int:
+            return int(kernels.run(self._state, truth, rewards.binary, noise))
 
-    def _refresh_if_due(self) -> None:
-        if self.verdict.pulls % REFRESH == 0:
-            self._refresh()
+        return play_in_chunks(self, rewards, limit, step, self._refresh)
 
     def _refresh(self) -> None:
         """Compute the state anew from the rewards, so that rounding errors do not add up."""
@@ -251,6 +225,26 @@ def _state(rule: "Rule", K: int) -> "State":
         total=np.zeros(K),
         out=np.zeros(K, dtype=np.bool_),
     )
+
+
+def check_ridge(theta_norm: float, ridge: float) -> None:
+    """Refuse a bound on the parameter, or a ridge, that is none."""
+    if not (_is_number(theta_norm) and 0 < theta_norm <= LARGEST_REWARD):
+        raise ProblemError(
+            f"theta_norm is {theta_norm!r}; it bounds the root mean square of the expected "
+            f"rewards of the arms, positive and at most {LARGEST_REWARD:g}."
+        )
+    if not (_is_number(ridge) and RIDGES[0] <= ridge <= RIDGES[1]):
+        raise ProblemError(f"ridge is {ridge!r}; it lies between {RIDGES[0]:g} and {RIDGES[1]:g}.")
+
+
+def norm_in_span(arms: Arms, theta: Float[np.ndarray, " d"]) -> float:
+    """Return the norm of a parameter in span coordinates: the root mean square of the rewards."""
+    means = arms.means(theta)
+    peak = float(np.abs(means).max())
+    if peak == 0.0:
+        return float(np.finfo(float).tiny)
+    return peak * math.sqrt(float(np.mean((means / peak) ** 2)))
 
 
 def _is_number(value: object) -> bool:

@@ -52,6 +52,11 @@ class Phase:
         self._allocation = np.array(batch.note["allocation"], dtype=np.int64)
         return False
 
+    def lose(self, counts: Counts) -> None:
+        """Leave out pulls of the part recorded last that were made and gave no reward."""
+        assert self._allocation is not None
+        self._allocation = self._allocation - counts
+
 
 def shortest_prefix(
     sequence: Pulls, enough: Callable[[Counts], bool], at_least: int, arms: int

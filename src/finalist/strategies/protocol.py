@@ -19,6 +19,7 @@ once in a compiled loop with the same result as `next` and `record`, pull by pul
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, ClassVar, Literal, Protocol, get_args, runtime_checkable
 
 import numpy as np
@@ -31,6 +32,9 @@ from finalist.statistics import Statistics
 
 #: What the strategies of the paper carry out beyond its setting.
 SUPPORTED: frozenset[Feature] = frozenset({"minimise", "epsilon-best", "sub-gaussian", "bernoulli"})
+#: What a winner is: wrong with probability at most delta, or the recommendation after a fixed
+#: budget, without a guarantee.
+Promise = Literal["confidence", "budget"]
 #: How a static allocation is made: the optimal design, rounded, or the paper's greedy rule.
 Allocation = Literal["relaxed", "greedy"]
 
@@ -68,7 +72,8 @@ class Verdict:
     winner : int or None
         The arm that is returned; None while the strategy goes on.
     survivors : tuple of int
-        Arms that may still be the best; the best one is among them with probability 1 - delta.
+        Arms that may still be the best; the best one is among them with probability 1 - delta,
+        unless the strategy promises no more than to keep a budget (`promise_of`).
     pulls : int
         Pulls so far.
     """
@@ -81,6 +86,27 @@ class Verdict:
     def decided(self) -> bool:
         """Whether there is a winner."""
         return self.winner is not None
+
+
+def first_named(winner: int | None, problem: Problem, pulls: int) -> Verdict:
+    """Return the verdict of a rule that names a winner and rules out no arm before.
+
+    Where good enough suffices, a winner need not be the best arm: then nobody is ruled out at all.
+
+    Examples
+    --------
+    >>> import finalist as fl
+    >>> first_named(2, fl.Problem(fl.Arms.unstructured(3)), 10).survivors
+    (2,)
+    """
+    if winner is not None and problem.epsilon == 0:
+        return Verdict(winner, (winner,), pulls)
+    return Verdict(winner, _all_of(len(problem.arms)), pulls)
+
+
+@lru_cache(maxsize=32)
+def _all_of(arms: int) -> tuple[int, ...]:
+    return tuple(range(arms))
 
 
 @runtime_checkable
@@ -138,6 +164,19 @@ class Strategy(Protocol):
     def start(self, problem: Problem, seed: int = 0) -> Run:
         """Begin with a problem."""
         ...
+
+
+def promise_of(strategy: Strategy | type[Strategy]) -> Promise:
+    """Return what a winner of the strategy is: its class attribute `promise`, or "confidence".
+
+    Examples
+    --------
+    >>> import finalist as fl
+    >>> promise_of(fl.Gauntlet()), promise_of(fl.ODLinBAI())
+    ('confidence', 'budget')
+    """
+    promise: Promise = getattr(strategy, "promise", "confidence")
+    return promise
 
 
 def check_choice(name: str, value: object, choices: Any) -> None:

@@ -7,8 +7,17 @@ from finalist.arms import Arms
 from finalist.errors import ProblemError
 from finalist.strategies.fully_adaptive import FullyAdaptive
 from finalist.strategies.g import GAllocation
+from finalist.strategies.g_budget import GBudget
 from finalist.strategies.gauntlet import Gauntlet
+from finalist.strategies.gse import GSE
+from finalist.strategies.lazy_ts import LazyTS
+from finalist.strategies.lingame import LinGame
+from finalist.strategies.lingape import LinGapE
+from finalist.strategies.od_linbai import ODLinBAI
+from finalist.strategies.peace import Peace
 from finalist.strategies.protocol import Strategy
+from finalist.strategies.rage import RAGE
+from finalist.strategies.track_and_stop import TrackAndStop
 from finalist.strategies.uniform import Uniform
 from finalist.strategies.xy import XYAllocation
 from finalist.strategies.xy_adaptive import XYAdaptive
@@ -17,7 +26,24 @@ from finalist.strategies.xy_oracle import XYOracle
 #: Every strategy by its name; the contract suite runs on all of them.
 STRATEGIES: dict[str, type[Strategy]] = {
     cls.name: cls
-    for cls in (Gauntlet, Uniform, GAllocation, XYAllocation, XYOracle, XYAdaptive, FullyAdaptive)
+    for cls in (
+        Gauntlet,
+        Uniform,
+        GAllocation,
+        XYAllocation,
+        XYOracle,
+        XYAdaptive,
+        FullyAdaptive,
+        ODLinBAI,
+        GSE,
+        Peace,
+        GBudget,
+        RAGE,
+        LinGapE,
+        LinGame,
+        LazyTS,
+        TrackAndStop,
+    )
 }
 
 

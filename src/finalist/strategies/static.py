@@ -17,6 +17,8 @@ from jaxtyping import Int
 from finalist.arms import Arms
 from finalist.bounds import Bound, static_constants
 from finalist.design import Design, Greedy, Rounded, optimal_design
+from finalist.intervals import leader
+from finalist.least_squares import estimate
 from finalist.problem import Problem
 from finalist.rewards import DrawnRewards
 from finalist.statistics import Statistics
@@ -27,6 +29,7 @@ from finalist.strategies.protocol import (
     Verdict,
     check_record,
     check_size,
+    first_named,
     refuse_decided,
 )
 
@@ -67,7 +70,6 @@ class StaticRun:
         self._sequence: Pulls | None = None
         self._ahead = np.empty(0, dtype=np.int64)  # made, not yet recorded
         self._winner = 0 if K == 1 else None
-        self._everyone = tuple(range(K))
         self._constants = static_constants(K, problem.delta, problem.sigma, bound)
         self._Z = np.array(problem.arms.coordinates)
         # Sums of rewards are n_i first_i + excess_i: no digits are lost to large rewards.
@@ -80,8 +82,7 @@ class StaticRun:
     @property
     def verdict(self) -> Verdict:
         """What is certain now; this rule names a winner, it does not rule out arms before."""
-        survivors = self._everyone if self._winner is None else (self._winner,)
-        return Verdict(self._winner, survivors, int(self._counts.sum()))
+        return first_named(self._winner, self._problem, int(self._counts.sum()))
 
     def next(self, size: int | None = None) -> Batch:
         """Return the next pull, or the next `size` pulls of the sequence."""
@@ -118,6 +119,14 @@ class StaticRun:
             self._winner = None if winner < 0 else int(winner)
             n += used
         return np.asarray(self._counts - before)
+
+    def leader(self) -> int:
+        """Return the arm with the best estimate from all rewards so far."""
+        pooled = Statistics.empty(len(self._Z))
+        pooled.count += self._counts
+        pooled.mean += self._first + self._excess / np.maximum(self._counts, 1)
+        fit = estimate(self._problem.arms, pooled)
+        return leader(fit, 1, range(len(self._Z)))  # the sign is in the rewards
 
     def _evaluate(self) -> None:
         """Look whether the rule holds for the rewards recorded so far."""

@@ -42,6 +42,7 @@ from finalist.strategies.protocol import (
     check_choice,
     check_record,
     check_size,
+    first_named,
     refuse_decided,
 )
 from finalist.strategies.static import DESIGN_TOLERANCE, StaticRun
@@ -211,9 +212,7 @@ class OracleRun:
     @property
     def verdict(self) -> Verdict:
         """What is certain now."""
-        everyone = tuple(range(len(self._problem.arms)))
-        survivors = everyone if self._winner is None else (self._winner,)
-        return Verdict(self._winner, survivors, self._phase.rewards.pulls)
+        return first_named(self._winner, self._problem, self._phase.rewards.pulls)
 
     def next(self, size: int | None = None) -> Batch:
         """Return the whole allocation, or a part of it."""

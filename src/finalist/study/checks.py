@@ -14,7 +14,8 @@ from finalist.errors import EstimateError
 from finalist.least_squares import Estimate
 from finalist.noise import Gaussian
 from finalist.problem import Problem
-from finalist.study.state import Measured
+from finalist.study.pulls import Fate
+from finalist.study.state import Measured, State
 
 ALARM = 1e-3
 #: Degrees of freedom that a test of batches needs: fewer say too little about rewards that are
@@ -131,3 +132,19 @@ def _squares(X: np.ndarray, y: np.ndarray) -> tuple[float, int]:
     """Return the residual sum of squares and the rank."""
     solution, _, rank, _ = np.linalg.lstsq(X, y, rcond=None)
     return float(np.sum((y - X @ solution) ** 2)), int(rank)
+
+
+def given_up(state: State) -> list[str]:
+    """Warn of pulls that were given up when rewards of their batch were known already."""
+    pulls = state.pulls
+    told, missing = pulls.fate == Fate.TOLD, pulls.fate == Fate.MISSING
+    first = np.full(len(state.issued) + 1, np.inf)  # event of the first reward of each batch
+    np.minimum.at(first, pulls.batch[told], pulls.told[told])
+    late = np.flatnonzero(missing & (first[pulls.batch] < pulls.told))
+    if len(late) == 0:
+        return []
+    return [
+        f"{len(late)} pulls were given up as missing when rewards of their batch were in, the "
+        f"first in batch {int(pulls.batch[late[0]])}. If that had to do with how the batch "
+        "looked, the guarantee does not hold."
+    ]

@@ -31,7 +31,7 @@ class Settings:
     Attributes
     ----------
     problem : Problem
-        With the arms of the beginning.
+        With the arms of the beginning, and the budget.
     strategy : Strategy
     seed : int
         All random choices of the study come from it.
@@ -51,6 +51,7 @@ class Settings:
         _check_whole("seed", self.seed, 0)
         if self.budget is not None:
             _check_whole("budget", self.budget, 1)
+        object.__setattr__(self, "problem", self.problem.with_(budget=self.budget))
         if not isinstance(self.metadata, Mapping):
             raise StudyError(f"metadata is {self.metadata!r}; it is a dict.")
 

@@ -8,14 +8,16 @@ import numpy as np
 from jaxtyping import Float
 
 from finalist.information import information
-from finalist.intervals import pooled_widths
+from finalist.intervals import certainty, error_estimate, pooled_widths
+from finalist.intervals import leader as leader_of
 from finalist.least_squares import Estimate, estimate
-from finalist.noise import Bernoulli, Gaussian
 from finalist.planning import Forecast
 from finalist.planning import forecast as forecast_of
-from finalist.study.checks import warnings_of
+from finalist.strategies import promise_of
+from finalist.study.checks import given_up, warnings_of
 from finalist.study.pulls import Fate
 from finalist.study.state import State
+from finalist.study.words import advice, assumptions, sentence
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -72,8 +74,19 @@ class Status:
     survivors : tuple of str
         The best arm is among them with probability at least 1 - risk, if the strategy
         promises that.
-    risk : float
+    risk : float or None
         The probability with which this is wrong, at most: delta, unless the arms were changed.
+        None for strategies that keep a budget and promise nothing else.
+    recommendation : str or None
+        When the study has ended: the winner, or the best of the survivors by the estimate.
+    error_estimate : float or None
+        For a recommendation without a guarantee: the probability that another arm is better, by
+        more than epsilon, as a flat prior has it (`intervals.error_estimate`). An estimate.
+    certainty : float or None
+        For the same: the confidence with which no arm is better (`intervals.certainty`), 0 if
+        the rewards give none. None where there are no intervals, or sigma is unknown.
+    advice : str or None
+        These three in words.
     sentence : str
         What is certain, in one sentence.
     pulls, open_pulls, batches : int
@@ -90,7 +103,11 @@ class Status:
     winner: str | None
     leader: str | None
     survivors: tuple[str, ...]
-    risk: float
+    risk: float | None
+    recommendation: str | None
+    error_estimate: float | None
+    certainty: float | None
+    advice: str | None
     sentence: str
     pulls: int
     open_pulls: int
@@ -116,7 +133,7 @@ class Status:
         return pd.DataFrame([vars(arm) for arm in self.arms])
 
     def __str__(self) -> str:
-        lines = [self.sentence]
+        lines = [self.sentence, *([] if self.advice is None else [self.advice])]
         if self.forecast is not None:
             lines.append(self.forecast.words())
         return "\n".join([*lines, *(f"Warning: {words}" for words in self.warnings)])
@@ -139,13 +156,21 @@ def status_of(name: str, state: State, *, forecast: bool) -> Status:
     leader = names[int(good.argmax())] if np.isfinite(good).any() else None
     ended = state.end is not None
     winner = None if verdict.winner is None else names[verdict.winner]
+    promised = promise_of(state.settings.strategy) == "confidence"
+    chosen = _chosen(state, fit) if ended else None
+    guaranteed = promised and verdict.decided
+    error, sure = (None, None) if chosen is None or guaranteed else _figures(state, fit, chosen)
     return Status(
         name=name,
         verdict="winner" if winner is not None else "undecided" if ended else "continue",
         winner=winner,
         leader=leader,
         survivors=tuple(names[i] for i in verdict.survivors),
-        risk=sum(state.levels),
+        risk=sum(state.levels) if promised else None,
+        recommendation=None if chosen is None else names[chosen],
+        error_estimate=error,
+        certainty=sure,
+        advice=None if chosen is None or guaranteed else advice(state, chosen, error, sure),
         sentence=sentence(state),
         pulls=int(np.count_nonzero(state.pulls.fate == Fate.TOLD)),
         open_pulls=int(np.count_nonzero(state.pulls.fate == Fate.OPEN)),
@@ -158,9 +183,26 @@ def status_of(name: str, state: State, *, forecast: bool) -> Status:
     )
 
 
+def _chosen(state: State, fit: Estimate) -> int:
+    """Return the winner, or the best of the survivors."""
+    winner = state.verdict.winner
+    return leader_of(fit, state.problem.sign, state.verdict.survivors) if winner is None else winner
+
+
+def _figures(state: State, fit: Estimate, arm: int) -> tuple[float | None, float | None]:
+    """Return how likely it is by an estimate that another arm is better, and what is certain."""
+    problem = state.problem
+    sign, epsilon = problem.sign, problem.epsilon
+    sigma = None if problem.noise.sigma is None else problem.sigma
+    return (
+        error_estimate(fit, arm, sign=sign, sigma=sigma, epsilon=epsilon),
+        certainty(fit, arm, sign=sign, sigma=sigma, start=_start(state), epsilon=epsilon),
+    )
+
+
 def _warnings(state: State, fit: Estimate) -> list[str]:
     found = warnings_of(state.problem, fit, state.measured, state.stage)
-    found += _given_up(state)
+    found += given_up(state)
     if state.differs:
         found.append(
             f"This version of finalist would have decided otherwise after batch {state.differs[0]};"
@@ -169,90 +211,12 @@ def _warnings(state: State, fit: Estimate) -> list[str]:
     return found
 
 
-def _given_up(state: State) -> list[str]:
-    """Warn of pulls that were given up when rewards of their batch were known already."""
-    pulls = state.pulls
-    told, missing = pulls.fate == Fate.TOLD, pulls.fate == Fate.MISSING
-    first = np.full(len(state.issued) + 1, np.inf)  # event of the first reward of each batch
-    np.minimum.at(first, pulls.batch[told], pulls.told[told])
-    late = np.flatnonzero(missing & (first[pulls.batch] < pulls.told))
-    if len(late) == 0:
-        return []
-    return [
-        f"{len(late)} pulls were given up as missing when rewards of their batch were in, the "
-        f"first in batch {int(pulls.batch[late[0]])}. If that had to do with how the batch "
-        "looked, the guarantee does not hold."
-    ]
-
-
-def sentence(state: State) -> str:
-    """Say what is certain."""
-    verdict, names, risk = state.verdict, state.arms.names, f"{sum(state.levels):.3g}"
-    words = getattr(state.run, "words", None)
-    if (verdict.decided or state.end is None) and words is not None and state.stage == 0:
-        return str(words())
-    if verdict.winner is not None:
-        epsilon = state.problem.epsilon
-        what = "the best" if epsilon == 0 else f"within {epsilon:g} of the best"
-        return (
-            f"{names[verdict.winner]} is {what}, after {verdict.pulls:,} pulls; this is wrong with "
-            f"probability at most {risk}."
-        )
-    alive = [names[i] for i in verdict.survivors]
-    shown = ", ".join(alive[:5]) + (f" and {len(alive) - 5} more" if len(alive) > 5 else "")
-    why = {
-        "stopped": f"Stopped ({state.stopped}) after {verdict.pulls:,} pulls. ",
-        "budget": f"The budget of {state.settings.budget:,} pulls is used up. "
-        if state.settings.budget is not None
-        else "",
-        "exhausted": f"Every arm has had its {state.problem.most_pulls} pulls. ",
-    }.get(state.end or "", f"After {verdict.pulls:,} pulls: ")
-    return (
-        f"{why}The best arm is among {shown} ({len(alive)} of {len(names)}); this is wrong with "
-        f"probability at most {risk}."
-    )
-
-
-def assumptions(state: State) -> list[str]:
-    """Say what the guarantee rests on."""
-    noise = state.problem.noise
-    if isinstance(noise, Bernoulli):
-        what = "rewards are 0 or 1"
-    elif isinstance(noise, Gaussian):
-        size = "of one unknown size in a batch" if noise.sigma is None else f"of size {noise.sigma}"
-        what = f"the noise is Gaussian, {size}"
-    else:
-        what = f"the noise is sub-Gaussian of size {noise.sigma}"
-    found = [
-        f"{what}, independent between pulls",
-        "the expected reward is linear in the features"
-        if state.arms.rank < len(state.arms)
-        else "nothing about how the arms are related",
-        "no reward was left out, measured again or changed because of its value",
-    ]
-    missing = int(np.count_nonzero(state.pulls.fate == Fate.MISSING))
-    void = int(np.count_nonzero(state.pulls.fate == Fate.VOID))
-    if missing or void:
-        found.append(f"{void} void and {missing} missing pulls were lost whatever their value")
-    if len(state.levels) > 1:
-        found.append(
-            f"the arms changed {state.stage} times; the levels {_sum(state.levels)} add up"
-        )
-    if noise.sigma is None:
-        found.append("intervals take sigma from the residuals, at the upper end of what is likely")
-    if state.history_pulls:
-        found.append(f"{state.history_pulls} earlier measurements steer the design, no test")
-    return found
-
-
-def _sum(levels: list[float]) -> str:
-    return " + ".join(f"{level:.3g}" for level in levels)
-
-
 def _forecast_of(state: State, fit: Estimate) -> Forecast | None:
     arms = state.arms
     if len(arms) * arms.rank**2 > MOST_WORK or fit.information.rank < arms.rank:
         return None
+    if promise_of(state.settings.strategy) == "budget":
+        return None  # it takes what is left of the budget
     if state.problem.noise.sigma is None and fit.degrees_of_freedom < 1:
         return None
     seed = int(np.random.SeedSequence([state.settings.seed, state.last]).generate_state(1)[0])
@@ -296,15 +260,20 @@ def _widths(state: State, fit: Estimate) -> Float[np.ndarray, " K"]:
     `bounds.pooled_radius`: the pulls are compared with the first batches that span, which are
     chosen without looking at rewards.
     """
-    start = None if state.stage > 0 else _first_spanning(state)
     sigma = None if state.problem.noise.sigma is None else state.problem.sigma
-    return pooled_widths(fit, state.arms.coordinates, start, CONFIDENCE, sigma)
+    return pooled_widths(fit, state.arms.coordinates, _start(state), CONFIDENCE, sigma)
 
 
-def _first_spanning(state: State) -> float | None:
-    """Return the log-determinant of the first batches that span the arms."""
+def _start(state: State) -> float | None:
+    """Return the log-determinant of the first batches that span the arms.
+
+    None if there are none, or the arms have changed. A run may say how many batches were fixed
+    before the first reward: no others count.
+    """
+    if state.stage > 0:
+        return None
     counts = np.zeros(len(state.arms))
-    for measured in state.measured:
+    for measured in state.measured[: getattr(state.run, "fixed_batches", None)]:
         counts[measured.arms] += measured.count
         info = information(state.arms.coordinates, counts)
         if info.rank == state.arms.rank:

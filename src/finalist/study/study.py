@@ -119,7 +119,9 @@ class Study:
         epsilon : float
             Positive: an arm within `epsilon` of the best is good enough.
         budget : int, optional
-            The most pulls in all.
+            The most pulls in all. When they are used up, the best of the arms that are left is
+            recommended. Strategies for a fixed budget ("od-linbai", "gse", "peace", "g-budget")
+            need it; their winner is such a recommendation, without a guarantee.
         max_pulls_per_arm : int, optional
             The most pulls of each arm.
         seed : int, optional
@@ -508,7 +510,7 @@ class Study:
         """Stop without a winner, for whatever reason, and say what is certain.
 
         This may be done at any time: with probability at least 1 - delta the best arm is among the
-        survivors. `resume` goes on.
+        survivors, unless the strategy is one for a fixed budget. `resume` goes on.
         """
         check_text("reason", reason)
         self._mark(reason)
@@ -616,7 +618,7 @@ def _settings(
     chosen = named(strategy, arms) if isinstance(strategy, str) else strategy
     drawn = secrets.randbits(53) if seed is None else seed
     settings = Settings(problem, chosen, drawn, budget, {} if metadata is None else metadata)
-    chosen.start(problem, seed=drawn)
+    chosen.start(settings.problem, seed=drawn)
     return settings
 
 
@@ -630,6 +632,7 @@ def _as_stored(arms: Arms, given: Mapping[str, Any], settings: Mapping[str, Any]
     words = dict(given)
     if "sigma" in given and model != "bernoulli":
         words.setdefault("noise", model)
+    words.setdefault("budget", settings["budget"])  # some strategies need it
     try:
         stored = _settings(arms, **words).to_json()
     except TypeError as error:

@@ -1,4 +1,4 @@
-"""A table of results: the same one for a CSV file, the terminal, JSON and the page."""
+"""A table of results: the same one for a CSV file, the terminal, JSON, Markdown and the page."""
 
 import csv
 import io
@@ -24,6 +24,8 @@ class Table:
     where : "everywhere", "page" or "file"
         Every table has a file. One that is too wide for a terminal is on the page besides, and
         one for programs is nowhere else.
+    figures : bool
+        All columns but the first are set flush right, even where numbers are text.
     """
 
     name: str
@@ -31,6 +33,7 @@ class Table:
     columns: tuple[str, ...]
     rows: tuple[tuple[Any, ...], ...]
     where: Literal["everywhere", "page", "file"] = "everywhere"
+    figures: bool = False
 
     def __post_init__(self) -> None:
         assert all(len(row) == len(self.columns) for row in self.rows), self.name
@@ -43,6 +46,23 @@ class Table:
         writer.writerows(self.rows)
         return buffer.getvalue()
 
+    def markdown(self) -> str:
+        r"""Return the table as Markdown.
+
+        Examples
+        --------
+        >>> print(Table("t", "T", ("arm", "pulls"), (("a|b", 1234),)).markdown())
+        | arm | pulls |
+        |---|---:|
+        | a\|b | 1,234 |
+        """
+        lines = [
+            "| " + " | ".join(_cell(text) for text in self.columns) + " |",
+            "|" + "|".join("---:" if number else "---" for number in self.numeric()) + "|",
+        ]
+        lines += ["| " + " | ".join(_cell(text) for text in row) + " |" for row in self.shown()]
+        return "\n".join(lines)
+
     def records(self) -> list[dict[str, Any]]:
         """Return a mapping from column to value for each row."""
         return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
@@ -53,10 +73,17 @@ class Table:
 
     def numeric(self) -> list[bool]:
         """Tell which columns hold numbers, to be set flush right."""
+        if self.figures:
+            return [False] + [True] * (len(self.columns) - 1)
         return [
             all(value is None or isinstance(value, int | float) for value in column)
             for column in zip(*self.rows, strict=True)
         ]
+
+
+def _cell(text: str) -> str:
+    """Return text that stays within its cell."""
+    return text.replace("\\", "\\\\").replace("|", "\\|").replace("\n", " ").replace("<", "&lt;")
 
 
 def shown(value: Any) -> str:

@@ -1,0 +1,216 @@
+"""The report of a benchmark: Markdown, a page, CSV, and pictures."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import finalist
+from finalist.benchmark import tables
+from finalist.benchmark.outcome import Outcome
+from finalist.benchmark.plan import Plan
+from finalist.charts.ratios import Ratio, Survival, ratios_chart, survival_chart
+from finalist.charts.theme import PALETTE, save
+from finalist.files import write_file
+from finalist.report.page import (
+    Picture,
+    contents,
+    document,
+    figure,
+    paragraphs,
+    section,
+    table_part,
+)
+from finalist.report.tables import Table, listed
+
+TITLE = "Strategies side by side"
+PAGE, MARKDOWN = "index.html", "benchmark.md"
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """One section: text, pictures, tables."""
+
+    name: str
+    title: str
+    text: tuple[str, ...]
+    pictures: tuple[Picture, ...]
+    tables: tuple[Table, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Report:
+    """What came out, before anything is written.
+
+    Attributes
+    ----------
+    plan : Plan
+    outcomes : tuple of Outcome
+    lead : str
+        What the figures are.
+    parts : tuple of Part
+    """
+
+    plan: Plan
+    outcomes: tuple[Outcome, ...]
+    lead: str
+    parts: tuple[Part, ...]
+
+    def record(self) -> dict[str, Any]:
+        """Return settings and all cells for JSON."""
+        settings = {"finalist": finalist.__version__, **asdict(self.plan)}
+        settings["command"] = self.plan.command
+        return {"settings": settings, "cells": [o.record() for o in self.outcomes]}
+
+    def overviews(self) -> list[Table]:
+        """Return the tables over all instances, one for each delta."""
+        deltas = dict.fromkeys(self.plan.deltas)
+        return [tables.overview(self.outcomes, delta) for delta in deltas]
+
+
+def make_report(plan: Plan, outcomes: Sequence[Outcome]) -> Report:
+    """Put outcomes together.
+
+    Parameters
+    ----------
+    plan : Plan
+    outcomes : sequence of Outcome
+        What `run` returned for this plan.
+    """
+    parts = [_delta_part(outcomes, delta) for delta in dict.fromkeys(plan.deltas)]
+    parts += [
+        Part(f"instance-{number}", name, (), (), (tables.detail_table(outcomes, name),))
+        for number, name in enumerate(tables.instances(outcomes), 1)
+    ]
+    missing = tables.missing_table(outcomes)
+    if missing.rows:
+        parts.append(Part("missing", missing.title, (), (), (missing,)))
+    return Report(plan, tuple(outcomes), _lead(plan), tuple(parts))
+
+
+def _lead(plan: Plan) -> str:
+    return (
+        "Mean pulls over T* kl(delta, 1 - delta): no method that keeps delta needs fewer on "
+        f"average. {plan.runs} runs of each strategy on each instance with Gaussian noise; the "
+        "tables of real experiments (oats, cake, weaving, plums) lend their fitted means and the "
+        f"size of their noise. A run that needs more than {plan.max_ratio:g} times the bound is "
+        "cut and counted up to there; its mean is shown with ≥. “Done” counts instances, “wrong” "
+        "runs, and “above delta” instances with more wrong runs than chance allows (exact 95 % "
+        "interval). Intervals of means are from the bootstrap. Batches count how often a strategy "
+        "chose what to pull; CPU is the median of a run."
+    )
+
+
+def _delta_part(outcomes: Sequence[Outcome], delta: float) -> Part:
+    chosen = tables.at(outcomes, delta)
+    done = [o for o in chosen if o.result is not None]
+    pictures = [_ratio_picture(chosen, delta)] if done else []
+    if any(o.measured.decided.any() for o in done):
+        pictures.append(_survival_picture(done, delta))
+    found = (tables.overview(outcomes, delta), tables.ratio_table(outcomes, delta))
+    return Part(f"delta-{delta:g}", f"delta = {delta:g}", (), tuple(pictures), found)
+
+
+def _ratio_picture(outcomes: Sequence[Outcome], delta: float) -> Picture:
+    labels = tables.strategies(outcomes)
+    ordered = sorted(outcomes, key=lambda o: labels.index(o.cell.spec.label))
+    ratios = [
+        Ratio(tables.marked(o), o.cell.instance.name, None)
+        if o.result is None
+        else Ratio(tables.marked(o), o.cell.instance.name, o.ratio, bool(o.undecided))
+        for o in ordered
+    ]
+    names = {name: place for place, name in enumerate(tables.instances(outcomes))}
+    ratios.sort(key=lambda ratio: names[ratio.row])
+    title = "Pulls over the lower bound"
+    chart = ratios_chart(ratios, title, [f"Mean over runs, delta = {delta:g}; 1 is the bound"])
+    return Picture(f"ratio-{delta:g}", chart, f"{title}, delta = {delta:g}.")
+
+
+def _survival_picture(outcomes: Sequence[Outcome], delta: float) -> Picture:
+    labels = tables.strategies(outcomes)
+    drawn, rest = labels[: len(PALETTE)], labels[len(PALETTE) :]
+    curves = [
+        Survival(
+            o.cell.instance.name,
+            tables.marked(o),
+            np.where(o.measured.decided, o.ratios, np.inf),
+        )
+        for label in drawn
+        for o in outcomes
+        if o.cell.spec.label == label
+    ]
+    title = "Share of runs that have not decided yet"
+    subtitle = [f"delta = {delta:g}; dashed: the lower bound on the mean"]
+    if rest:
+        subtitle.append(f"Not shown: {listed(rest)}")
+    columns = 4 if len(tables.instances(outcomes)) > 9 else 3
+    chart = survival_chart(curves, "Pulls over the lower bound", title, subtitle, columns)
+    return Picture(f"survival-{delta:g}", chart, f"{title}, delta = {delta:g}.")
+
+
+# --- files ------------------------------------------------------------------------------------
+
+
+def write(report: Report, folder: Path) -> list[Path]:
+    """Write Markdown, the page, the CSV of all cells, and pictures as PNG and SVG.
+
+    Parameters
+    ----------
+    report : Report
+    folder : Path
+        It must exist.
+
+    Returns
+    -------
+    list of Path
+    """
+    cells = tables.cells_table(report.outcomes)
+    files = [write_file(folder / f"{cells.name}.csv", cells.csv().encode())]
+    pictures = [picture for part in report.parts for picture in part.pictures]
+    files += [
+        save(picture.chart, folder / f"{picture.name}.{suffix}")
+        for picture in pictures
+        for suffix in ("png", "svg")
+    ]
+    drawings = {
+        picture.name: (folder / f"{picture.name}.svg").read_text(encoding="utf-8")
+        for picture in pictures
+    }
+    files.append(write_file(folder / MARKDOWN, markdown(report).encode()))
+    files.append(write_file(folder / PAGE, page(report, drawings).encode()))
+    return files
+
+
+def markdown(report: Report) -> str:
+    """Return the report as Markdown; pictures lie beside it."""
+    blocks = [f"# {TITLE}", report.lead]
+    for part in report.parts:
+        blocks += [f"## {part.title}", *part.text]
+        blocks += [f"![{picture.caption}]({picture.name}.png)" for picture in part.pictures]
+        for table in part.tables:
+            blocks += [f"{table.title}:", table.markdown()] if table.rows else [f"{table.title}."]
+    return "\n\n".join([*blocks, _made(report.plan)]) + "\n"
+
+
+def page(report: Report, drawings: dict[str, str]) -> str:
+    """Return the report as one HTML page, given the SVG of each picture by its name."""
+    body = [contents({part.name: part.title for part in report.parts})]
+    body += [section(part.name, part.title, _body(part, drawings)) for part in report.parts]
+    body += ["<h2>How this was made</h2>", paragraphs([_made(report.plan)])]
+    return document(TITLE, report.lead, "\n".join(body), broad=True)
+
+
+def _body(part: Part, drawings: dict[str, str]) -> str:
+    pictures = [figure(picture, drawings[picture.name]) for picture in part.pictures]
+    found = [
+        table_part(table) if table.rows else paragraphs([f"{table.title}."])
+        for table in part.tables
+    ]
+    return "\n".join([paragraphs(part.text), *pictures, *found])
+
+
+def _made(plan: Plan) -> str:
+    return f"Made by finalist {finalist.__version__}: {plan.command}"

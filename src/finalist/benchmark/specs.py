@@ -1,0 +1,116 @@
+"""Strategies with settings, written as a word: `xy-adaptive:alpha=0.1:bound=soare`."""
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any
+
+from finalist.errors import ProblemError
+from finalist.simulation.instances import Instance
+from finalist.strategies import STRATEGIES, Strategy, named
+
+Value = bool | int | float | str | None
+
+
+@dataclass(frozen=True)
+class Spec:
+    """A strategy by its name, with the settings that differ from its own.
+
+    Attributes
+    ----------
+    name : str
+    settings : tuple of (str, value)
+    """
+
+    name: str
+    settings: tuple[tuple[str, Value], ...] = ()
+
+    @property
+    def label(self) -> str:
+        """The word it is written as."""
+        return ":".join([self.name, *(f"{word}={_written(v)}" for word, v in self.settings)])
+
+    def strategy(self, instance: Instance) -> Strategy:
+        """Return the configured strategy; one that has to know theta is told."""
+        plain: Any = named(self.name, instance.arms, instance.theta)
+        known = [field.name for field in fields(plain)] if is_dataclass(plain) else []
+        for word, _ in self.settings:
+            if word not in known:
+                raise ProblemError(
+                    f"strategy {self.label!r}: {self.name} has no setting {word!r}; "
+                    f"it has {', '.join(known) or 'none'}."
+                )
+        configured: Strategy = replace(plain, **dict(self.settings))
+        return configured
+
+
+def parse_spec(text: str) -> Spec:
+    """Read a strategy with settings; values are numbers, true, false, null, or else text.
+
+    Examples
+    --------
+    >>> parse_spec("xy-adaptive:alpha=0.1:bound=soare")
+    Spec(name='xy-adaptive', settings=(('alpha', 0.1), ('bound', 'soare')))
+    """
+    name, *parts = (part.strip() for part in text.split(":"))
+    strategy = STRATEGIES.get(name)
+    if strategy is None:
+        raise ProblemError(f"strategy is {name!r}; it is one of {', '.join(confident())}.")
+    if _has_budget(strategy):
+        raise ProblemError(
+            f"strategy {name!r} spends a fixed budget and has no error probability to keep; "
+            f"this benchmark compares {', '.join(confident())}."
+        )
+    settings: dict[str, Value] = {}
+    for part in parts:
+        word, equals, value = part.partition("=")
+        if not (equals and word.isidentifier()) or word in settings:
+            raise ProblemError(
+                f"strategy {text!r}: {part!r} is no setting, or there twice; write "
+                "NAME:SETTING=VALUE:SETTING=VALUE, for example xy-adaptive:alpha=0.1."
+            )
+        settings[word] = _value(text, value)
+    return Spec(name, tuple(settings.items()))
+
+
+def parse_specs(texts: Iterable[str]) -> tuple[Spec, ...]:
+    """Read strategies with commas between them, each once; none at all means every one."""
+    words = [word.strip() for text in texts for word in text.split(",")]
+    return tuple(dict.fromkeys(map(parse_spec, words or confident())))
+
+
+def confident() -> list[str]:
+    """Return the names of all strategies that keep an error probability."""
+    return [name for name, strategy in STRATEGIES.items() if not _has_budget(strategy)]
+
+
+def marks(strategy: Strategy) -> str:
+    """Return what a reader has to know of a strategy besides its name; mostly nothing."""
+    words = []
+    if hasattr(type(strategy), "knowing"):
+        told = {"theta": "knows theta", "theta_norm": "knows |theta|"}
+        known = (mark for word, mark in told.items() if hasattr(strategy, word))
+        words.append(next(known, "knows something of theta"))
+    if not getattr(strategy, "proven", True):
+        words.append("no proof")
+    return ", ".join(words)
+
+
+def _has_budget(strategy: type[Strategy]) -> bool:
+    return getattr(strategy, "promise", "confidence") == "budget"
+
+
+def _value(text: str, value: str) -> Value:
+    """Read a number, true, false or null as JSON has them; anything else is text."""
+    try:
+        found = json.loads(value)
+    except ValueError:
+        return value
+    if isinstance(found, list | dict):
+        raise ProblemError(f"strategy {text!r}: {value!r} is no number, true, false, null or word.")
+    checked: Value = found
+    return checked
+
+
+def _written(value: Value) -> str:
+    return value if isinstance(value, str) else json.dumps(value)

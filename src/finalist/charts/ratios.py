@@ -1,0 +1,205 @@
+"""Strategies beside each other on many instances: ratios to a bound, and survival curves."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from finalist.charts.theme import INK, MUTED, PALETTE, AnyChart, data, finish
+from finalist.errors import ChartError
+
+#: Colours of ratios from 1 up to this; from there on the darkest.
+_MOST = 100.0
+_SHADES = ("#F2F7FB", "#CFE3F1", "#8DBBDD", "#3B87BD", "#0B4F85", "#052F52")
+#: Ratios above this get white letters.
+_DARK = 12.0
+#: Heights at which a survival curve is drawn.
+_STEPS = 50
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """A number of one row and one column; None where there is none.
+
+    Attributes
+    ----------
+    column, row : str
+    value : float or None
+    least : bool
+        The true value is larger.
+    """
+
+    column: str
+    row: str
+    value: float | None
+    least: bool = False
+
+
+def ratios_chart(ratios: Sequence[Ratio], title: str, subtitle: Sequence[str]) -> AnyChart:
+    """Show ratios as a table with shades, in the order of first appearance.
+
+    Parameters
+    ----------
+    ratios : sequence of Ratio
+    title : str
+    subtitle : sequence of str
+
+    Returns
+    -------
+    altair chart
+
+    Examples
+    --------
+    >>> chart = ratios_chart([Ratio("g", "paper", 3.2), Ratio("g", "cube", 200.0, True)], "R", [])
+    >>> [row["text"] for row in chart.to_dict()["data"]["values"]]
+    ['3.20', '≥ 200']
+    """
+    import altair as alt
+
+    if not any(ratio.value is not None for ratio in ratios):
+        raise ChartError("there is no ratio to show. Pass at least one with a value.")
+    rows: list[dict[str, Any]] = [
+        {"column": r.column, "row": r.row, "value": r.value, "text": ratio_text(r.value, r.least)}
+        for r in ratios
+    ]
+    columns = list(dict.fromkeys(r.column for r in ratios))
+    names = list(dict.fromkeys(r.row for r in ratios))
+    plain: dict[str, Any] = {"title": None, "domain": False, "ticks": False}
+    base = alt.Chart(data(rows)).encode(
+        x=alt.X("column:N", sort=columns, axis=alt.Axis(orient="top", labelAngle=-35, **plain)),
+        y=alt.Y("row:N", sort=names, axis=alt.Axis(**plain)),
+    )
+    domain = np.geomspace(1.0, _MOST, len(_SHADES)).tolist()
+    shade = alt.Color(
+        "value:Q",
+        scale=alt.Scale(type="log", domain=domain, range=list(_SHADES), clamp=True),
+        legend=None,
+    )
+    there = "datum.value !== null"
+    boxes = (
+        base.transform_filter(there).mark_rect(stroke="white", strokeWidth=2).encode(color=shade)
+    )
+    ink = alt.condition(f"{there} && datum.value > {_DARK}", alt.value("white"), alt.value(INK))
+    text = base.mark_text(fontSize=12).encode(text="text:N", color=ink)
+    return finish(
+        (boxes + text).properties(width={"step": 62}, height={"step": 26}), title, subtitle
+    )
+
+
+def ratio_text(value: float | None, least: bool = False) -> str:
+    """Return a ratio for people.
+
+    Examples
+    --------
+    >>> [ratio_text(1.234), ratio_text(12.34), ratio_text(200.0, least=True), ratio_text(None)]
+    ['1.23', '12.3', '≥ 200', '-']
+    """
+    if value is None:
+        return "-"
+    digits = 0 if value >= 100 else 1 if value >= 10 else 2
+    short = f"{value:.{digits}f}"
+    return f"{'≥ ' if least else ''}{short.rstrip('0').rstrip('.') if least and digits else short}"
+
+
+@dataclass(frozen=True, eq=False)
+class Survival:
+    """When the runs of one strategy ended, in one panel.
+
+    Attributes
+    ----------
+    panel, label : str
+    ends : (runs,) array
+        Positive numbers; infinite for runs that did not end.
+    """
+
+    panel: str
+    label: str
+    ends: Float[np.ndarray, " runs"]
+
+
+def survival_chart(
+    survivals: Sequence[Survival],
+    x_title: str,
+    title: str,
+    subtitle: Sequence[str],
+    columns: int = 3,
+) -> AnyChart:
+    """Show the share of runs that go on, a panel for each problem and a curve for each strategy.
+
+    Parameters
+    ----------
+    survivals : sequence of Survival
+        At most six different labels.
+    x_title, title : str
+    subtitle : sequence of str
+    columns : int
+        Panels beside each other.
+
+    Returns
+    -------
+    altair chart
+
+    Examples
+    --------
+    >>> chart = survival_chart([Survival("paper", "g", np.array([1.0, 2.0]))], "Pulls", "S", [])
+    >>> [(row["x"], row["share"]) for row in chart.to_dict()["data"]["values"]]
+    [(1.0, 1.0), (1.0, 0.5), (2.0, 0.0)]
+    """
+    import altair as alt
+
+    labels = list(dict.fromkeys(s.label for s in survivals))
+    if not survivals or len(labels) > len(PALETTE):
+        raise ChartError(f"{len(labels)} curves in a panel; draw 1 to {len(PALETTE)}.")
+    ends = np.concatenate([s.ends[np.isfinite(s.ends)] for s in survivals])
+    if not (len(ends) and (ends > 0).all()):
+        raise ChartError("no run ended after a positive number; there is no curve to draw.")
+    domain = [float(ends.min()) / 1.1, float(ends.max()) * 1.1]
+    rows = [row for s in survivals for row in _steps(s)]
+    lines = (
+        alt.Chart()
+        .mark_line(interpolate="step-after", strokeWidth=1.8)
+        .encode(
+            x=alt.X("x:Q", title=x_title)
+            .scale(type="log", domain=domain, nice=False)
+            .axis(values=_ticks(domain), format="~g", grid=False),
+            y=alt.Y("share:Q", title=None)
+            .scale(domain=[0, 1])
+            .axis(format="%", values=[0, 0.5, 1]),
+            color=alt.Color("label:N", sort=labels, title=None)
+            .scale(domain=labels, range=list(PALETTE[: len(labels)]))
+            .legend(orient="top", symbolType="stroke", symbolStrokeWidth=3, columns=3),
+        )
+    )
+    even = alt.Chart().mark_rule(color=MUTED, strokeDash=[4, 3]).encode(x=alt.datum(1.0))
+    layers = [lines, even] if domain[0] < 1.0 < domain[1] else [lines]
+    panels = list(dict.fromkeys(s.panel for s in survivals))
+    chart = (
+        alt.layer(*layers, data=data(rows))
+        .properties(width=230, height=110)
+        .facet(facet=alt.Facet("panel:N", sort=panels, title=None), columns=columns)
+    )
+    return finish(chart, title, subtitle)
+
+
+def _steps(survival: Survival) -> list[dict[str, Any]]:
+    """Return the corners of a curve; a long one at `_STEPS` heights."""
+    ends = np.sort(survival.ends)
+    total = len(ends)
+    last = np.unique(np.linspace(0, total - 1, min(total, _STEPS)).round().astype(int))
+    about = {"panel": survival.panel, "label": survival.label}
+    points = [
+        {**about, "x": float(ends[i]), "share": float(1.0 - (i + 1) / total)}
+        for i in last
+        if math.isfinite(ends[i])
+    ]
+    return [{**points[0], "share": 1.0}, *points] if points else []
+
+
+def _ticks(domain: Sequence[float]) -> list[float]:
+    """Return round numbers within the domain, a factor of 2 or so apart."""
+    factors = [m * 10.0**e for e in range(-3, 9) for m in (1, 2, 5)]
+    inside = [v for v in factors if domain[0] <= v <= domain[1]]
+    return inside if len(inside) <= 7 else [v for v in inside if f"{v:e}".startswith("1")]

@@ -1,0 +1,1 @@
+"""What reports are made of: tables, pictures, and one HTML page that needs nothing else."""

@@ -1,0 +1,201 @@
+"""RAGE: phases that halve the gap they can resolve (Fiez, Jain, Jamieson and Ratliff 2019, Alg. 1).
+
+Phase t = 1, 2, ... pulls an XY-optimal design for the differences of the survivors, long enough
+that every gap of 2^-(t+1) shows, estimates from its own rewards, and drops every arm z with a
+rival z' such that ||z' - z||_{A^-1} sqrt(2 log(K^2 / delta_t)) < (z' - z)'theta_hat, where
+delta_t = delta / t^2. Its length is
+N_t = max(ceil(8 (2^(t+1))^2 rho (1 + e) log(K^2 / delta_t)), r(e)), with rho the largest variance
+of the design and e what rounding it to whole pulls may cost.
+
+Units. The paper has sigma = 1 and gaps of at most 2. Here 2^-t is measured in sigma, and a
+setting says where it starts: phase t brings every width to at most g_t / 2, where
+g_t = first_gap sigma 2^(1 - t), by
+N_t = max(ceil(8 (sigma / g_t)^2 rho (1 + e) log(K^2 / delta_t)), r(e)). The printed formula is
+first_gap = 1/4; the authors' program has 1, and 2 K^2 instead of K^2. Gaps need no bound: large
+ones only make the first phase longer than it had to be.
+
+The best arm survives with probability at least 1 - delta. The allocation of a phase is fixed
+before its rewards are drawn, so given the past (z' - z*)'(theta_hat - theta) is sub-Gaussian with
+variance sigma^2 ||z' - z*||^2_{A^-1}. As (z' - z*)'theta <= 0, the best arm z* is dropped in phase
+t only if this variable exceeds the width for one of at most K - 1 rivals. Each of these one-sided
+events has probability at most delta_t / K^2, so all of them together, over all phases, at most
+
+    (K - 1) / K^2 * (pi^2 / 6) delta <= (pi^2 / 24) delta < 0.42 delta    for every K >= 2,
+
+with equality at K = 2. Neither the design nor N_t enters. Twice this, 0.83 delta, pays for both
+sides, which epsilon-best answers need: an arm is returned when every survivor's estimated
+advantage plus its width is at most epsilon. On the same event every survivor of phase t is at
+most g_t worse than the best.
+
+Rounding. With p arms in the design, whole pulls cost at most a factor 1 / (1 - p / N) (Pukelsheim,
+ch. 12; `round_design`), hence r(e) = p (1 + e) / e. The paper's r(e) is for its own procedure.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from finalist.design import Design, round_design
+from finalist.errors import ProblemError
+from finalist.least_squares import estimate
+from finalist.problem import Problem
+from finalist.statistics import Statistics
+from finalist.strategies.phase import Phase
+from finalist.strategies.protocol import (
+    SUPPORTED,
+    Batch,
+    Verdict,
+    check_record,
+    check_size,
+    refuse_decided,
+)
+from finalist.strategies.xy_adaptive import phase_design
+
+#: Pairs that are compared at once; memory does not grow with their number.
+PAIRS = 2_000_000
+#: Gaps that a first phase may have to resolve: more pulls than can be counted, or hardly any.
+GAPS = (1e-6, 1e6)
+
+
+@dataclass(frozen=True)
+class RAGE:
+    """The strategy with its settings.
+
+    Parameters
+    ----------
+    first_gap : float
+        The gap that the first phase resolves, in units of sigma; each later phase half of the
+        one before. 1/4 is as printed. With gaps far larger than sigma a larger one saves pulls.
+    rounding : float
+        How much of its accuracy a design may lose when it is rounded to whole pulls: the e of
+        the module. The paper has 1/10.
+
+    Examples
+    --------
+    >>> import finalist as fl
+    >>> run = RAGE().start(fl.Problem(fl.Arms.unstructured(3)))
+    >>> run.next().size > 4000, run.next(size=7).counts
+    (True, array([3, 2, 2]))
+    """
+
+    name: ClassVar[str] = "rage"
+    first_gap: float = 0.25
+    rounding: float = 0.1
+
+    def __post_init__(self) -> None:
+        if not (_is_number(self.first_gap) and GAPS[0] <= self.first_gap <= GAPS[1]):
+            raise ProblemError(
+                f"first_gap is {self.first_gap!r}; it is a gap in units of sigma, between "
+                f"{GAPS[0]:g} and {GAPS[1]:g}."
+            )
+        if not (_is_number(self.rounding) and 0 < self.rounding <= 1):
+            raise ProblemError(f"rounding is {self.rounding!r}; it lies above 0, up to 1.")
+
+    def start(self, problem: Problem, seed: int = 0) -> "RAGERun":  # noqa: ARG002
+        """Begin with a problem; the seed has no influence, nothing is random."""
+        problem.refuse_unsupported(self.name, SUPPORTED)
+        return RAGERun(self, problem)
+
+
+class RAGERun:
+    """RAGE at work: the survivors and the phase."""
+
+    def __init__(self, settings: RAGE, problem: Problem) -> None:
+        self._settings, self._problem = settings, problem
+        self._survivors = np.arange(len(problem.arms))
+        self._winner = 0 if len(problem.arms) == 1 else None
+        self._number, self._pulls = 1, 0
+        self._phase = Phase(len(problem.arms))
+
+    @property
+    def verdict(self) -> Verdict:
+        """What is certain after the phases recorded so far."""
+        return Verdict(self._winner, tuple(map(int, self._survivors)), self._pulls)
+
+    def next(self, size: int | None = None) -> Batch:
+        """Return the allocation of the next phase, or a part of it; it is tested when complete."""
+        check_size(size)
+        refuse_decided(self.verdict)
+        return self._phase.batch(self._allocate, size, {"phase": self._number})
+
+    def _allocate(self) -> Int[np.ndarray, " K"]:
+        design = phase_design(self._problem.arms, tuple(map(int, self._survivors)))
+        return round_design(design, self._length(design))
+
+    def _length(self, design: Design) -> int:
+        """Return N_t; the value of the design is certified, so widths are at most g_t / 2."""
+        e = self._settings.rounding
+        g = self._settings.first_gap * 2.0 ** (1 - self._number)  # in units of sigma
+        least = len(design.support) * (1.0 + e) / e  # r(e)
+        return math.ceil(max(8.0 / g**2 * design.value * (1.0 + e) * self._log(), least))
+
+    def _log(self) -> float:
+        """Return log(K^2 / delta_t)."""
+        return 2.0 * math.log(len(self._problem.arms) * self._number) - math.log(
+            self._problem.delta
+        )
+
+    def record(self, batch: Batch, rewards: Statistics) -> None:
+        """Take over rewards; at the end of a phase estimate from it alone, drop dominated arms."""
+        check_record(self.verdict, len(self._problem.arms), batch, rewards)
+        self._pulls += batch.size
+        if not self._phase.record(batch, rewards):
+            return
+        surely_better, possibly_better = self._compare()
+        self._number += 1
+        self._phase = Phase(len(self._problem.arms))
+        kept = surely_better <= 0.0
+        self._survivors = self._survivors[kept]
+        best = int(np.argmin(possibly_better[kept]))
+        if len(self._survivors) == 1 or 0.0 < self._problem.epsilon >= possibly_better[kept][best]:
+            self._winner = int(self._survivors[best])
+
+    def _compare(self) -> tuple[Float[np.ndarray, " m"], Float[np.ndarray, " m"]]:
+        """Return by how much some survivor is at least, and at most, better than each of them."""
+        Z = self._problem.arms.coordinates[self._survivors]
+        fit = estimate(self._problem.arms, self._phase.rewards)
+        radius = self._problem.sigma * math.sqrt(2.0 * self._log())
+        W = Z @ fit.information.inverse_root.T  # ||w_a - w_b|| = ||z_a - z_b||_{A^-1}
+        return compare(self._problem.sign * (Z @ fit.phi), radius * W)
+
+
+def compare(
+    means: Float[np.ndarray, " m"], points: Float[np.ndarray, "m s"]
+) -> tuple[Float[np.ndarray, " m"], Float[np.ndarray, " m"]]:
+    """Return by how much some other arm is at least, and at most, better than each arm.
+
+    Parameters
+    ----------
+    means : (m,) array
+        Estimated rewards, larger is better.
+    points : (m, s) array
+        Such that the gap of two arms is known up to the distance of their points.
+
+    Returns
+    -------
+    least, most : (m,) arrays
+
+    Examples
+    --------
+    >>> compare(np.array([5.0, 1.0, 0.0]), np.array([[0.0], [1.0], [2.0]]))
+    (array([-5.,  3.,  3.]), array([-3.,  5.,  7.]))
+    """
+    from scipy.spatial.distance import cdist
+
+    least, most = np.empty(len(means)), np.empty(len(means))
+    rows = max(1, PAIRS // len(means))
+    for start in range(0, len(means), rows):
+        block = slice(start, start + rows)
+        gaps = means - means[block, None]
+        itself = np.arange(len(gaps)), np.arange(start, start + len(gaps))
+        gaps[itself] = -np.inf  # an arm is no rival of itself
+        widths = cdist(points[block], points)
+        least[block], most[block] = (gaps - widths).max(axis=1), (gaps + widths).max(axis=1)
+    return least, most
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -1,0 +1,78 @@
+"""--budget on the command line: simulations, and studies that end with a recommendation."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from finalist.cli import codes
+from tests.cli.common import MAGIC, check_refused, run, write
+from tests.cli.test_study_commands import ARMS, content, fill, status
+
+
+@pytest.fixture
+def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a file of arms, where FINALIST_DB names a database."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("FINALIST_DB", str(tmp_path / "lab.db"))
+    write(tmp_path / "arms.csv", ARMS)
+    return tmp_path
+
+
+def simulated(*more: object) -> tuple[object, ...]:
+    return "simulate", "arms.csv", "--theta", "1,0.5,0", "--runs", 12, *more
+
+
+def test_a_simulation_says_what_is_certain_and_how_often_it_is_wrong(lab: Path) -> None:
+    table = run(*simulated("--strategy", "gse", "--budget", 40))
+    assert table.exit_code == 0
+    assert "wrong arm" in table.stdout
+    assert "allowed" not in table.stdout
+    found = json.loads(run(*simulated("--budget", 90, "--format", "json")).stdout)
+    assert found["summary"]["budget"] == 90
+    assert found["summary"]["undecided"] == 0
+    certain = [one["certain"] for one in found["runs"]]
+    assert sum(certain) == found["summary"]["certain"]
+    assert 0 < sum(certain) < 12
+    assert all(one["winner"] is not None and one["pulls"] <= 90 for one in found["runs"])
+    rows = run(*simulated("--budget", 90, "--format", "csv")).stdout.splitlines()
+    assert "seconds,certain,pulls: tin" in rows[0]
+    assert "certain" not in run(*simulated("--format", "csv")).stdout
+    for budget in (90, 6):  # with and without a curve
+        assert run(*simulated("--budget", budget, "--chart", "c.png", "-o", "x")).exit_code == 0
+        assert Path("c.png").read_bytes().startswith(MAGIC["png"])
+
+
+def test_wrong_budgets_are_explained(lab: Path) -> None:
+    check_refused(run(*simulated("--strategy", "od-linbai")), "give budget=, at least 7")
+    check_refused(run(*simulated("--strategy", "peace", "--budget", 5)), "budget is 5", "at least")
+    check_refused(run(*simulated("--budget", 0)), "budget is 0")
+    check_refused(run("new", "m", "arms.csv", "--sigma", 1, "--strategy", "gse"), "give budget=")
+
+
+def test_a_study_ends_with_a_recommendation(lab: Path) -> None:
+    words = ("--sigma", 0.5, "--seed", 1, "--strategy", "od-linbai", "--budget", 24)
+    assert run("new", "metals", "arms.csv", *words).exit_code == 0
+    going = run("status", "metals")
+    assert going.exit_code == codes.CONTINUE
+    assert "nothing is certain" in going.stdout
+    for _ in range(20):
+        asked = run("ask", "metals", "--size", 7, "-o", "batch.csv")
+        if "There is a winner" in asked.output:
+            break
+        told = run("tell", "metals", fill(Path("batch.csv")))
+    assert told.exit_code == codes.DONE
+    printed = run("status", "metals")
+    for text in (asked.output, told.stdout, printed.stdout):
+        assert "tin is recommended after 24 pulls" in text
+        assert "Recommendation: tin." in text
+        assert "not a guarantee" in " ".join(text.split())
+        assert "at most" not in text
+    assert "recommended" in printed.stdout.split("State")[1]
+    found = status()
+    assert (found["winner"], found["recommendation"], found["risk"]) == ("tin", "tin", None)
+    assert 0.0 < found["error_estimate"] < 0.01
+    assert 0.9 < found["certainty"] < 1.0
+    for key in found:
+        assert key in run("status", "--help").stdout
+    assert content(run("export", "metals", "--format", "json"))

@@ -1,0 +1,137 @@
+"""Who leads, how likely that is wrong by an estimate, and what is certain, against closed forms."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import finalist as fl
+from finalist.bounds import pooled_level, pooled_radius
+from finalist.intervals import certainty, error_estimate, leader, pooled_widths
+from finalist.least_squares import estimate
+from finalist.statistics import Statistics
+from tests import instances
+
+
+def fitted(arms, counts, means, spread=0.0):
+    """Return the estimate from pulls whose rewards are means plus and minus a spread."""
+    s = Statistics.empty(len(arms))
+    for arm, (n, mean) in enumerate(zip(counts, means, strict=True)):
+        signs = np.where(np.arange(n) % 2 == 0, 1.0, -1.0)
+        s.add_many(np.full(n, arm), mean + spread * signs)
+    return estimate(arms, s)
+
+
+TWO = fl.Arms.unstructured(2)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("epsilon", [0.0, 0.2])
+@pytest.mark.parametrize("gap", [-0.5, 0.0, 0.3, 5.0])
+def test_two_arms_have_the_error_of_the_normal_distribution(gap, epsilon, sign):
+    fit = fitted(TWO, [10, 30], [sign * gap, 0.0])
+    sd = 0.7 * math.sqrt(1 / 10 + 1 / 30)
+    expected = stats.norm.cdf(-(gap + epsilon) / sd)
+    found = error_estimate(fit, 0, sign=sign, sigma=0.7, epsilon=epsilon)
+    assert found == pytest.approx(expected, rel=1e-9)
+
+
+def test_an_unknown_sigma_makes_it_the_t_distribution():
+    fit = fitted(TWO, [4, 4], [0.5, 0.0], spread=0.4)
+    sd = math.sqrt(fit.residual_variance * (1 / 4 + 1 / 4))
+    expected = stats.t.cdf(-0.5 / sd, df=6)
+    assert error_estimate(fit, 0, sign=1, sigma=None) == pytest.approx(expected, rel=1e-9)
+    assert expected > stats.norm.cdf(-0.5 / sd) * 1.2
+
+
+def test_many_arms_agree_with_another_way_to_count():
+    arms = fl.Arms(instances.gaussian(7, 3, 1))
+    theta = np.array([0.3, 0.1, -0.2])
+    fit = fitted(arms, [5] * 7, arms.means(theta))
+    best = int(arms.means(theta).argmax())
+    X, A = arms.features, 5.0 * arms.features.T @ arms.features
+    draws = np.random.default_rng(5).multivariate_normal(theta, np.linalg.inv(A), 200_000)
+    expected = float(np.mean((X @ draws.T).argmax(axis=0) != best))
+    assert 0.1 < expected < 0.9
+    found = error_estimate(fit, best, sign=1, sigma=1.0)
+    assert found == pytest.approx(expected, abs=4 * math.sqrt(0.25 / 4000))
+    assert found == error_estimate(fit, best, sign=1, sigma=1.0)
+    mirrored = fitted(arms, [5] * 7, arms.means(-theta))
+    opposite = error_estimate(mirrored, best, sign=-1, sigma=1.0)
+    assert opposite == pytest.approx(expected, abs=4 * math.sqrt(0.25 / 4000))
+
+
+def test_rivals_that_never_win_do_not_make_it_zero():
+    arms = fl.Arms.unstructured(40)
+    means = [10.0, *[0.0] * 39]
+    found = error_estimate(fitted(arms, [2] * 40, means), 0, sign=1, sigma=1.0)
+    single = stats.norm.cdf(-10.0)
+    assert found is not None
+    assert single <= found * (1 + 1e-9)
+    assert found <= 39 * single * (1 + 1e-9)
+
+
+def test_nothing_is_estimated_where_nothing_is_known():
+    three = fl.Arms.unstructured(3)
+    assert error_estimate(fitted(three, [5, 5, 0], [1, 0, 0]), 0, sign=1, sigma=1.0) is None
+    assert error_estimate(fitted(TWO, [1, 1], [1, 0]), 0, sign=1, sigma=None) is None
+    assert error_estimate(fitted(TWO, [5, 5], [1, 0]), 0, sign=1, sigma=None) is None  # no scatter
+    one = fl.Arms.unstructured(1)
+    assert error_estimate(fitted(one, [0], [0]), 0, sign=1, sigma=1.0) == 0.0
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("epsilon", [0.0, 0.1])
+def test_certainty_is_where_the_intervals_just_exclude_a_better_arm(sign, epsilon):
+    arms = fl.Arms(instances.gaussian(6, 3, 2))
+    theta = sign * np.array([1.0, 0.5, -0.5])
+    fit = fitted(arms, [250] * 6, arms.means(theta))
+    best = int((sign * arms.means(theta)).argmax())
+    start = fit.information.log_det - 2.0
+    sure = certainty(fit, best, sign=sign, sigma=1.0, start=start, epsilon=epsilon)
+    assert sure is not None
+    assert 0.1 < sure < 1 - 1e-9
+    Z = arms.coordinates
+    Y = sign * (Z[best] - np.delete(Z, best, axis=0))
+
+    def excluded(confidence):
+        widths = pooled_widths(fit, Y, start, confidence, 1.0)
+        return bool((fit.gaps(Y) + epsilon >= widths).all())
+
+    assert excluded(sure - 1e-6 * (1 - sure))
+    assert not excluded(sure + 1e-6 * (1 - sure))
+
+
+def test_certainty_is_none_without_intervals_and_zero_without_evidence():
+    fit = fitted(TWO, [20, 20], [0.1, 0.0], spread=1.0)
+    start = fit.information.log_det
+    assert certainty(fit, 0, sign=1, sigma=1.0, start=start) == 0.0
+    assert certainty(fit, 1, sign=1, sigma=1.0, start=start) == 0.0
+    assert certainty(fit, 0, sign=1, sigma=1.0, start=None) is None
+    assert certainty(fit, 0, sign=1, sigma=None, start=start) is None
+    three = fitted(fl.Arms.unstructured(3), [5, 5, 0], [1, 0, 0])
+    assert certainty(three, 0, sign=1, sigma=1.0, start=0.0) is None
+
+
+@pytest.mark.parametrize("delta", [0.9, 0.05, 1e-12, 1e-200])
+def test_the_level_is_the_inverse_of_the_radius(delta):
+    z = pooled_radius(4.0, 7, delta, 1.0)
+    assert math.log(pooled_level(4.0, 7, z)) == pytest.approx(math.log(delta), abs=1e-8)
+    assert pooled_radius(4.0, 7, pooled_level(4.0, 7, z * 1.01), 1.0) <= z * 1.01
+
+
+@pytest.mark.parametrize("z", [-3.0, 0.0, 1.0])
+def test_too_little_is_no_evidence(z):
+    assert pooled_level(4.0, 7, z) == 1.0
+
+
+def test_overwhelming_evidence_stays_a_number():
+    assert 0.0 < pooled_level(0.0, 2, 1e6) < 1e-300
+
+
+def test_the_leader_is_among_those_asked_for():
+    fit = fitted(fl.Arms.unstructured(4), [3, 3, 3, 0], [1.0, 4.0, 2.0, 0.0])
+    assert leader(fit, 1, (0, 2, 3)) == 2
+    assert leader(fit, -1, (1, 2)) == 2
+    assert leader(fit, 1, (3,)) == 3

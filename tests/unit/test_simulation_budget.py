@@ -1,0 +1,147 @@
+"""Simulations with a budget: where runs end, what they recommend, and what is kept of them."""
+
+import numpy as np
+import pytest
+
+import finalist as fl
+from finalist.errors import ProblemError, SimulationError
+from finalist.intervals import leader
+from finalist.least_squares import estimate
+from finalist.simulation import Store
+from finalist.simulation.blocks import arrays_of, identity, outcomes
+from finalist.simulation.task import make_task
+from finalist.strategies.static import StaticRun
+from tests.fakes import Fast, Rounds
+from tests.unit.test_simulation import ARMS, ARRAYS, THETA, check_same
+
+HARD = np.array([0.3, 0.2, 0.0])
+
+
+@pytest.mark.parametrize("name", ["gauntlet", "xy", "uniform", "xy-adaptive"])
+def test_a_large_budget_changes_nothing(name):
+    plain = fl.simulate(ARMS, THETA, name, runs=12, sigma=0.5)
+    other = fl.simulate(ARMS, THETA, name, runs=12, sigma=0.5, budget=10**7)
+    check_same(plain, other)
+    assert plain.certain.all()
+    assert other.certain.all()
+    assert (plain.budget, other.budget) == (None, 10**7)
+
+
+@pytest.mark.parametrize("name", ["gauntlet", "xy", "uniform", "xy-adaptive", fl.FullyAdaptive(2)])
+@pytest.mark.parametrize("budget", [2, 7, 61])
+def test_a_small_budget_is_used_up_and_ends_with_a_recommendation(name, budget):
+    result = fl.simulate(ARMS, HARD, name, runs=12, budget=budget)
+    assert set(result.samples.tolist()) == {budget}
+    assert result.decided.all()
+    assert not result.certain.any()
+    np.testing.assert_array_equal(result.correct, result.winner == 0)
+    assert result.summary().errors == (result.winner != 0).sum() == result.errors
+
+
+def test_playing_recommends_what_stepping_does(monkeypatch):
+    played = fl.simulate(ARMS, HARD, "xy", runs=30, budget=90, objective="min")
+    assert len(set(played.winner.tolist())) > 1
+    monkeypatch.delattr(StaticRun, "leader")
+    stepped = fl.simulate(ARMS, HARD, "xy", runs=30, budget=90, objective="min")
+    check_same(played, stepped)
+
+
+def test_the_recommendation_is_the_best_by_all_rewards(monkeypatch):
+    seen = []
+
+    def noted(fit, sign, among):
+        seen.append((fit, sign, among))
+        return leader(fit, sign, among)
+
+    monkeypatch.setattr("finalist.simulation.task.leader", noted)
+    result = fl.simulate(ARMS, HARD, "gauntlet", runs=20, budget=150, sigma=0.3, objective="min")
+    open_runs = np.flatnonzero(~result.certain)
+    assert len(seen) == len(open_runs) > 0
+    assert result.certain.any()
+    for run, (fit, sign, among) in zip(open_runs, seen, strict=True):
+        assert fit.statistics.pulls == 150
+        np.testing.assert_array_equal(fit.statistics.count, result.pulls_per_arm[run])
+        assert sign == -1
+        means = np.full(3, np.inf)
+        means[list(among)] = estimate(ARMS, fit.statistics).means()[list(among)]
+        assert result.winner[run] == means.argmin()
+    assert any(len(among) < 3 for _, _, among in seen)
+
+
+def test_some_runs_are_certain_and_others_are_not():
+    result = fl.simulate(ARMS, THETA, runs=60, sigma=1.0, budget=80)
+    assert 0 < result.certain.sum() < 60
+    assert (result.samples[~result.certain] == 80).all()
+    assert result.samples[result.certain].max() <= 80
+    free = fl.simulate(ARMS, THETA, runs=60, sigma=1.0)
+    early = free.samples <= 60  # decided before the budget could cut a batch
+    np.testing.assert_array_equal(free.winner[early], result.winner[early])
+    assert result.certain[early].all()
+
+
+def test_strategies_for_a_budget_are_never_certain():
+    result = fl.simulate(ARMS, THETA, "od-linbai", runs=20, sigma=0.1, budget=30)
+    assert result.correct.all()
+    assert not result.certain.any()
+    assert result.summary().certain == 0
+
+
+def test_a_strategy_that_ignores_sizes_is_refused():
+    with pytest.raises(SimulationError, match="pulls 3 when 1 can be pulled"):
+        fl.simulate(ARMS, THETA, Rounds(rounds=9), runs=1, budget=7)
+    assert fl.simulate(ARMS, THETA, Rounds(rounds=9), runs=1, budget=6).samples[0] == 6
+    assert fl.simulate(ARMS, THETA, Fast(rounds=9), runs=1, budget=7).samples[0] == 7
+
+
+def test_wrong_budgets_are_refused():
+    for wrong in (0, -5, 2.5, True):
+        with pytest.raises(ProblemError, match="budget is"):
+            fl.simulate(ARMS, THETA, budget=wrong, runs=1)  # type: ignore[arg-type]
+    with pytest.raises(ProblemError, match="give budget="):
+        fl.simulate(ARMS, THETA, "od-linbai", runs=1)
+    with pytest.raises(ProblemError, match="needs at least 7"):
+        fl.simulate(ARMS, THETA, "od-linbai", runs=1, budget=3)
+
+
+def test_the_summary_says_what_is_guaranteed_and_what_is_not():
+    text = str(fl.simulate(ARMS, HARD, "gse", runs=40, budget=30).summary())
+    assert "wrong arm" in text
+    assert "exact 95 %" in text
+    assert "allowed" not in text
+    assert "0 of 40" in text.split("certain")[1]
+    plain = str(fl.simulate(ARMS, THETA, runs=5, sigma=0.1).summary())
+    assert "allowed 5.00%" in plain
+    assert "certain" not in plain
+
+
+def test_processes_frames_and_merging_keep_it(tmp_path):
+    one = fl.simulate(ARMS, HARD, runs=16, budget=60, sigma=0.3)
+    two = fl.simulate(ARMS, HARD, runs=16, budget=60, sigma=0.3, n_jobs=2)
+    check_same(one, two)
+    np.testing.assert_array_equal(one.certain, two.certain)
+    back = fl.Simulation.from_frame(
+        one.to_frame(), name=one.name, strategy=one.strategy, delta=0.05, seed=0, budget=60
+    )
+    check_same(one, back)
+    np.testing.assert_array_equal(one.certain, back.certain)
+    assert back.budget == 60
+    assert "certain" in one.to_frame()
+    with pytest.raises(SimulationError, match="different budget"):
+        one.merge(fl.simulate(ARMS, HARD, runs=16, budget=61, sigma=0.3))
+
+
+def test_a_store_keeps_budgets_apart_and_old_results_readable(tmp_path):
+    plain = make_task(ARMS, THETA, "uniform", rewards=None, seed=0, max_pulls=10**9, sigma=1.0)
+    words = "kind features theta strategy noise goal delta objective rewards seed max_pulls"
+    assert list(identity(plain)) == words.split()
+    old = arrays_of([plain.run(i) for i in range(5)])
+    del old["certain"]  # as versions before had it
+    assert [o.certain for o in outcomes(old)] == [True] * 5
+    with Store(tmp_path / "results.db") as results:
+        free = results.simulate(ARMS, HARD, "gse", runs=6, budget=20)
+        more = results.simulate(ARMS, HARD, "gse", runs=6, budget=21)
+        again = results.simulate(ARMS, HARD, "gse", runs=6, budget=20)
+        assert len(results) == 2
+    for word in (*ARRAYS, "certain", "seconds"):
+        np.testing.assert_array_equal(getattr(free, word), getattr(again, word))
+    assert set(more.samples.tolist()) == {21}
