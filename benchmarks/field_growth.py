@@ -6,6 +6,7 @@ a phase or a batch by their first decision, when every arm is alive, and by the 
 """
 
 import math
+import statistics
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -43,8 +44,8 @@ from finalist.strategies import (
 FIXED_D, FIXED_K = 5, 50
 K_PULLS, K_PHASES = (10, 20, 50, 100, 200, 500), (10, 30, 100, 300, 1000, 3000, 10_000)
 D_VALUES = (2, 3, 5, 10, 20)
-#: CPU seconds and pulls after which a measurement by the pull ends.
-ENOUGH, MOST_PULLS = 0.3, 200_000
+#: Pulls of a measurement by the pull.
+PULLS = 20_000
 #: CPU seconds after which a run by phases is given up.
 PATIENCE = 12.0
 ARMS, DIMENSION = f"K (d = {FIXED_D})", f"d (K = {FIXED_K})"
@@ -71,8 +72,8 @@ class Point(NamedTuple):
     strategy: str
     size: int
     cpu: float
-    detail: str
     run: float = math.nan
+    decisions: float = math.nan
 
 
 def sizes(panel: str, K_values: Sequence[int], quick: bool) -> list[tuple[int, int]]:
@@ -92,46 +93,42 @@ def tied(name: str, K: int, d: int, seed: int) -> Instance:
     return between(unit_sphere(K, d, seed), share=0.5)
 
 
-def time_of_a_pull(name: str, K: int, d: int, seed: int, enough: float) -> tuple[float, int]:
-    """Return the CPU seconds of a pull, and over how many it was measured."""
+def time_of_a_pull(name: str, K: int, d: int, seed: int, pulls: int) -> float:
+    """Return the mean CPU seconds of the first pulls."""
     instance = tied(name, K, d, seed)
-    run = PER_PULL[name](instance).start(as_problem(instance.arms, sigma=SIGMA, delta=DELTA))
+    rewards, strategy = drawn(instance, seed), PER_PULL[name](instance)
+    run = strategy.start(as_problem(instance.arms, sigma=SIGMA, delta=DELTA))
     assert isinstance(run, Playable)
-    rewards = drawn(instance, seed)
-    first = limit = 4 * K
-    run.play(rewards, first)  # every arm has been seen
-    cpu = 0.0
-    while cpu < enough and limit < MOST_PULLS and not run.verdict.decided:
-        limit *= 2
-        cpu += timed(partial(run.play, rewards, limit)).cpu
-    pulls = run.verdict.pulls - first
-    return cpu / pulls, pulls
+    return timed(partial(run.play, rewards, pulls)).cpu / run.verdict.pulls
 
 
 def bench_pulls(report: Report, folder: Path, quick: bool) -> None:
     """Time pulls against K and d."""
-    points, repeats = [], 1 if quick else 3
-    enough = ENOUGH / 10 if quick else ENOUGH
+    points = []
+    repeats, pulls = (1, PULLS // 10) if quick else (3, PULLS)
     for name in PER_PULL:
-        time_of_a_pull(name, 10, 5, 0, 1e-9)  # compiled code
+        time_of_a_pull(name, 10, 5, 0, 1000)  # compiled code
         for panel in (ARMS, DIMENSION) if name != "track-and-stop" else (ARMS,):
             for K, d in sizes(panel, K_PULLS, quick):
-                each = [time_of_a_pull(name, K, d, seed, enough) for seed in range(repeats)]
-                cpu = float(np.median([one[0] for one in each]))
-                detail = f"{repeats} x {np.median([one[1] for one in each]):,.0f}"
-                points.append(Point(panel, name, K if panel == ARMS else d, cpu, detail))
+                each = [time_of_a_pull(name, K, d, seed, pulls) for seed in range(repeats)]
+                cpu = statistics.median(each)
+                points.append(Point(panel, name, K if panel == ARMS else d, cpu))
                 console.print(f"{name} at ({K}, {d}): {1e6 * cpu:.3g} microseconds a pull")
-    rows = [(p.strategy, p.panel, f"{p.size:,}", f"{1e6 * p.cpu:.3g}", p.detail) for p in points]
-    columns = ("strategy", "against", "size", "CPU of a pull, microseconds", "pulls measured")
+    rows = [(p.strategy, p.panel, f"{p.size:,}", f"{1e6 * p.cpu:.3g}") for p in points]
+    columns = ("strategy", "against", "size", "CPU of a pull, microseconds")
     note = (
-        "Arms on the unit sphere, the parameter halfway between the two closest arms: these two "
+        f"Means over the first {pulls:,} pulls, medians of {repeats} of these. Arms on the unit "
+        "sphere, the parameter halfway between the two closest arms: these two "
         "are equally good and nothing ends. Everything between two pulls is in it: the reward, the "
         "update, the look, the choice, the designs of lazy-ts. Track-and-stop has arms without "
         "features, so its dimension is K."
     )
     report.add(Table("Growth: a pull", columns, rows, note))
     title = "Time of a pull"
-    words = ["Arms on the unit sphere; track-and-stop has K arms without features."]
+    words = [
+        f"Mean of the first {pulls:,} pulls, arms on the unit sphere; track-and-stop has K arms "
+        "without features."
+    ]
     draw(points, title, words, "microseconds of CPU", 1e6, folder / "field-speed-pulls")
 
 
@@ -173,7 +170,7 @@ def bench_phases(report: Report, folder: Path, quick: bool) -> None:
                 points.append(phase_point(panel, name, K if panel == ARMS else d, each))
                 console.print(f"{name} at ({K}, {d}): {seconds(points[-1].cpu)} a first decision")
     rows = [
-        (p.strategy, p.panel, f"{p.size:,}", seconds(p.cpu), given_up(p.run), p.detail)
+        (p.strategy, p.panel, f"{p.size:,}", seconds(p.cpu), given_up(p.run), f"{p.decisions:g}")
         for p in points
     ]
     columns = ("strategy", "against", "size", "first decision, CPU", "run, CPU", "decisions")
@@ -191,10 +188,9 @@ def bench_phases(report: Report, folder: Path, quick: bool) -> None:
 
 def phase_point(panel: str, name: str, size: int, each: list[tuple[list[float], bool]]) -> Point:
     """Make medians of some runs."""
-    first = float(np.median([cpu[0] for cpu, _ in each]))
+    first = statistics.median(cpu[0] for cpu, _ in each)
     whole = float(np.median([sum(cpu) if ended else math.nan for cpu, ended in each]))
-    number = f"{np.median([len(cpu) for cpu, _ in each]):.0f}"
-    return Point(panel, name, size, first, number, whole)
+    return Point(panel, name, size, first, whole, statistics.median(len(cpu) for cpu, _ in each))
 
 
 def given_up(run: float) -> str:
@@ -224,6 +220,7 @@ def draw(
     colours = alt.Scale(domain=names, range=list(PALETTE[: len(names)]))
     shapes = alt.Scale(domain=names, range=["circle", "square", "triangle-up", "diamond", "cross"])
     log = alt.Scale(type="log", nice=False, padding=14)
+    powers = [10.0**k for k in range(-6, 7)]
     panels: list[Any] = []
     for panel in (ARMS, DIMENSION):
         rows: list[dict[str, Any]] = [
@@ -237,9 +234,9 @@ def draw(
                 "size:Q",
                 scale=log,
                 title=panel,
-                axis=alt.Axis(values=ticks, grid=False, format="~s", labelOverlap=True),
+                axis=alt.Axis(values=ticks, grid=False, format=",", labelOverlap=True),
             ),
-            y=alt.Y("cpu:Q", scale=log, title=unit, axis=alt.Axis(format="~g", tickCount=6)),
+            y=alt.Y("cpu:Q", scale=log, title=unit, axis=alt.Axis(values=powers, format="~g")),
             color=alt.Color("strategy:N", title=None, scale=colours),
         )
         marks = base.mark_point(filled=True, size=60, opacity=1)

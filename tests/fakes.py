@@ -62,6 +62,9 @@ class FastRun(RoundsRun):
             self.record(batch := self.next(), rewards.batch(batch.counts))
         return np.asarray(self._rewards.count - before)
 
+    def pooled(self) -> Statistics:
+        return self._rewards.copy()
+
 
 @dataclass(frozen=True)
 class Coin:

@@ -10,7 +10,6 @@ from finalist.least_squares import estimate
 from finalist.simulation import Store
 from finalist.simulation.blocks import arrays_of, identity, outcomes
 from finalist.simulation.task import make_task
-from finalist.strategies.static import StaticRun
 from tests.fakes import Fast, Rounds
 from tests.unit.test_simulation import ARMS, ARRAYS, THETA, check_same
 
@@ -38,11 +37,15 @@ def test_a_small_budget_is_used_up_and_ends_with_a_recommendation(name, budget):
     assert result.summary().errors == (result.winner != 0).sum() == result.errors
 
 
-def test_playing_recommends_what_stepping_does(monkeypatch):
-    played = fl.simulate(ARMS, HARD, "xy", runs=30, budget=90, objective="min")
+@pytest.mark.parametrize(
+    "name", ["xy", "fully-adaptive", "lingape", "lingame", "lazy-ts", "track-and-stop"]
+)
+def test_playing_recommends_what_stepping_does(name, monkeypatch):
+    arms = fl.Arms.unstructured(3) if name == "track-and-stop" else ARMS
+    played = fl.simulate(arms, HARD, name, runs=20, budget=90, objective="min")
     assert len(set(played.winner.tolist())) > 1
-    monkeypatch.delattr(StaticRun, "leader")
-    stepped = fl.simulate(ARMS, HARD, "xy", runs=30, budget=90, objective="min")
+    monkeypatch.setattr("finalist.simulation.task.Playable", type("Nothing", (), {}))
+    stepped = fl.simulate(arms, HARD, name, runs=20, budget=90, objective="min")
     check_same(played, stepped)
 
 

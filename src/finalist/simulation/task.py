@@ -128,20 +128,17 @@ def spend(
 ) -> tuple[int, Int[np.ndarray, " K"], int]:
     """Pull until there is a winner or the budget is used up; the last batch is cut to what is left.
 
-    Without a winner, the best of the survivors by the estimate from all rewards is recommended. A
-    run that plays itself is asked for its `leader()`; if it has none, it goes pull by pull.
+    Without a winner, the best of the survivors by the estimate from all rewards is recommended.
 
     Returns
     -------
     int, (K,) array of int, int
         The recommendation, the pulls of each arm, and in how many batches.
     """
-    ask = getattr(run, "leader", None)
-    if ask is not None and isinstance(run, Playable) and isinstance(rewards, DrawnRewards):
-        played = run.play(rewards, budget)
-        winner = run.verdict.winner
-        return ask() if winner is None else winner, played, int(played.sum())
     pooled, batches = Statistics.empty(len(problem.arms)), 0
+    if isinstance(run, Playable) and isinstance(rewards, DrawnRewards):
+        batches = int(run.play(rewards, budget).sum())
+        pooled = run.pooled()
     while not run.verdict.decided and pooled.pulls < budget:
         left = budget - pooled.pulls
         batch = run.next()

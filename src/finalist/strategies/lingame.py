@@ -53,7 +53,7 @@ from finalist.problem import Problem
 from finalist.rewards import DrawnRewards
 from finalist.statistics import LARGEST_REWARD, Statistics
 from finalist.strategies.fully_adaptive import MAX_PAIRS, check_ridge, norm_in_span
-from finalist.strategies.per_pull import play_in_chunks, refresh_due
+from finalist.strategies.per_pull import play_in_chunks, refresh_due, with_latest
 from finalist.strategies.protocol import (
     SUPPORTED,
     Batch,
@@ -176,6 +176,10 @@ class LinGameRun:
     def counts(self) -> Int[np.ndarray, " K"]:
         """The pulls of each arm so far."""
         return np.asarray(self._rewards.count + self._state.counts)
+
+    def pooled(self) -> Statistics:
+        """Return all rewards so far, summed up."""
+        return with_latest(self._rewards, self._state.counts, self._state.sums)
 
     def next(self, size: int | None = None) -> Batch:
         """Return the next pull, or the next `size` pulls as they are without rewards between."""

@@ -36,7 +36,7 @@ from finalist.problem import Problem
 from finalist.rewards import DrawnRewards
 from finalist.statistics import Statistics
 from finalist.strategies.fully_adaptive import MAX_PAIRS, check_ridge, norm_in_span
-from finalist.strategies.per_pull import play_in_chunks, refresh_due
+from finalist.strategies.per_pull import play_in_chunks, refresh_due, with_latest
 from finalist.strategies.protocol import (
     SUPPORTED,
     Batch,
@@ -147,6 +147,10 @@ class LinGapERun:
     def counts(self) -> Int[np.ndarray, " K"]:
         """The pulls of each arm so far."""
         return self._state.pulled.copy()
+
+    def pooled(self) -> Statistics:
+        """Return all rewards so far, summed up."""
+        return with_latest(self._rewards, self._state.counts, self._state.sums)
 
     def next(self, size: int | None = None) -> Batch:
         """Return the next pull, or the next `size` as they are if all rewards are as expected."""

@@ -26,6 +26,7 @@ from jaxtyping import Float, Int
 
 from finalist.errors import ProblemError
 from finalist.rewards import DrawnRewards
+from finalist.statistics import Statistics
 from finalist.strategies.protocol import Verdict
 
 #: Pulls between two exact computations of what rank-one updates change.
@@ -52,6 +53,15 @@ class Counted(Protocol):
 def refresh_due(pulls: int) -> bool:
     """Tell whether the state is computed anew after so many pulls of the run."""
     return pulls % REFRESH == 0
+
+
+def with_latest(
+    rewards: Statistics, counts: Int[np.ndarray, " K"], sums: Float[np.ndarray, " K"]
+) -> Statistics:
+    """Return rewards together with those since the last exact computation."""
+    pooled = rewards.copy()
+    pooled.add_batch(counts, sums)
+    return pooled
 
 
 def play_in_chunks(

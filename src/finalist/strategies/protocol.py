@@ -154,6 +154,10 @@ class Playable(Run, Protocol):
         """
         ...
 
+    def pooled(self) -> Statistics:
+        """Return all rewards so far, summed up."""
+        ...
+
 
 @runtime_checkable
 class Strategy(Protocol):

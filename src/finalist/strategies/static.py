@@ -17,8 +17,6 @@ from jaxtyping import Int
 from finalist.arms import Arms
 from finalist.bounds import Bound, static_constants
 from finalist.design import Design, Greedy, Rounded, optimal_design
-from finalist.intervals import leader
-from finalist.least_squares import estimate
 from finalist.problem import Problem
 from finalist.rewards import DrawnRewards
 from finalist.statistics import Statistics
@@ -120,13 +118,10 @@ class StaticRun:
             n += used
         return np.asarray(self._counts - before)
 
-    def leader(self) -> int:
-        """Return the arm with the best estimate from all rewards so far."""
-        pooled = Statistics.empty(len(self._Z))
-        pooled.count += self._counts
-        pooled.mean += self._first + self._excess / np.maximum(self._counts, 1)
-        fit = estimate(self._problem.arms, pooled)
-        return leader(fit, 1, range(len(self._Z)))  # the sign is in the rewards
+    def pooled(self) -> Statistics:
+        """Return all rewards so far, summed up."""
+        mean = self._first + self._excess / np.maximum(self._counts, 1)
+        return Statistics.of_batch(self._counts, self._problem.sign * mean * self._counts)
 
     def _evaluate(self) -> None:
         """Look whether the rule holds for the rewards recorded so far."""

@@ -151,6 +151,10 @@ class TrackAndStopRun:
         kernels.optimal(self._state)
         return self._state.weights.copy()
 
+    def pooled(self) -> Statistics:
+        """Return all rewards so far, summed up."""
+        return Statistics.of_batch(self._state.seen, self._state.seen * self._state.means)
+
     def next(self, size: int | None = None) -> Batch:
         """Return the next pull, or the next `size` pulls as they are without rewards between."""
         from finalist.strategies import track_and_stop_kernels as kernels
