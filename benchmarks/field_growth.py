@@ -177,7 +177,7 @@ def bench_phases(report: Report, folder: Path, quick: bool) -> None:
     note = (
         "Arms on the unit sphere, a random parameter of length 1; medians of 3 instances, from "
         "3,000 arms on of 1. A decision is the next batch and the test of its rewards; the first "
-        "one (of the gauntlet: after its pilot) has every arm alive and is the longest. A run is "
+        "one (of the gauntlet: after its pilot) has every arm alive. A run is "
         f"all of them, with nothing kept from earlier runs, given up after {PATIENCE:g} s."
     )
     report.add(Table("Growth: a decision and a run", columns, rows, note))

@@ -38,8 +38,10 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Float, Int
 
-from finalist.design import Design, round_design
+from finalist.arms import Arms
+from finalist.design import rough_design, round_design
 from finalist.errors import ProblemError
+from finalist.information import information
 from finalist.least_squares import estimate
 from finalist.problem import Problem
 from finalist.statistics import Statistics
@@ -58,6 +60,9 @@ from finalist.strategies.xy_adaptive import phase_design
 PAIRS = 2_000_000
 #: Gaps that a first phase may have to resolve: more pulls than can be counted, or hardly any.
 GAPS = (1e-6, 1e6)
+#: With at most so many arms and pairs a design is found in a fraction of a millisecond, this close
+#: to the best one; smaller weights are dropped.
+FEW, TOLERANCE, LIGHT = 256, 1e-3, 1e-5
 
 
 @dataclass(frozen=True)
@@ -122,15 +127,15 @@ class RAGERun:
         return self._phase.batch(self._allocate, size, {"phase": self._number})
 
     def _allocate(self) -> Int[np.ndarray, " K"]:
-        design = phase_design(self._problem.arms, tuple(map(int, self._survivors)))
-        return round_design(design, self._length(design))
+        weights, value = _design(self._problem.arms, self._survivors)
+        return round_design(weights, self._length(int(np.count_nonzero(weights)), value))
 
-    def _length(self, design: Design) -> int:
-        """Return N_t; the value of the design is certified, so widths are at most g_t / 2."""
+    def _length(self, support: int, value: float) -> int:
+        """Return N_t for a design with that largest variance: widths are at most g_t / 2."""
         e = self._settings.rounding
         g = self._settings.first_gap * 2.0 ** (1 - self._number)  # in units of sigma
-        least = len(design.support) * (1.0 + e) / e  # r(e)
-        return math.ceil(max(8.0 / g**2 * design.value * (1.0 + e) * self._log(), least))
+        least = support * (1.0 + e) / e  # r(e)
+        return math.ceil(max(8.0 / g**2 * value * (1.0 + e) * self._log(), least))
 
     def _log(self) -> float:
         """Return log(K^2 / delta_t)."""
@@ -160,6 +165,22 @@ class RAGERun:
         radius = self._problem.sigma * math.sqrt(2.0 * self._log())
         W = Z @ fit.information.inverse_root.T  # ||w_a - w_b|| = ||z_a - z_b||_{A^-1}
         return compare(self._problem.sign * (Z @ fit.phi), radius * W)
+
+
+def _design(arms: Arms, survivors: Int[np.ndarray, " m"]) -> tuple[Float[np.ndarray, " K"], float]:
+    """Return a design for the differences of survivors, and the largest variance it leaves."""
+    Z, m = arms.coordinates, len(survivors)
+    if max(len(Z), m * (m - 1) // 2) <= FEW:
+        first, second = np.triu_indices(m, 1)
+        Y = Z[survivors[first]] - Z[survivors[second]]
+        weights = rough_design(Z, Y, TOLERANCE)[0]
+        weights[weights < LIGHT] = 0.0
+        weights /= weights.sum()
+        value = float(information(Z, weights).variances(Y).max())
+        if value < math.inf:
+            return weights, value
+    design = phase_design(arms, tuple(map(int, survivors)))
+    return design.weights, design.value
 
 
 def compare(
