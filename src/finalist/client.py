@@ -1,0 +1,1 @@
+"""A server of studies, from another machine."""

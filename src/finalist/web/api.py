@@ -1,0 +1,5 @@
+"""The API."""
+
+from fastapi import APIRouter
+
+router = APIRouter(prefix="/api/v1")

@@ -1,0 +1,66 @@
+"""The application: the pages and the API on one database."""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from os import PathLike
+
+from fastapi import Depends, FastAPI
+from fastapi.staticfiles import StaticFiles
+
+from finalist import __version__
+from finalist.web import api, login, pages
+from finalist.web.csrf import check_csrf
+from finalist.web.errors import add_handlers
+from finalist.web.opened import Studies
+from finalist.web.rendering import HERE
+from finalist.web.security import LOOPBACK, Guard
+from finalist.web.tokens import Failures
+
+
+def create_app(
+    place: str | PathLike[str],
+    *,
+    token_hash: str | None = None,
+    hosts: Sequence[str] = LOOPBACK,
+) -> FastAPI:
+    """Return the server's application.
+
+    Parameters
+    ----------
+    place : path-like or str
+        Where studies are kept; a file is made if it is missing.
+    token_hash : str, optional
+        SHA-256 of the token that everyone has to give; see `finalist.web.tokens`.
+    hosts : sequence of str
+        Names under which the server may be called, besides those of this machine.
+    """
+    app = FastAPI(
+        title="finalist",
+        version=__version__,
+        openapi_url="/api/v1/openapi.json",
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        lifespan=_lifespan,
+    )
+    app.state.studies = Studies(place)
+    app.state.token_hash = token_hash
+    app.state.failures = Failures()
+    add_handlers(app)
+    app.include_router(api.router)
+    app.include_router(login.router)
+    app.include_router(pages.router, dependencies=[Depends(check_csrf)], include_in_schema=False)
+    app.mount("/static", StaticFiles(directory=HERE / "static"), name="static")
+    app.add_middleware(
+        Guard,
+        hosts=(*LOOPBACK, *hosts),
+        token_hash=token_hash,
+        failures=app.state.failures,
+    )
+    return app
+
+
+@asynccontextmanager
+async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+    yield
+    app.state.studies.close()

@@ -1,0 +1,5 @@
+"""The pages."""
+
+from fastapi import APIRouter
+
+router = APIRouter()
