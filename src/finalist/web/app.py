@@ -11,6 +11,8 @@ from finalist import __version__
 from finalist.web import api, login, pages
 from finalist.web.csrf import check_csrf
 from finalist.web.errors import add_handlers
+from finalist.web.events import Events
+from finalist.web.looking import Looking
 from finalist.web.opened import Studies
 from finalist.web.rendering import HERE
 from finalist.web.security import LOOPBACK, Guard
@@ -44,6 +46,8 @@ def create_app(
         lifespan=_lifespan,
     )
     app.state.studies = Studies(place)
+    app.state.looking = Looking(app.state.studies)
+    app.state.events = Events(app.state.studies)
     app.state.token_hash = token_hash
     app.state.failures = Failures()
     add_handlers(app)
@@ -63,4 +67,5 @@ def create_app(
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     yield
+    app.state.events.close()
     app.state.studies.close()

@@ -9,7 +9,7 @@ import secrets
 
 from fastapi import Request
 
-from finalist.web.refusals import Refusal
+from finalist.web.refusals import RefusedError
 
 COOKIE = "finalist_form"
 FIELD = "csrf"
@@ -48,7 +48,7 @@ async def check_csrf(request: Request) -> None:
         and _SHAPE.fullmatch(known)
         and hmac.compare_digest(given.encode(), known.encode())
     ):
-        raise Refusal(
+        raise RefusedError(
             403,
             "form",
             "this form was not made for this browser, or the browser keeps no cookies. Nothing "

@@ -19,7 +19,7 @@ from finalist import errors
 from finalist.errors import FinalistError
 from finalist.files import printable
 from finalist.web.headers import HEADERS
-from finalist.web.refusals import Refusal
+from finalist.web.refusals import RefusedError
 from finalist.web.rendering import render
 
 #: Seconds after which it is worth trying again when others are writing.
@@ -70,14 +70,14 @@ def status_of(error: FinalistError) -> int:
     return next(status for kind, status in _STATUS if isinstance(error, kind))
 
 
-def as_refusal(error: FinalistError) -> Refusal:
+def as_refusal(error: FinalistError) -> RefusedError:
     """Return an error of the library as an answer."""
     status = status_of(error)
     headers = {"Retry-After": str(RETRY)} if isinstance(error, errors.BusyError) else {}
-    return Refusal(status, type(error).__name__, str(error), headers=headers)
+    return RefusedError(status, type(error).__name__, str(error), headers=headers)
 
 
-def respond(request: Request, refusal: Refusal) -> Response:
+def respond(request: Request, refusal: RefusedError) -> Response:
     """Return the answer for a program, or a page for a person."""
     message = _shown(refusal.message)
     if not wants_page(request):
@@ -120,7 +120,7 @@ def _shown(text: str) -> str:
 def add_handlers(app: FastAPI) -> None:
     """Let every error of this application be answered in these words."""
     app.add_exception_handler(FinalistError, _library)
-    app.add_exception_handler(Refusal, _refusal)
+    app.add_exception_handler(RefusedError, _refusal)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http)
     app.add_exception_handler(Exception, _unexpected)
@@ -135,7 +135,7 @@ async def _library(request: Request, error: Exception) -> Response:
 
 
 async def _refusal(request: Request, error: Exception) -> Response:
-    assert isinstance(error, Refusal)
+    assert isinstance(error, RefusedError)
     return respond(request, error)
 
 
@@ -148,7 +148,7 @@ async def _http(request: Request, error: Exception) -> Response:
     }
     message = words.get(error.status_code, str(error.detail))
     name = "not found" if error.status_code == 404 else HTTPStatus(error.status_code).phrase.lower()
-    return respond(request, Refusal(error.status_code, name, message, headers=headers))
+    return respond(request, RefusedError(error.status_code, name, message, headers=headers))
 
 
 async def _invalid(request: Request, error: Exception) -> Response:
@@ -162,13 +162,13 @@ async def _invalid(request: Request, error: Exception) -> Response:
     more = f" ({len(found) - _MOST_SHOWN} more)" if len(found) > _MOST_SHOWN else ""
     remedy = "The description of the API is at /api/v1/docs."
     message = "; ".join(words) + more + "."
-    return respond(request, Refusal(422, "invalid", message, remedy))
+    return respond(request, RefusedError(422, "invalid", message, remedy))
 
 
 async def _unexpected(request: Request, _: Exception) -> Response:
     """Say that it is our fault; the traceback is in the log of the server."""
     message = "something unexpected happened in the server; its log says what."
-    refusal = Refusal(500, "unexpected", message)
+    refusal = RefusedError(500, "unexpected", message)
     try:
         answer = respond(request, refusal)
     except Exception:  # the page of errors is what fails

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Depends, Form, Request
 from fastapi.responses import RedirectResponse, Response
 
 from finalist.web.csrf import check_csrf
-from finalist.web.refusals import Refusal
+from finalist.web.refusals import RefusedError
 from finalist.web.rendering import render
 from finalist.web.security import SESSION_COOKIE, check_given
 from finalist.web.tokens import SESSION, new_session
@@ -34,7 +34,7 @@ def sign_in(
         return RedirectResponse("/", status_code=303)
     try:
         check_given(request, token.strip(), state.token_hash, state.failures)
-    except Refusal as refusal:
+    except RefusedError as refusal:
         page = render(
             request, "login.html", refusal.status, message=refusal.message, next=_local(next)
         )

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 
-class Refusal(Exception):
+class RefusedError(Exception):
     """An answer instead of the one that was asked for.
 
     Parameters

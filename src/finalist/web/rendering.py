@@ -36,4 +36,4 @@ def render(request: Request, template: str, code: int = 200, **context: Any) -> 
         version=__version__,
         **context,
     )
-    return HTMLResponse(text, status_code=code)
+    return HTMLResponse(text.encode("utf-8", "backslashreplace"), status_code=code)

@@ -8,7 +8,7 @@ site may not make one), the token, the size of the body.
 import asyncio
 import ipaddress
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from typing import Any
 from urllib.parse import quote, urlsplit
 
@@ -19,12 +19,13 @@ from starlette.responses import RedirectResponse, Response
 from finalist.web.csrf import new_cookie
 from finalist.web.errors import respond
 from finalist.web.headers import FILES, HEADERS, PRIVATE
-from finalist.web.refusals import Refusal
+from finalist.web.refusals import RefusedError
 from finalist.web.tokens import Failures, matches, session_is_good
 
-Scope = dict[str, Any]
-Receive = Callable[[], Awaitable[dict[str, Any]]]
-Send = Callable[[dict[str, Any]], Awaitable[None]]
+Message = MutableMapping[str, Any]
+Scope = Message
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Any, Any, Any], Awaitable[None]]
 
 #: Names of this machine that always mean this machine.
@@ -78,7 +79,7 @@ class Guard:
             answer = self._refused(request)
             if answer is None:
                 receive = await _whole_body(request, receive, self._most_body(request))
-        except Refusal as refusal:
+        except RefusedError as refusal:
             answer = respond(request, refusal)
         await (self.app if answer is None else answer)(scope, receive, send)
 
@@ -107,7 +108,7 @@ class Guard:
         if request.method == "GET" and "text/html" in request.headers.get("accept", ""):
             path = request.url.path + (f"?{request.url.query}" if request.url.query else "")
             return RedirectResponse(f"/login?next={quote(path, safe='')}", status_code=303)
-        raise Refusal(
+        raise RefusedError(
             401,
             "token",
             "this server asks for a token.",
@@ -122,7 +123,7 @@ def check_given(request: Request, token: str, token_hash: str, failures: Failure
     address = request.client.host if request.client else ""
     seconds = failures.wait(address)
     if seconds:
-        raise Refusal(
+        raise RefusedError(
             429,
             "too many tokens",
             "too many wrong tokens came from this address.",
@@ -131,7 +132,7 @@ def check_given(request: Request, token: str, token_hash: str, failures: Failure
         )
     if not matches(token, token_hash):
         failures.count(address)
-        raise Refusal(
+        raise RefusedError(
             401,
             "token",
             "this is not the token of this server.",
@@ -145,10 +146,10 @@ def check_host(headers: Headers, hosts: set[str]) -> None:
     given = headers.getlist("host")
     found = _HOST.fullmatch(given[0].lower()) if len(given) == 1 else None
     if found is None:
-        raise Refusal(400, "host", "the request has no Host header that can be read.")
+        raise RefusedError(400, "host", "the request has no Host header that can be read.")
     host = found[1]
     if host not in hosts and not ("*.*.*.*" in hosts and _is_address(host)):
-        raise Refusal(
+        raise RefusedError(
             421,
             "host",
             f"this server is not called {host!r}.",
@@ -173,7 +174,7 @@ def check_origin(method: str, headers: Headers) -> None:
     for origin in headers.getlist("origin"):
         foreign = foreign or not _same_host(origin, headers.get("host", ""))
     if foreign:
-        raise Refusal(
+        raise RefusedError(
             403,
             "origin",
             "another site asked for this change; it was not made.",
@@ -194,7 +195,7 @@ async def _whole_body(request: Request, receive: Receive, most: int) -> Receive:
     length = request.headers.get("content-length")
     if length is None and "transfer-encoding" not in request.headers:
         return receive
-    too_large = Refusal(
+    too_large = RefusedError(
         413, "too large", f"the body has more than {most:,} bytes.", headers={"Connection": "close"}
     )
     if length is not None and (not length.isdigit() or len(length) > 18 or int(length) > most):
@@ -205,13 +206,13 @@ async def _whole_body(request: Request, receive: Receive, most: int) -> Receive:
             while more:
                 message = await receive()
                 if message["type"] == "http.disconnect":
-                    raise Refusal(400, "disconnected", "the connection ended within the body.")
+                    raise RefusedError(400, "disconnected", "the connection ended within the body.")
                 body += message.get("body", b"")
                 more = message.get("more_body", False)
                 if len(body) > most:
                     raise too_large
     except TimeoutError:
-        raise Refusal(
+        raise RefusedError(
             408, "too slow", "the body did not come in time.", headers={"Connection": "close"}
         ) from None
     return _handed_on(bytes(body), receive)
@@ -219,9 +220,9 @@ async def _whole_body(request: Request, receive: Receive, most: int) -> Receive:
 
 def _handed_on(body: bytes, receive: Receive) -> Receive:
     """Return a `receive` that starts with a body that was read already."""
-    first = [{"type": "http.request", "body": body, "more_body": False}]
+    first: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
-    async def next_message() -> dict[str, Any]:
+    async def next_message() -> Message:
         return first.pop() if first else await receive()
 
     return next_message
@@ -230,7 +231,7 @@ def _handed_on(body: bytes, receive: Receive) -> Receive:
 def _with_headers(scope: Scope, send: Send) -> Send:
     """Return a `send` that adds what every answer tells the browser."""
 
-    async def send_with_headers(message: dict[str, Any]) -> None:
+    async def send_with_headers(message: Message) -> None:
         if message["type"] == "http.response.start":
             headers = MutableHeaders(scope=message)
             for name, value in HEADERS.items():
