@@ -114,5 +114,9 @@ class BusyError(StorageError):
     """Someone else held the database for too long; the same may work a moment later."""
 
 
+class RemoteError(FinalistError, RuntimeError):
+    """A server of studies that cannot be reached, or that refuses a request."""
+
+
 class SchemaError(StorageError):
     """A database that a newer version or another program wrote, or that is damaged."""

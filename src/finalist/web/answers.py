@@ -92,13 +92,14 @@ class ToldAnswer(BaseModel):
 
 
 class ForecastAnswer(BaseModel):
-    """Pulls that are still needed; null is more than `cap`."""
+    """Pulls that are still needed, of each draw in `pulls`; null is more than `cap`."""
 
     median: float | None
     low: float | None
     high: float | None
     cap: int
     words: str
+    pulls: list[float | None]
 
 
 class ArmStatusAnswer(BaseModel):

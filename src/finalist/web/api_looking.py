@@ -23,7 +23,10 @@ def status(
 ) -> Json:
     """Say what is certain, for every arm what speaks against it, and what is still needed."""
     last, found = looking.status(number, forecast=forecast)
-    return Json({"last": last, **found.to_dict()})
+    content = {"last": last, **found.to_dict()}
+    if found.forecast is not None:
+        content["forecast"]["pulls"] = found.forecast.pulls.tolist()
+    return Json(content)
 
 
 @router.get("/studies/{number}/arms", response_model=ArmsAnswer)

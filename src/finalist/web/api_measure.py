@@ -6,6 +6,7 @@ from typing import Any
 
 from fastapi import APIRouter, Response
 
+from finalist.errors import RewardError
 from finalist.study import Batch, Pull, Study
 from finalist.study.results import write_pulls
 from finalist.web.answers import BatchAnswer, PullAnswer, ToldAnswer, WordsAnswer
@@ -85,12 +86,17 @@ def tell_csv(
 
 def as_told(results: list[Result]) -> Any:
     """Return results in a form that `Study.tell` takes."""
-    if not any(result.arm is not None or result.note for result in results):
+    if not any(result.arm is not None or result.notes for result in results):
         return [(result.pull_id, result.reward) for result in results]
     import pandas as pd
 
-    columns = ("pull_id", "reward", "arm", "note")
-    return pd.DataFrame({c: [getattr(row, c) for row in results] for c in columns})
+    table = {word: [getattr(row, word) for row in results] for word in ("pull_id", "reward", "arm")}
+    further = dict.fromkeys(key for row in results for key in row.notes or ())
+    taken = sorted(set(table) & set(further))
+    if taken:
+        raise RewardError(f"a note is called {taken[0]!r}, which is not a note. Rename it.")
+    notes = {key: [(row.notes or {}).get(key) for row in results] for key in further}
+    return pd.DataFrame(table | notes)
 
 
 def told(study: Study, key: str | None, tell: Callable[[], int]) -> dict[str, Any]:

@@ -174,10 +174,22 @@ class AskBody(Body):
 class Result(Body):
     """A reward; `arm` is checked against the pull if it is given."""
 
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [{"pull_id": 1, "reward": 0.5, "arm": "red", "notes": {"lamp": "2"}}]
+        }
+    )
+
     pull_id: Whole
     reward: Number
     arm: Text | None = None
-    note: Annotated[StrictStr, Field(max_length=10_000)] | None = None
+    notes: (
+        Annotated[
+            dict[Annotated[str, Field(max_length=200)], Annotated[str, Field(max_length=10_000)]],
+            Field(max_length=50),
+        ]
+        | None
+    ) = Field(None, description="Anything to keep with it, as in further columns of a table.")
 
 
 class TellBody(Body):

@@ -60,7 +60,8 @@ def own_hosts(host: str) -> tuple[str, ...]:
 def listen(host: str, port: int) -> socket.socket:
     """Return a socket that is bound; say what is wrong if it cannot be."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    bound = socket.socket(family, socket.SOCK_STREAM)
+    # asyncio sends small answers at once only if the protocol is named
+    bound = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         bound.bind((host.strip("[]"), port))
