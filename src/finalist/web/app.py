@@ -9,13 +9,14 @@ from fastapi.staticfiles import StaticFiles
 
 from finalist import __version__
 from finalist.web import api, login, pages
+from finalist.web.addresses import LOOPBACK
 from finalist.web.csrf import check_csrf
 from finalist.web.errors import add_handlers
 from finalist.web.events import Events
 from finalist.web.looking import Looking
 from finalist.web.opened import Studies
 from finalist.web.rendering import HERE
-from finalist.web.security import LOOPBACK, Guard
+from finalist.web.security import Guard
 from finalist.web.tokens import Failures
 
 

@@ -16,6 +16,7 @@ from fastapi import Request
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import RedirectResponse, Response
 
+from finalist.web.addresses import LOOPBACK
 from finalist.web.csrf import new_cookie
 from finalist.web.errors import respond
 from finalist.web.headers import FILES, HEADERS, PRIVATE
@@ -28,8 +29,6 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Any, Any, Any], Awaitable[None]]
 
-#: Names of this machine that always mean this machine.
-LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 #: Bytes of a body; of one who has not signed in.
 MOST_BODY, MOST_BODY_UNKNOWN = 16 * 2**20, 64 * 2**10
 #: Seconds in which a body has to be here.
