@@ -33,7 +33,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-def connect(url: str, token: str | None = None, *, timeout: float = 60.0) -> "Server":
+def connect(
+    url: str, token: str | None = None, *, timeout: float = 60.0, patience: float = 60.0
+) -> "Server":
     """Work with studies on a server that `finalist serve` runs.
 
     Parameters
@@ -44,6 +46,9 @@ def connect(url: str, token: str | None = None, *, timeout: float = 60.0) -> "Se
         What `finalist serve --new-token` printed.
     timeout : float
         Seconds to wait for an answer.
+    patience : float
+        Seconds for which a request is repeated while no answer comes, as when the server is
+        started again.
 
     Examples
     --------
@@ -53,7 +58,7 @@ def connect(url: str, token: str | None = None, *, timeout: float = 60.0) -> "Se
     >>> study = lab.open("seeds")  # doctest: +SKIP
     >>> study.tell({pull.pull_id: measure(pull.arm) for pull in study.ask(12)})  # doctest: +SKIP
     """
-    return Server(Http(url, token, timeout))
+    return Server(Http(url, token, timeout, patience))
 
 
 class Server:
@@ -264,4 +269,4 @@ class RemoteStudy:
         from finalist.study.exports import COLUMNS
 
         frame = pd.DataFrame(self._http.get(f"{self._path}/pulls")["pulls"], columns=list(COLUMNS))
-        return frame.astype({"reward": float})
+        return frame.astype({"pull_id": np.int64, "batch": np.int32, "reward": float})

@@ -1,5 +1,6 @@
 """Requests to a server of studies: JSON there and back, errors as the library's own."""
 
+import itertools
 import json
 import random
 import time
@@ -11,8 +12,8 @@ from urllib.parse import SplitResult, quote, urlencode, urlsplit
 from finalist import errors
 from finalist.errors import FinalistError, RemoteError
 
-#: Tries in all, and seconds before the second; each wait is twice the one before.
-TRIES, FIRST_WAIT, LONGEST_WAIT = 8, 0.1, 5.0
+#: Seconds before the second try and between later ones; each wait is twice the one before.
+FIRST_WAIT, LONGEST_WAIT = 0.1, 5.0
 _PREFIX = "/api/v1"
 
 
@@ -23,13 +24,15 @@ class Http:
     ----------
     url : str
     token : str or None
-    timeout : float
+    timeout, patience : float
+        Seconds for one answer, and for all tries together.
     """
 
-    def __init__(self, url: str, token: str | None, timeout: float) -> None:
+    def __init__(self, url: str, token: str | None, timeout: float, patience: float) -> None:
         parts = _split(url)
         self.url = f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}"
-        self._parts, self._token, self._timeout = parts, token, timeout
+        self._parts, self._token = parts, token
+        self._timeout, self._patience = timeout, patience
 
     def get(self, path: str, **query: str) -> dict[str, Any]:
         """Look at something."""
@@ -75,18 +78,19 @@ class Http:
         sent = {"Accept": "application/json", "Connection": "close", **(headers or {})}
         if self._token is not None:
             sent["Authorization"] = f"Bearer {self._token}"
-        for left in reversed(range(TRIES)):
-            wait = min(FIRST_WAIT * 2 ** (TRIES - 1 - left), LONGEST_WAIT)
+        until = time.monotonic() + self._patience
+        for tries in itertools.count():
+            wait, late = min(FIRST_WAIT * 2**tries, LONGEST_WAIT), time.monotonic() >= until
             try:
                 status, answer, after = self._once(method, target, content, sent)
             except (OSError, HTTPException) as error:
                 never_arrived = isinstance(error, ConnectionRefusedError)
-                if left == 0 or not (repeat or never_arrived):
+                if late or not (repeat or never_arrived):
                     raise self._lost(error, repeat or never_arrived) from error
             else:
                 if status < 400:
                     return answer
-                if left == 0 or status != 503 or after is None:
+                if late or status != 503 or after is None:
                     raise _error(status, answer, self.url)
                 wait = max(wait, min(after, LONGEST_WAIT))
             time.sleep(wait * random.uniform(0.5, 1.0))

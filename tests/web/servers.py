@@ -14,9 +14,12 @@ from typing import Any
 import httpx
 
 from finalist.web import create_app
-from finalist.web.server import Server, address_of, close_events, listen, make_server
+from finalist.web.addresses import address_of, listen
+from finalist.web.server import Server, close_events, make_server
 
 HOST = "127.0.0.1"
+#: The applications that are served from threads, by their addresses.
+APPS: dict[str, Any] = {}
 
 
 @contextmanager
@@ -31,9 +34,12 @@ def in_thread(place: Path | str, **settings: Any) -> Iterator[str]:
     while not server.started and thread.is_alive() and time.monotonic() < until:
         time.sleep(0.01)
     assert server.started
+    url = address_of(HOST, bound).rstrip("/")
+    APPS[url] = app
     try:
-        yield address_of(HOST, bound).rstrip("/")
+        yield url
     finally:
+        del APPS[url]
         close_events(app)
         server.should_exit = True
         thread.join(30)

@@ -1,6 +1,7 @@
 """`finalist serve`: the page, and the API for other machines."""
 
 import os
+from contextlib import suppress
 from typing import Annotated
 
 import typer
@@ -57,8 +58,7 @@ def serve(
     ] = False,
 ) -> None:
     """Check, listen, serve until Ctrl-C."""
-    from finalist.web import create_app
-    from finalist.web.server import address_of, is_loopback, listen, make_server, own_hosts
+    from finalist.web.addresses import address_of, is_loopback, listen, own_hosts
 
     place = where(db)
     known = _token_hash(place, token, new_token)
@@ -68,6 +68,9 @@ def serve(
             f"--new-token', or give one in {VARIABLE}."
         )
     bound = listen(host, port)
+    from finalist.web.app import create_app
+    from finalist.web.server import make_server
+
     try:
         app = create_app(place, token_hash=known, hosts=(*own_hosts(host), *(allow_host or ())))
     except BaseException:
@@ -84,7 +87,8 @@ def serve(
     server = make_server(app)
     if open_page:
         typer.launch(address)
-    server.run(sockets=[bound])
+    with suppress(KeyboardInterrupt):  # it has ended in good order by then
+        server.run(sockets=[bound])
 
 
 def _token_hash(place: str, token: str | None, new: bool) -> str | None:
