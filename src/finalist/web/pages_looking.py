@@ -2,6 +2,7 @@
 
 import csv
 import io
+from collections.abc import AsyncIterator
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Query, Request, Response
@@ -41,8 +42,12 @@ SAID = {
 }
 
 
-async def _form(request: Request) -> FormData:
-    return await request.form()
+async def _form(request: Request) -> AsyncIterator[FormData]:
+    form = await request.form()
+    try:
+        yield form
+    finally:
+        await form.close()
 
 
 Form = Annotated[FormData, Depends(_form)]
