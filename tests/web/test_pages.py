@@ -1,12 +1,15 @@
 """The pages without a browser: what they say, what they refuse, what they never contain."""
 
 import re
+import sqlite3
+import time
 from itertools import pairwise
 
 import pytest
 
 import finalist as fl
 from finalist.study import Study
+from finalist.web import pages_looking
 from finalist.web.arms_preview import MOST_BYTES, pack
 from finalist.web.new_study import DEFAULTS
 from tests.web.labs import EVIL, EVIL_STUDY, Page, evil_study, person, plane_study
@@ -409,7 +412,8 @@ def test_a_winner_ends_the_asking(somebody, tmp_path):
     assert "b is the best" in page
     assert "Nothing is left to measure" in page
     assert "/ask" not in page
-    assert "winner" in somebody.get("/").text
+    assert somebody.get("/api/v1/studies").json()["studies"][0]["winner"] == "b"
+    assert '<span class="tag winner">' in somebody.get("/").text
     assert somebody.get("/studies/1/chart/forecast.svg").status_code == 422
     assert "the study has ended" in somebody.get("/studies/1/forecast").text
 
@@ -446,3 +450,38 @@ def test_the_report_needs_nothing_else(evil):
     assert all(a["src"].startswith("data:") for a in page.all("img"))
     assert "url(" not in text.text
     assert "Forecast:" in page.text
+
+
+def test_the_list_does_not_wait_for_long_logs(somebody, tmp_path, monkeypatch):
+    for name in ("one", "two"):
+        plane_study(tmp_path / "lab.db", name)
+    monkeypatch.setattr(pages_looking, "PATIENCE", -1.0)
+    first = somebody.get("/").text
+    assert first.count("reading…") == 2
+    assert 'http-equiv="refresh"' in first
+    until = time.monotonic() + 20
+    while "reading…" in (page := somebody.get("/").text):
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    assert 'http-equiv="refresh"' not in page
+    assert page.count("ask for the next batch") == 2
+    with Study.open(tmp_path / "lab.db", "one") as study:
+        study.stop("enough")
+    while "ended" not in somebody.get("/").text:
+        assert time.monotonic() < until
+        time.sleep(0.05)
+
+
+def test_a_study_that_cannot_be_read_hides_no_other(somebody, tmp_path):
+    plane_study(tmp_path / "lab.db", "good")
+    plane_study(tmp_path / "lab.db", "broken")
+    with sqlite3.connect(tmp_path / "lab.db") as connection:
+        connection.execute("DROP TRIGGER events_update")
+        connection.execute("UPDATE events SET body = '{}' WHERE study = 2 AND number = 2")
+    connection.close()
+    until = time.monotonic() + 20
+    while "reading…" in (page := somebody.get("/").text):
+        assert time.monotonic() < until
+    assert "cannot be read" in page
+    assert "ask for the next batch" in page
+    assert somebody.get("/studies/2").status_code == 500

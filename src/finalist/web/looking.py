@@ -1,5 +1,6 @@
 """What people look at, kept until something happens: a study without news is not read again."""
 
+import contextlib
 import threading
 from collections import OrderedDict
 from typing import Any
@@ -14,6 +15,13 @@ from finalist.web.opened import Studies
 _MOST_KEPT = 200
 #: Forecasts that are simulated at a time.
 _AT_A_TIME = 2
+#: What is known of a study after its log was read.
+_READ = ("arms", "survivors", "pulls", "open_pulls", "verdict", "winner", "sentence", "error")
+
+
+def is_unread(line: dict[str, Any]) -> bool:
+    """Return whether a line of the list waits for its study to be read."""
+    return line["verdict"] is None and line["error"] is None
 
 
 class Looking:
@@ -29,6 +37,7 @@ class Looking:
         self._lock = threading.Lock()
         self._kept: OrderedDict[tuple[int, bool], tuple[int, Status]] = OrderedDict()
         self._summaries: dict[int, tuple[int, dict[str, Any]]] = {}
+        self._reader: threading.Thread | None = None
         self._simulating = threading.Semaphore(_AT_A_TIME)
 
     def status(self, number: int, *, forecast: bool = False) -> tuple[int, Status]:
@@ -67,24 +76,47 @@ class Looking:
                 return Batch((), "open")
             return batch_of(state, state.pulls.open(state.open.number))
 
-    def summaries(self) -> list[dict[str, Any]]:
+    def summaries(self, patience: float | None = None) -> list[dict[str, Any]]:
         """Return a line for each study, by name; one that cannot be read hides no other.
 
         Each has the keys number, name, created, strategy, last, arms, survivors, pulls,
-        open_pulls, verdict, winner, sentence, error.
+        open_pulls, verdict, winner, sentence, error. Studies with news are read in the background
+        if there is little patience: after so many seconds, those that are not read yet have None
+        in all that has to be read.
         """
+        if patience is None:
+            return self._lines(read=True)
+        lines = self._lines(read=False)
+        if any(is_unread(line) or line["error"] for line in lines):  # an error may pass
+            self._read_on().join(patience)
+            lines = self._lines(read=False)
+        return lines
+
+    def _lines(self, *, read: bool) -> list[dict[str, Any]]:
         lasts = self._studies.lasts()
         rows = [row for row in self._studies.rows() if row.id in lasts]
-        self._summaries = {n: kept for n, kept in self._summaries.items() if n in lasts}
-        return [self._summary(row.id, lasts[row.id]) for row in rows]
+        for gone in set(self._summaries) - lasts.keys():
+            self._summaries.pop(gone, None)
+        return [self._summary(row.id, lasts[row.id], read=read) for row in rows]
+
+    def _read_on(self) -> threading.Thread:
+        with self._lock:
+            if self._reader is None or not self._reader.is_alive():
+                self._reader = threading.Thread(target=self._read_all, daemon=True)
+                self._reader.start()
+            return self._reader
+
+    def _read_all(self) -> None:
+        with contextlib.suppress(FinalistError):  # who looks next is told
+            self._lines(read=True)
 
     def summary(self, number: int) -> dict[str, Any]:
         """Return the line of one study."""
-        return self._summary(number, self._studies.last(number))
+        return self._summary(number, self._studies.last(number), read=True)
 
-    def _summary(self, number: int, last: int) -> dict[str, Any]:
+    def _summary(self, number: int, last: int, *, read: bool) -> dict[str, Any]:
         kept = self._summaries.get(number)
-        if kept is not None and kept[0] == last:
+        if kept is not None and kept[0] == last and not (read and kept[1]["error"]):
             return dict(kept[1])
         row = self._studies.row(number)
         line: dict[str, Any] = {
@@ -94,11 +126,15 @@ class Looking:
             "strategy": row.settings["strategy"]["name"],
             "last": last,
         }
+        unread = line | dict.fromkeys(_READ)
+        if not read:
+            return unread
         try:
             line["last"], found = self._status(number, forecast=False)
         except FinalistError as error:
-            unknown = ("arms", "survivors", "pulls", "open_pulls", "verdict", "winner", "sentence")
-            return line | dict.fromkeys(unknown) | {"error": str(error)}
+            line = unread | {"error": str(error)}
+            self._summaries[number] = (last, line)
+            return dict(line)
         line |= {
             "arms": len(found.arms),
             "survivors": len(found.survivors),

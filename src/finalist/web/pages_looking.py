@@ -14,6 +14,7 @@ from finalist.errors import UnknownPullError
 from finalist.web import words
 from finalist.web.depends import Looked, Number, Opened, PullNumber
 from finalist.web.drawings import Drawings, available
+from finalist.web.looking import is_unread
 from finalist.web.looks import Look, Looks, events_of, ranked, span_of
 from finalist.web.rendering import environment, render
 from finalist.web.report import report
@@ -23,6 +24,8 @@ environment.globals["say"] = words
 
 #: Arms that the page shows unless all are asked for; rows of a batch to fill in at once.
 MOST_ARMS, MOST_ROWS = 50, 400
+#: Seconds after which the list is shown, read or not; what is missing comes a moment later.
+PATIENCE = 0.04
 #: Events on a page of the history.
 PAGE = 200
 #: What the page says after something was done; `n` is a number.
@@ -90,7 +93,7 @@ def studies_page(
     request: Request, looking: Looked, q: Annotated[str, Query(max_length=200)] = ""
 ) -> HTMLResponse:
     """Show all studies, the newest first, or those whose names hold a text."""
-    every = looking.summaries()
+    every = looking.summaries(PATIENCE)
     lines = [line for line in every if q.strip().lower() in line["name"].lower()]
     lines.sort(key=lambda line: (line["created"], line["number"]), reverse=True)
     return render(
@@ -99,6 +102,7 @@ def studies_page(
         lines=lines,
         q=q,
         total=len(every),
+        reading=any(map(is_unread, every)),
         place=_place(request),
         said=said(request),
     )
