@@ -83,7 +83,11 @@ class BatchAnswer(BaseModel):
 
 
 class ToldAnswer(BaseModel):
-    """How many rewards were new; they are on the disk. `repeated`: an earlier call had this key."""
+    """How many rewards were new; they are on the disk.
+
+    `repeated`: there was an `Idempotency-Key`, and all of this was on record already; `new` is
+    what the first call with that key was answered.
+    """
 
     new: int
     repeated: bool

@@ -101,23 +101,24 @@ def as_told(results: list[Result]) -> Any:
 
 def told(study: Study, key: str | None, tell: Callable[[], int]) -> dict[str, Any]:
     """Tell; a call that is repeated has the answer of the first one."""
-    before = None if key is None else _count(study, key)
     new = tell()
-    state = study._log.now()
+    repeated = new == 0 and key is not None
+    state = study._log._state or study._log.now()
     winner = state.verdict.winner
+    ended = "undecided" if winner is None else "winner"
     return {
-        "new": new if before is None else before,
-        "repeated": before is not None,
-        "verdict": "continue" if state.end is None else "undecided" if winner is None else "winner",
+        "new": _count(study, key) if repeated and key is not None else new,
+        "repeated": repeated,
+        "verdict": "continue" if state.end is None else ended,
         "winner": None if winner is None else state.arms.names[winner],
     }
 
 
-def _count(study: Study, key: str) -> int | None:
-    """Return how many rewards were new in the call of a key, None if there was none."""
+def _count(study: Study, key: str) -> int:
+    """Return how many rewards were new in the first call of a key."""
     with study._log.database.read() as reader:
         event = reader.client(study._log.row.id, key)
-    return None if event is None else int(event.body.get("count", 0))
+    return 0 if event is None else int(event.body.get("count", 0))
 
 
 @router.post("/studies/{number}/pulls/{pull}/void", response_model=PullAnswer)

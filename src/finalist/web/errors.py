@@ -10,6 +10,7 @@ import math
 from http import HTTPStatus
 from typing import Any
 
+import numpy as np
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
@@ -123,6 +124,8 @@ def add_handlers(app: FastAPI) -> None:
     app.add_exception_handler(RefusedError, _refusal)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http)
+    app.add_exception_handler(ArithmeticError, _arithmetic)
+    app.add_exception_handler(np.linalg.LinAlgError, _arithmetic)
     app.add_exception_handler(Exception, _unexpected)
 
 
@@ -163,6 +166,13 @@ async def _invalid(request: Request, error: Exception) -> Response:
     remedy = "The description of the API is at /api/v1/docs."
     message = "; ".join(words) + more + "."
     return respond(request, RefusedError(422, "invalid", message, remedy))
+
+
+async def _arithmetic(request: Request, error: Exception) -> Response:
+    """Say that numbers were too extreme; the library should have said so itself."""
+    _log.error("arithmetic fails", exc_info=error)
+    message = "the numbers of this study are too large, too small or too close to compute with."
+    return respond(request, RefusedError(422, "arithmetic", message, "Rescale them."))
 
 
 async def _unexpected(request: Request, _: Exception) -> Response:
