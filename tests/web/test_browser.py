@@ -191,7 +191,10 @@ def test_pages_follow_the_theme_of_the_machine_and_fit_a_phone(chromium, tmp_pat
             page.goto(url + "/studies/1")
             grounds[scheme] = page.evaluate("getComputedStyle(document.body).backgroundColor")
             page.locator("#charts").scroll_into_view_if_needed()
-            page.wait_for_function("document.images[0].complete && document.images[0].currentSrc")
+            page.evaluate(
+                "() => Promise.all([...document.images].map((image) => { image.loading = 'eager';"
+                " return image.decode().catch(() => null); }))"
+            )
             drawn = page.evaluate(
                 "[...document.images].map((image) => image.currentSrc).filter(Boolean)"
             )

@@ -89,6 +89,17 @@ def state(status: Status) -> tuple[str, str]:
     return _STATES[status.verdict]
 
 
+def verdict(status: Status) -> str:
+    """Say in one sentence where a study stands."""
+    if status.verdict != "continue":
+        return status.sentence
+    left, every = len(status.survivors), len(status.arms)
+    if status.pulls == 0:
+        return f"Not begun: any of the {every:,} arms may be the best."
+    ahead = "" if status.leader is None else f" {name(status.leader)} is ahead."
+    return f"Not decided yet: {left:,} of {every:,} arms may be the best.{ahead}"
+
+
 def certain(status: Status) -> str:
     """Say what is certain while a study goes on."""
     left, every = len(status.survivors), len(status.arms)

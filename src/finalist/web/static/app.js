@@ -15,6 +15,7 @@ function initial(field) {
 }
 
 function exchange(old, fresh) {
+  old.classList.remove("fresh");
   if (old.innerHTML === fresh.innerHTML && old.className === fresh.className) return;
   const active = old.contains(document.activeElement) ? document.activeElement : null;
   const kept = typedIn(old);
@@ -28,8 +29,10 @@ function exchange(old, fresh) {
     else twin.value = field.value;
   }
   part.querySelectorAll("details").forEach((details, i) => { if (open[i]) details.open = true; });
-  old.replaceWith(part);
-  part.querySelectorAll(".scroll").forEach((box, i) => {
+  // The section itself stays: a screen reader follows it and reads out what is new.
+  old.className = part.className;
+  old.replaceChildren(...part.childNodes);
+  old.querySelectorAll(".scroll").forEach((box, i) => {
     if (places[i]) [box.scrollTop, box.scrollLeft] = places[i];
   });
   const twin = active && active.id && document.getElementById(active.id);
@@ -39,11 +42,10 @@ function exchange(old, fresh) {
       twin.setSelectionRange(active.selectionStart, active.selectionEnd);
     }
   }
-  if (part.id === "verdict") part.classList.add("fresh");
-  prepare(part);
+  if (old.id === "verdict") old.classList.add("fresh");
+  prepare(old);
 }
 
-// The sentence is changed in its place, so that a screen reader reads it out.
 let fetching = false, again = false;
 async function refresh() {
   if (fetching) { again = true; return; }
@@ -67,7 +69,7 @@ async function refresh() {
   if (again) { again = false; refresh(); }
 }
 
-let stream = null, known = null;
+let stream = null;
 function follow() {
   if (stream || document.hidden) return;
   stream = new EventSource(main.dataset.live);
