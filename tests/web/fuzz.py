@@ -7,7 +7,7 @@ import json
 import random
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 from urllib.parse import quote
 
 import httpx
@@ -44,8 +44,8 @@ def by_description(url: str, cases: int, number: int = 0) -> Counter[int]:
     """Send about so many requests that schemathesis makes up; return how often each status came."""
     description = httpx.get(f"{url}/api/v1/openapi.json", trust_env=False).json()
     found = schemathesis.openapi.from_dict(description).get_all_operations()
-    operations = [result.ok() for result in found]
-    operations = [o for o in operations if not o.path.endswith(_ENDLESS)]
+    all_: list[Any] = [cast(Any, result).ok() for result in found]
+    operations = [operation for operation in all_ if not operation.path.endswith(_ENDLESS)]
     each = max(1, -(-cases // (len(operations) * len(_MODES))))
     seen: Counter[int] = Counter()
     with api(url) as client:
@@ -210,7 +210,7 @@ def _life(client: httpx.Client, rng: random.Random, name: str) -> Iterator[httpx
             answer = client.post(f"{path}/tell", json={"results": told})
         elif step == "pull":
             verb = rng.choice(("void", "missing", "amend"))
-            sent = {"reason": rng.choice(_WORDS)}
+            sent: dict[str, Any] = {"reason": rng.choice(_WORDS)}
             if verb == "amend":
                 sent["reward"] = _reward(rng, body)
             answer = client.post(f"{path}/pulls/{rng.choice(pulls)}/{verb}", json=sent)

@@ -118,7 +118,7 @@ def run(place: Path, clients: int, seconds: float, studies: int = 1) -> Load:
         assert not any(thread.is_alive() for thread in threads)
         assert not load.failures, load.failures[0]
         server.end()
-    on_record = {}
+    on_record: dict[tuple[str, int], float] = {}
     for name in names:
         with fl.Study.open(place, name) as study:
             frame = study.to_frame()

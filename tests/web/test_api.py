@@ -281,7 +281,8 @@ def test_a_plan_and_a_preview(client):
 
 def test_two_clients_never_measure_the_same(client):
     number = new_study(client, "two clients", arms=ARMS_BODY, sigma=0.6)
-    lab, seen, failures = Lab(theta=THETA), {}, []
+    lab, failures = Lab(theta=THETA), []
+    seen: dict[int, str] = {}
 
     def work(worker):
         try:
@@ -326,3 +327,34 @@ def test_of_many_who_create_one_name_one_does(client):
     for thread in threads:
         thread.join(60)
     assert sorted(answers) == [201] + [409] * 7
+
+
+def test_the_description_for_people_has_every_call(client):
+    page = client.get("/docs").text
+    description = client.get("/openapi.json").json()
+    assert "https://" not in page  # nothing from elsewhere
+    for path, methods in description["paths"].items():
+        for method, operation in methods.items():
+            assert f"{method.upper()} {path}</code>" in page
+            assert operation["description"].split(".")[0][:40] in page.replace("&#39;", "'")
+    assert "fl.connect" in page
+
+
+def test_examples_of_the_description_are_good(client):
+    number = new_study(client, "examples")
+    client.post(f"/studies/{number}/ask", json={"size": 6}).raise_for_status()
+    schemas = client.get("/openapi.json").json()["components"]["schemas"]
+    bodies = {
+        "AskBody": f"/studies/{number}/ask",
+        "TellBody": f"/studies/{number}/tell",
+        "AmendBody": f"/studies/{number}/pulls/1/amend",
+        "ReasonBody": f"/studies/{number}/pulls/3/void",
+        "NoteBody": f"/studies/{number}/note",
+        "ForkBody": f"/studies/{number}/fork",
+        "NewStudy": "/studies",
+        "PlanBody": "/plan",
+    }
+    for name, path in bodies.items():
+        for example in schemas[name]["examples"]:
+            answer = client.post(path, json=example)
+            assert answer.status_code in (200, 201), (name, answer.text)

@@ -5,6 +5,7 @@ import socket
 import threading
 import time
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -64,7 +65,7 @@ def same(one, other):
 
 
 def test_a_whole_life_is_the_same_as_without_a_server(url, tmp_path):
-    words = {"sigma": 0.6, "seed": 7, "delta": 0.1, "metadata": {"who": "me"}}
+    words: dict[str, Any] = {"sigma": 0.6, "seed": 7, "delta": 0.1, "metadata": {"who": "me"}}
     far = fl.connect(url).create("twin", ARMS, **words)
     near = fl.Study.create(tmp_path / "near.db", "twin", ARMS, **words)
     assert far.settings == near.settings

@@ -19,6 +19,13 @@ from finalist.web.rendering import HERE
 from finalist.web.security import Guard
 from finalist.web.tokens import Failures
 
+_DESCRIPTION = """\
+The same as the library, in JSON. A study is known by its number; `GET /api/v1/studies?name=NAME`
+finds it. If the server has a token, send `Authorization: Bearer TOKEN`. Errors have the keys
+`error`, `message` and perhaps `remedy`, and then nothing was changed. Repeat a `tell` that had no
+answer with the same `Idempotency-Key`: it is taken once.
+"""
+
 
 def create_app(
     place: str | PathLike[str],
@@ -39,6 +46,9 @@ def create_app(
     """
     app = FastAPI(
         title="finalist",
+        summary="Find the best of K candidates with few costly, noisy measurements.",
+        description=_DESCRIPTION,
+        license_info={"name": "MIT"},
         version=__version__,
         openapi_url="/api/v1/openapi.json",
         docs_url=None,

@@ -239,6 +239,8 @@ class ForkBody(Body):
 class WithdrawBody(Body):
     """Arms to take out."""
 
+    model_config = ConfigDict(json_schema_extra={"examples": [{"names": ["blue"]}]})
+
     names: Annotated[list[Name], Field(min_length=1, max_length=MOST_ARMS)]
 
 
@@ -251,5 +253,9 @@ class Earlier(Body):
 
 class HistoryBody(Body):
     """Measurements made before the study; they help to choose and are never tested."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"measurements": [{"arm": "red", "reward": 0.5}]}]}
+    )
 
     measurements: Annotated[list[Earlier], Field(min_length=1, max_length=MOST_RESULTS)]

@@ -25,8 +25,8 @@ def render(request: Request, template: str, code: int = 200, **context: Any) -> 
     """Return a page.
 
     Templates have besides `context`: `csrf` for the hidden field of that name in every form,
-    the status of HTTP as `code`,
-    `has_token` (whether one can sign out), `path` of the request, `version`.
+    the status of HTTP as `code`, `has_token` (whether one can sign out), `path` of the request,
+    `version`.
     """
     text = environment.get_template(template).render(
         code=code,
