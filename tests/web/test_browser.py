@@ -133,9 +133,14 @@ def test_two_browsers_see_each_other_and_keep_what_is_typed(chromium, page, tmp_
         assert took < 2.0
         assert other.locator(f"#{kept}").input_value() == "0.25"
         assert other.evaluate("document.activeElement.id") == kept
+        other.locator("table.batch input").nth(3).fill("oops")
+        other.get_by_role("button", name="Store rewards").click()
+        other.get_by_text("'oops' is not a number.").wait_for()
         with fl.Study.open(tmp_path / "lab.db", "trees") as study:  # another program
             study.note("from a program")
         other.get_by_text("from a program").wait_for(timeout=2_000)
+        assert other.locator(f"#{kept}").input_value() == "0.25"  # also after a refused form
+        assert other.locator("table.batch input").nth(3).input_value() == "oops"
         context.close()
 
 

@@ -50,12 +50,14 @@ def report(
     )
 
 
-def _charts(look: Look, forecast: Forecast | None, drawings: Drawings) -> list[tuple[str, str]]:
-    """Return images with what they show."""
+def _charts(
+    look: Look, forecast: Forecast | None, drawings: Drawings
+) -> list[tuple[str, str, str]]:
+    """Return charts: their names, images, and what they show."""
     found = available(look)
     if forecast is None:
         found.pop("forecast", None)
-    return [(_image(look, chart, forecast, drawings), alt) for chart, alt in found.items()]
+    return [(chart, _image(look, chart, forecast, drawings), alt) for chart, alt in found.items()]
 
 
 def _image(look: Look, chart: str, forecast: Forecast | None, drawings: Drawings) -> str:

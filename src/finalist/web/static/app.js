@@ -5,9 +5,8 @@ const main = document.getElementById("main");
 
 // ---- live: fetch the page again when something happened, and exchange the parts that changed
 
-const typedIn = (part) => [...part.querySelectorAll("input, textarea, select")].filter((field) =>
-  field.name && field.type !== "hidden" && !field.readOnly &&
-  (field.type === "file" ? field.files.length : field.value !== initial(field)));
+const fieldsOf = (part) => [...part.querySelectorAll("input, textarea, select")].filter((field) =>
+  field.name && field.id && field.type !== "hidden" && !field.readOnly);
 
 function initial(field) {
   if (field.tagName !== "SELECT") return field.defaultValue;
@@ -18,15 +17,15 @@ function exchange(old, fresh) {
   old.classList.remove("fresh");
   if (old.innerHTML === fresh.innerHTML && old.className === fresh.className) return;
   const active = old.contains(document.activeElement) ? document.activeElement : null;
-  const kept = typedIn(old);
+  const kept = fieldsOf(old);
   const open = [...old.querySelectorAll("details")].map((details) => details.open);
   const places = [...old.querySelectorAll(".scroll")].map((box) => [box.scrollTop, box.scrollLeft]);
   const part = document.importNode(fresh, true);
   for (const field of kept) {
-    const twin = field.id && part.querySelector("#" + CSS.escape(field.id));
+    const twin = part.querySelector("#" + CSS.escape(field.id));
     if (!twin) continue;
     if (field.type === "file") twin.replaceWith(field);
-    else twin.value = field.value;
+    else if (field.value !== initial(field) || !twin.value) twin.value = field.value;
   }
   part.querySelectorAll("details").forEach((details, i) => { if (open[i]) details.open = true; });
   // The section itself stays: a screen reader follows it and reads out what is new.
@@ -51,7 +50,8 @@ async function refresh() {
   if (fetching) { again = true; return; }
   fetching = true;
   try {
-    const answer = await fetch(location.pathname + location.search.replace(/([?&])(said|n)=[^&]*/g, "$1"),
+    // After a refused form the address is that of the form, not of the page.
+    const answer = await fetch(main.dataset.page || location.pathname + location.search,
       { headers: { Accept: "text/html" }, credentials: "same-origin" });
     if (answer.ok) {
       const page = new DOMParser().parseFromString(await answer.text(), "text/html");
