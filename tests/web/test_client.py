@@ -268,6 +268,7 @@ def test_what_cannot_be_repeated_is_not(url):
     finally:
         proxy.close()
     assert [e["kind"] for e in study.history()].count("voided") == 1
+    assert proxy.count == 3  # two to open it, and one
 
 
 def test_a_server_that_is_not_there():

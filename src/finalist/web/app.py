@@ -1,13 +1,15 @@
 """The application: the pages and the API on one database."""
 
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from os import PathLike
 
+from anyio.to_thread import run_sync
 from fastapi import Depends, FastAPI
 from fastapi.staticfiles import StaticFiles
 
 from finalist import __version__
+from finalist.errors import FinalistError
 from finalist.web import api, login, pages
 from finalist.web.addresses import LOOPBACK
 from finalist.web.csrf import check_csrf
@@ -77,6 +79,8 @@ def create_app(
 
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+    with suppress(FinalistError):  # who looks is told
+        await run_sync(app.state.looking.summaries, 0.0)  # begins to read, so that pages need not
     yield
     app.state.events.close()
     app.state.studies.close()

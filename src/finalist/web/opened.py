@@ -142,6 +142,15 @@ class Studies:
             raise
         finally:
             writing.lock.release()
+            self._let_go()
+
+    def _let_go(self) -> None:
+        """Keep few handles that write; a study that gets two of them comes to no harm."""
+        with self._lock:
+            surplus = max(len(self._writers) - MOST_IDLE, 0)
+            for number in list(self._writers)[:surplus]:
+                if not self._writers[number].lock.locked():
+                    del self._writers[number]
 
     def delete(self, number: int) -> None:
         """Delete a study for good."""
