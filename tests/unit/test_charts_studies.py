@@ -10,7 +10,7 @@ from finalist.charts.studies import (
     intervals_chart,
     position_chart,
 )
-from finalist.charts.theme import ACCENT, DARK, to_svg
+from finalist.charts.theme import ACCENT, DARK, INK, to_svg
 from finalist.errors import ChartError
 
 NAMES = ["a", "b", "c", "d"]
@@ -43,7 +43,7 @@ def test_intervals_that_are_not_known_are_points_and_many_arms_are_counted():
     assert rows(chart)[0]["low"] == rows(chart)[0]["high"] == 49.0
     assert chart.to_dict()["title"]["subtitle"] == ["Not shown: 10 more arms"]
     with pytest.raises(ChartError, match="record some rewards"):
-        intervals_chart(["a"], *[np.array([np.nan])] * 3, np.array([True]))
+        intervals_chart(["a"], none[:1], none[:1], none[:1], np.array([True]))
 
 
 def test_pulls_stand_beside_those_of_the_design():
@@ -124,3 +124,13 @@ def test_dark_changes_colours_and_no_names():
     assert ACCENT not in dark
     assert DARK[ACCENT] in dark
     assert f'fill="{DARK["white"]}"' in dark
+
+
+def test_an_arm_may_be_called_like_a_colour():
+    arms = fl.Arms([[1.0, 0.0], [0.0, 1.0], [-1.0, -1.0]], names=["white", INK, "south"])
+    chart = position_chart(arms, np.array([1.0, 0.2]), np.array([5, 5, 5]), 1.0)
+    light, dark = to_svg(chart), to_svg(chart, "dark")
+    for name in arms.names:
+        assert light.count(f">{name}</text>") == dark.count(f">{name}</text>") == 3
+    for colour in ("#0072B2", "#E69F00", "#009E73"):
+        assert light.count(colour) == dark.count(DARK[colour]) > 0

@@ -96,7 +96,7 @@ class Page(HTMLParser):
 
     def __init__(self, text: str) -> None:
         super().__init__(convert_charrefs=True)
-        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.tags: list[tuple[str, dict[str, Any]]] = []
         self.texts: list[tuple[tuple[str, ...], str]] = []
         self._open: list[str] = []
         self.feed(text)
@@ -124,7 +124,7 @@ class Page(HTMLParser):
         if data.strip():
             self.texts.append((tuple(self._open), data))
 
-    def all(self, tag: str) -> list[dict[str, str | None]]:
+    def all(self, tag: str) -> list[dict[str, Any]]:
         """Return the attributes of all tags of a kind."""
         return [attributes for name, attributes in self.tags if name == tag]
 

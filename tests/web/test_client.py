@@ -276,6 +276,13 @@ def test_a_server_that_is_not_there():
         fl.connect("http://127.0.0.1:9", patience=0.2).studies()
 
 
+def test_a_name_that_nobody_has_is_said_at_once():
+    begin = time.monotonic()
+    with pytest.raises(RemoteError, match="Check the address"):
+        fl.connect("http://nobody.invalid").studies()
+    assert time.monotonic() - begin < 30
+
+
 def test_kill_9_of_the_server_in_the_middle_loses_and_doubles_nothing(tmp_path):
     """Tell on and on while the server is killed and started again under the same address."""
     place, lab = tmp_path / "lab.db", Lab(sigma=2.0)

@@ -10,6 +10,7 @@ from finalist.study import Study
 from finalist.study.upgrade import backup
 from finalist.web import opened
 from finalist.web.opened import Studies
+from finalist.web.turns import Turns
 from tests.study.conftest import postgresql, server  # noqa: F401
 from tests.study.lab import ARMS, Lab, finish
 from tests.web.servers import api, in_thread, new_study
@@ -151,3 +152,25 @@ def test_a_life_on_postgresql(postgresql):  # noqa: F811
         client.delete(f"/studies/{number}", params={"name": "other"}).raise_for_status()
         with pytest.raises(UnknownStudyError):
             fl.connect(url).open("other")
+
+
+def test_turns_are_taken():
+    turns = Turns("plans", at_once=1, waiting=1, seconds=0.1)
+    order: list[str] = []
+
+    def work(name):
+        try:
+            with turns.take():
+                order.append(name)
+        except BusyError:
+            order.append("busy")
+
+    with turns.take():
+        waiting = threading.Thread(target=work, args=("second",))
+        waiting.start()
+        waiting.join(0.02)
+        work("third")  # there is no place left to wait
+        waiting.join(10)
+    assert order == ["busy", "busy"]
+    work("fourth")
+    assert order[-1] == "fourth"
