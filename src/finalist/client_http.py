@@ -3,6 +3,8 @@
 import itertools
 import json
 import random
+import socket
+import ssl
 import time
 from collections.abc import Mapping
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
@@ -85,7 +87,8 @@ class Http:
                 status, answer, after = self._once(method, target, content, sent)
             except (OSError, HTTPException) as error:
                 never_arrived = isinstance(error, ConnectionRefusedError)
-                if late or not (repeat or never_arrived):
+                hopeless = isinstance(error, socket.gaierror | ssl.SSLError)  # as is the address
+                if late or hopeless or not (repeat or never_arrived):
                     raise self._lost(error, repeat or never_arrived) from error
             else:
                 if status < 400:

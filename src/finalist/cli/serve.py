@@ -1,6 +1,7 @@
 """`finalist serve`: the page, and the API for other machines."""
 
 import os
+import sys
 from contextlib import suppress
 from typing import Annotated
 
@@ -54,15 +55,20 @@ def serve(
         typer.Option("--allow-host", metavar="NAME", help="Another name of this machine; repeat."),
     ] = None,
     open_page: Annotated[
-        bool, typer.Option("--open/--no-open", help="Show the page in a browser.")
-    ] = False,
+        bool | None,
+        typer.Option(
+            "--open/--no-open",
+            help="Show the page in a browser.",
+            show_default="if there is a screen",
+        ),
+    ] = None,
 ) -> None:
     """Check, listen, serve until Ctrl-C."""
     from finalist.web.addresses import address_of, is_loopback, listen, own_hosts
 
     place = where(db)
-    known = _token_hash(place, token, new_token)
-    if known is None and not is_loopback(host):
+    known = _known_hash(place, token, new_token)
+    if known is None and not new_token and not is_loopback(host):
         raise StudyError(
             f"others can reach {host}, so a token is needed. Make one with 'finalist serve "
             f"--new-token', or give one in {VARIABLE}."
@@ -72,6 +78,8 @@ def serve(
     from finalist.web.server import make_server
 
     try:
+        if new_token:
+            known = _make_token(place)
         app = create_app(place, token_hash=known, hosts=(*own_hosts(host), *(allow_host or ())))
     except BaseException:
         bound.close()
@@ -85,27 +93,42 @@ def serve(
             err=True,
         )
     server = make_server(app)
-    if open_page:
+    if _has_screen() if open_page is None else open_page:
         typer.launch(address)
     with suppress(KeyboardInterrupt):  # it has ended in good order by then
         server.run(sockets=[bound])
 
 
-def _token_hash(place: str, token: str | None, new: bool) -> str | None:
-    """Return the hash of the token that is asked for, None if there is none."""
+def _known_hash(place: str, token: str | None, new: bool) -> str | None:
+    """Return the hash of the token that there is, None if there is none or a new one is made."""
     from finalist.web import tokens
 
-    if new and token is not None and VARIABLE not in os.environ:
-        raise StudyError("give --token or --new-token, not both.")
     if new:
-        made = tokens.new_token()
-        if tokens.token_file(place) is None:
-            kept = f"It is good until this server ends; give it in {VARIABLE} to keep it."
-        else:
-            kept = f"Its hash is in {tokens.store_hash(place, tokens.hash_of(made))}."
-        typer.echo(f"Token (shown only now): {made}\n{kept}")
-        return tokens.hash_of(made)
+        if token is not None and VARIABLE not in os.environ:
+            raise StudyError("give --token or --new-token, not both.")
+        return None
     if token is not None:
         tokens.check_token(token)
         return tokens.hash_of(token)
     return tokens.stored_hash(place)
+
+
+def _make_token(place: str) -> str:
+    """Make a token, print it this once, and return its hash, which is kept."""
+    from finalist.web import tokens
+
+    made = tokens.new_token()
+    if tokens.token_file(place) is None:
+        kept = f"It is good until this server ends; give it in {VARIABLE} to keep it."
+    else:
+        kept = f"Its hash is in {tokens.store_hash(place, tokens.hash_of(made))}."
+    typer.echo(f"Token (shown only now): {made}\n{kept}")
+    return tokens.hash_of(made)
+
+
+def _has_screen() -> bool:
+    """Return whether a browser can be shown to whoever typed the command."""
+    screen = sys.platform in ("darwin", "win32") or any(
+        os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY")
+    )
+    return screen and sys.stdout.isatty()

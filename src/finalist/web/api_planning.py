@@ -1,10 +1,8 @@
 """The API: before a study begins."""
 
-import threading
-
 from fastapi import APIRouter
 
-from finalist.errors import BusyError, ProblemError
+from finalist.errors import ProblemError
 from finalist.planning import Plan
 from finalist.planning import plan as plan_of
 from finalist.web.answers import PlanAnswer, PreviewAnswer
@@ -14,12 +12,11 @@ from finalist.web.depends import CSV_BODY, Csv
 from finalist.web.errors import Json
 from finalist.web.models import PlanBody
 from finalist.web.strict import StrictRoute
+from finalist.web.turns import Turns
 
 router = APIRouter(route_class=StrictRoute, tags=["planning"])
 #: Plans are simulated one at a time: experiments under way come first.
-_simulating = threading.Semaphore(1)
-#: Seconds to wait for other plans.
-_WAIT = 20.0
+_simulating = Turns("plans", 1, 4, 20.0)
 #: Arms times the square of their rank that a plan is made for.
 MOST_WORK = 2_000_000
 
@@ -41,9 +38,7 @@ def make_plan(body: PlanBody) -> Plan:
             f"a plan for {len(arms):,} arms of rank {arms.rank} takes too long for a page. Use "
             "'finalist plan' on a machine of your own."
         )
-    if not _simulating.acquire(timeout=_WAIT):
-        raise BusyError("others are having plans simulated. Try again in a moment.")
-    try:
+    with _simulating.take():
         return plan_of(
             arms,
             sigma=sigma_of(body),
@@ -59,8 +54,6 @@ def make_plan(body: PlanBody) -> Plan:
             max_pulls=body.max_pulls,
             progress=False,
         )
-    finally:
-        _simulating.release()
 
 
 @router.post("/arms/preview", response_model=PreviewAnswer, openapi_extra=CSV_BODY)

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from os import PathLike
 
-from anyio.to_thread import run_sync
+from anyio.to_thread import current_default_thread_limiter, run_sync
 from fastapi import Depends, FastAPI
 from fastapi.staticfiles import StaticFiles
 
@@ -21,6 +21,8 @@ from finalist.web.rendering import HERE
 from finalist.web.security import Guard
 from finalist.web.tokens import Failures
 
+#: Requests that are worked on at a time; those that wait for others to write count too.
+THREADS = 100
 _DESCRIPTION = """\
 The same as the library, in JSON. A study is known by its number; `GET /api/v1/studies?name=NAME`
 finds it. If the server has a token, send `Authorization: Bearer TOKEN`. Errors have the keys
@@ -79,6 +81,7 @@ def create_app(
 
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+    current_default_thread_limiter().total_tokens = THREADS
     with suppress(FinalistError):  # who looks is told
         await run_sync(app.state.looking.summaries, 0.0)  # begins to read, so that pages need not
     yield

@@ -10,11 +10,12 @@ from finalist.study import Batch, Status
 from finalist.study.rules import batch_of, nothing
 from finalist.study.status import status_of
 from finalist.web.opened import Studies
+from finalist.web.turns import Turns
 
 #: Statuses that are kept.
 _MOST_KEPT = 200
-#: Forecasts that are simulated at a time.
-_AT_A_TIME = 2
+#: Forecasts that are simulated at a time, that wait, and for how many seconds.
+_AT_A_TIME, _WAITING, _WAIT = 2, 20, 60.0
 #: What is known of a study after its log was read.
 _READ = ("arms", "survivors", "pulls", "open_pulls", "verdict", "winner", "sentence", "error")
 
@@ -38,7 +39,7 @@ class Looking:
         self._kept: OrderedDict[tuple[int, bool], tuple[int, Status]] = OrderedDict()
         self._summaries: dict[int, tuple[int, dict[str, Any]]] = {}
         self._reader: threading.Thread | None = None
-        self._simulating = threading.Semaphore(_AT_A_TIME)
+        self._simulating = Turns("forecasts", _AT_A_TIME, _WAITING, _WAIT)
 
     def status(self, number: int, *, forecast: bool = False) -> tuple[int, Status]:
         """Return the number of the last event of a study, and its status after that event."""
@@ -49,7 +50,7 @@ class Looking:
         if not forecast:
             found = self._status(number, forecast=False)
         else:
-            with self._simulating:
+            with self._simulating.take():
                 kept = self._kept.get((number, True))
                 if kept is not None and kept[0] >= last:  # another page wanted the same
                     return kept

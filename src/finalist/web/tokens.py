@@ -9,6 +9,7 @@ import ipaddress
 import os
 import re
 import secrets
+import threading
 import time
 from collections import OrderedDict, deque
 from os import PathLike
@@ -137,6 +138,7 @@ class Failures:
 
     def __init__(self) -> None:
         self._times: OrderedDict[str, deque[float]] = OrderedDict()
+        self._lock = threading.Lock()
 
     def wait(self, address: str) -> int:
         """Return for how many seconds an address may not try again, 0 if it may."""
@@ -148,11 +150,12 @@ class Failures:
 
     def count(self, address: str) -> None:
         """Remember a wrong token."""
-        times = self._times.setdefault(_network(address), deque(maxlen=MOST_FAILURES))
-        times.append(time.monotonic())
-        self._times.move_to_end(_network(address))
-        while len(self._times) > _MOST_ADDRESSES:
-            self._times.popitem(last=False)
+        with self._lock:
+            times = self._times.setdefault(_network(address), deque(maxlen=MOST_FAILURES))
+            times.append(time.monotonic())
+            self._times.move_to_end(_network(address))
+            while len(self._times) > _MOST_ADDRESSES:
+                self._times.popitem(last=False)
 
 
 def _network(address: str) -> str:
