@@ -8,9 +8,10 @@ import finalist as fl
 from finalist.cli import app
 from finalist.errors import ChartError
 from finalist.study import Study
-from finalist.web import drawings
+from finalist.web import create_app, drawings
 from finalist.web.drawings import Drawings, available, best_design, draw
 from finalist.web.looks import look_at, ranked
+from finalist.web.warming import warm_up
 from tests.web.labs import EVIL_STUDY, Page, evil_study, plane_study
 
 
@@ -35,6 +36,7 @@ def test_charts_come_as_there_is_something_to_draw(tmp_path, look):
         batch = study.ask(size=12)
         study.tell({p.pull_id: 0.5 for p in batch})
         assert set(available(look_at(study, 1))) == {"evidence", "estimates", "pulls", "forecast"}
+        assert study.status().forecast is not None
         study.stop("enough")
         assert "forecast" not in available(look_at(study, 1))
     assert list(available(look)) == ["evidence", "estimates", "pulls", "forecast", "plane"]
@@ -140,3 +142,28 @@ def test_the_report_is_called_like_the_study(tmp_path, monkeypatch):
     result = CliRunner().invoke(app, ["report", "../first trial", "--db", "lab.db"])
     assert result.exit_code == 0, result.output
     assert (tmp_path / "first-trial.html").stat().st_size > 10_000
+
+
+@pytest.mark.parametrize("sigma", [1.0, None])
+@pytest.mark.parametrize("told", [0, 2, 3, 4, 8])
+def test_a_forecast_is_offered_when_there_is_one(tmp_path, sigma, told):
+    arms = fl.Arms(np.array([[1.0, 0.0], [0.0, 1.0], [0.6, 0.7]]))
+    words = {"strategy": "uniform", "sigma": 1.0} if sigma else {"sigma": None}
+    with Study.create(tmp_path / "lab.db", "s", arms, seed=1, **words) as study:
+        if told:
+            batch = study.ask(size=told)
+            rewards = np.random.default_rng(told).standard_normal(len(batch))
+            study.tell({p.pull_id: r for p, r in zip(batch, rewards, strict=True)})
+        offered = "forecast" in available(look_at(study, 1))
+        assert offered == (study.status().forecast is not None)
+
+
+def test_a_server_reads_its_studies_when_it_starts(tmp_path):
+    plane_study(tmp_path / "lab.db")
+    app_ = create_app(tmp_path / "lab.db")
+    before = app_.state.looking.summaries(0.0)
+    warm_up(app_).join(60)
+    after = app_.state.looking.summaries(0.0)
+    assert before[0]["verdict"] in (None, "continue")
+    assert after[0]["verdict"] == "continue"
+    app_.state.studies.close()

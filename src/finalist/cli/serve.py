@@ -76,6 +76,7 @@ def serve(
     bound = listen(host, port)
     from finalist.web.app import create_app
     from finalist.web.server import make_server
+    from finalist.web.warming import warm_up
 
     try:
         if new_token:
@@ -93,6 +94,7 @@ def serve(
             err=True,
         )
     server = make_server(app)
+    warm_up(app)
     if _has_screen() if open_page is None else open_page:
         typer.launch(address)
     with suppress(KeyboardInterrupt):  # it has ended in good order by then

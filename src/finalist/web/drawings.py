@@ -11,6 +11,7 @@ from finalist.complexity import complexity
 from finalist.errors import ChartError, FinalistError
 from finalist.information import information
 from finalist.planning import Forecast
+from finalist.study.status import MOST_WORK as MOST_FORECAST
 from finalist.web import words
 from finalist.web.looks import Look
 
@@ -39,7 +40,7 @@ def available(look: Look) -> dict[str, str]:
         found["estimates"] = "Estimated means with intervals; the table of arms has the numbers."
     if status.pulls:
         found["pulls"] = "Pulls of each arm beside those of the best design."
-    if status.verdict == "continue" and any(arm.low is not None for arm in status.arms):
+    if _can_be_forecast(look):
         found["forecast"] = "How many simulated futures are decided after how many further pulls."
     if arms.features.shape[1] == 2 and arms.rank == 2 and _radius(look) is not None:
         found["plane"] = (
@@ -47,6 +48,18 @@ def available(look: Look) -> dict[str, str]:
             "and the ellipse in which the parameter is with 95 %."
         )
     return found
+
+
+def _can_be_forecast(look: Look) -> bool:
+    """Return whether `Study.status` makes a forecast."""
+    status, arms = look.status, look.arms
+    known = look.row.settings["noise"]["sigma"] is not None
+    return (
+        status.verdict == "continue"
+        and len(arms) * arms.rank**2 <= MOST_FORECAST
+        and all(arm.estimate is not None for arm in status.arms)
+        and (known or sum(arm.pulls for arm in status.arms) > arms.rank)
+    )
 
 
 def draw(look: Look, chart: str, forecast: Callable[[], Forecast | None]) -> "AnyChart":

@@ -100,7 +100,7 @@ def respond(request: Request, refusal: RefusedError) -> Response:
 
 def wants_page(request: Request) -> bool:
     """Return whether a person with a browser asks, and not a program."""
-    path = request.url.path
+    path: str = request.scope["path"]
     return path != "/api" and not path.startswith("/api/")
 
 
@@ -146,7 +146,7 @@ async def _http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     headers = dict(error.headers or {})
     words = {
-        404: f"there is nothing at {printable(request.url.path, 100)}.",
+        404: f"there is nothing at {printable(request.scope['path'], 100)}.",
         405: f"{printable(request.method, 20)} does nothing here.",
     }
     message = words.get(error.status_code, str(error.detail))

@@ -103,11 +103,12 @@ class Looking:
     def _read_on(self) -> threading.Thread:
         with self._lock:
             if self._reader is None or not self._reader.is_alive():
-                self._reader = threading.Thread(target=self._read_all, daemon=True)
+                self._reader = threading.Thread(target=self.read_all, daemon=True)
                 self._reader.start()
             return self._reader
 
-    def _read_all(self) -> None:
+    def read_all(self) -> None:
+        """Read all studies that have news."""
         with contextlib.suppress(FinalistError):  # who looks next is told
             self._lines(read=True)
 

@@ -25,7 +25,7 @@ environment.globals["say"] = words
 #: Arms that the page shows unless all are asked for; rows of a batch to fill in at once.
 MOST_ARMS, MOST_ROWS = 50, 400
 #: Seconds after which the list is shown, read or not; what is missing comes a moment later.
-PATIENCE = 0.04
+PATIENCE = 0.02
 #: Events on a page of the history.
 PAGE = 200
 #: What the page says after something was done; `n` is a number.

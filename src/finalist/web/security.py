@@ -88,7 +88,8 @@ class Guard:
         return None if self.token_hash is None else self._check_token(request, self.token_hash)
 
     def _is_open(self, request: Request) -> bool:
-        return request.url.path.startswith(_OPEN)
+        # not `request.url`, which is put together with the Host header
+        return str(request.scope["path"]).startswith(_OPEN)
 
     def _most_body(self, request: Request) -> int:
         known = self.token_hash is None or not self._is_open(request)
