@@ -2,10 +2,10 @@
 
     python -m benchmarks.pages
 
-Studies are on a SQLite file in a temporary folder. A server reads them when it starts; "at once" is
-a list that is asked for before that, "first" the first look after it, "after news" the first one
-after a reward was told. Writes
-benchmarks/results/pages.md. The exit code is 1 when a target is missed.
+Studies are on a SQLite file in a temporary folder. A server gets ready and reads them when it
+starts; "at once" is a list that is asked for before that, "first" the first look after it, "after
+news" the first one after a reward was told. Writes benchmarks/results/pages.md. The exit code is 1
+when a target is missed.
 """
 
 import sys
@@ -21,6 +21,7 @@ from tests.web.servers import in_thread
 import finalist as fl
 from benchmarks.harness import Report, Table, Target
 from finalist.study import Study
+from finalist.web.warming import compile_templates
 
 RESULTS = Path(__file__).parent / "results" / "pages.md"
 STUDIES, ARMS, REWARDS = 100, 1000, 100_000
@@ -92,6 +93,7 @@ def measure_study(folder: str) -> dict[str, list[float]]:
 def main() -> int:
     """Measure everything."""
     report = Report("Pages")
+    compile_templates()
     with tempfile.TemporaryDirectory() as folder:
         found = measure_list(folder) | measure_study(folder)
     rows = []
