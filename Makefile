@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help demo test lint format validate torture reproduce bench bench-gauntlet bench-field docs docs-figures clean
+.PHONY: help demo test lint format validate torture reproduce bench bench-gauntlet bench-field docs docs-figures screenshots clean
 
 help:
 	@echo "make demo      set up and run a whole study on real measurements (half a minute)"
@@ -13,13 +13,14 @@ help:
 	@echo "make lint      ruff, mypy --strict, import-linter"
 	@echo "make format    let ruff rewrite the code"
 	@echo "make validate  10,000 runs of every strategy: is delta kept? (an hour; goes on where it stopped)"
-	@echo "make torture   1,000 kills, 8 writers, hundreds of random lives: is anything lost? (an hour)"
+	@echo "make torture   1,000 kills, 8 writers, 10,000 bad requests, random lives: is anything lost? (over an hour)"
 	@echo "make reproduce the paper's experiments in full (half an hour; goes on where it stopped)"
 	@echo "make bench     measure designs and strategies beside cvxpy and NumPy (about 12 minutes)"
 	@echo "make bench-gauntlet  pulls of the gauntlet over the lower bound (half an hour)"
 	@echo "make bench-field  every strategy on every instance (an hour; goes on where it stopped)"
 	@echo "make docs      build the documentation"
 	@echo "make docs-figures   draw its pictures again"
+	@echo "make screenshots    photograph the page again (needs Chromium)"
 	@echo "make clean     remove the environment and everything built"
 
 # The environment is made once and again only when its description changes.
@@ -61,13 +62,14 @@ validate: $(READY)
 
 torture: $(READY)
 	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.study.torture
+	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.web.torture
 
 # Pictures and tables of the documentation; the page and its drawings stay out of the repository.
 reproduce: $(READY)
 	@$(BIN)/finalist reproduce all --out benchmarks/results/paper
 
 bench: $(READY)
-	@status=0; for part in designs strategies studies field; do \
+	@status=0; for part in designs strategies studies field pages; do \
 	  OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.$$part || status=1; \
 	done; exit $$status
 
@@ -94,6 +96,10 @@ docs-figures: $(READY)
 	@$(BIN)/finalist demo --paper --out docs/images
 	@rm docs/images/*.csv docs/images/*.svg docs/images/results.sqlite
 	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python docs/figures.py
+
+# Every page in light and dark, by the machine's own Chromium.
+screenshots: $(READY)
+	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 PYTHONPATH=. $(BIN)/python docs/screenshots.py
 
 clean:
 	rm -rf $(VENV) demo dist docs/_build .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -24,3 +24,15 @@ if os.environ.get("FINALIST_SHAPES"):
         and not file.name.endswith("_kernels")
     ]
     install_import_hook(MODULES, "tests.typechecker.checked")
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Say loudly, once, that tests were left out because the machine has no browser."""
+    reasons = {
+        report.longrepr[2]
+        for report in terminalreporter.stats.get("skipped", [])
+        if isinstance(report.longrepr, tuple) and "NO BROWSER" in report.longrepr[2]
+    }
+    for reason in reasons:
+        terminalreporter.write_sep("!", "no browser", yellow=True, bold=True)
+        terminalreporter.write_line(reason.removeprefix("Skipped: "), yellow=True)

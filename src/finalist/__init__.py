@@ -12,6 +12,7 @@ __version__ = "0.1.0.dev0"
 
 if TYPE_CHECKING:
     from finalist.arms import Arms
+    from finalist.client import connect
     from finalist.complexity import Complexity, complexity
     from finalist.design import Design, optimal_design, round_design
     from finalist.noise import Bernoulli, Best, EpsilonBest, Gaussian, SubGaussian, TopM
@@ -69,6 +70,7 @@ _HOME = {
     "XYAllocation": "strategies",
     "XYOracle": "strategies",
     "complexity": "complexity",
+    "connect": "client",
     "optimal_design": "design",
     "plan": "planning",
     "round_design": "design",
@@ -108,6 +110,7 @@ __all__ = [
     "XYOracle",
     "__version__",
     "complexity",
+    "connect",
     "optimal_design",
     "plan",
     "round_design",

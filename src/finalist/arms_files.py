@@ -8,7 +8,7 @@ import csv
 from collections.abc import Callable
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -57,26 +57,54 @@ def write_csv(path: str | PathLike[str], table: Table) -> None:
             writer.writerows([label, *row] for label, row in zip(labels, rows, strict=True))
 
 
-def read_csv(path: str | PathLike[str]) -> Table:
-    """Read a comma-separated file with a header line; errors have the line and the column."""
+class Cells(NamedTuple):
+    """A CSV file as it is, before it is known to be good.
+
+    Attributes
+    ----------
+    lines : list of int
+        The line on which each row starts, without the header.
+    columns : dict of str to tuple of str
+        The cells of each column.
+    label : str or None
+        The column that names the arms.
+    numbers : dict of str to (N,) array
+        The other columns; NaN or infinite where a cell is bad.
+    """
+
+    lines: list[int]
+    columns: dict[str, tuple[str, ...]]
+    label: str | None
+    numbers: dict[str, Float[np.ndarray, " N"]]
+
+
+def read_cells(path: str | PathLike[str]) -> Cells:
+    """Read a comma-separated file with a header line, whatever its cells hold."""
     lines, rows = _csv_rows(path)
     columns = _csv_header(path, rows)
     cells = dict(zip(columns, zip(*rows[1:], strict=True), strict=True))
-
-    def place(i: int, column: str) -> str:
-        return f"{path}, line {lines[i + 1]}, column {column!r}"
-
     label = next(filter(is_name, columns), None)
     numbers = {c: _numbers(texts) for c, texts in cells.items() if c != label}
     if label is None:
         label = next((c for c in columns if _holds_text(cells[c], numbers[c])), None)
-    names = None
     if label is not None:
         numbers.pop(label, None)
+    return Cells(lines[1:], cells, label, numbers)
+
+
+def read_csv(path: str | PathLike[str]) -> Table:
+    """Read a comma-separated file with a header line; errors have the line and the column."""
+    lines, cells, label, numbers = read_cells(path)
+
+    def place(i: int, column: str) -> str:
+        return f"{path}, line {lines[i]}, column {column!r}"
+
+    names = None
+    if label is not None:
         given = map(unescape, cells[label])
         names = check_names(given, lambda i: place(i, label), FileFormatError)
     if not numbers:
-        raise FileFormatError(f"{path}, line 1: {_single_column(columns[0])}")
+        raise FileFormatError(f"{path}, line 1: {_single_column(next(iter(cells)))}")
     values = np.column_stack(list(numbers.values()))
     bad = ~np.isfinite(values)
     if bad.any():

@@ -98,8 +98,24 @@ class UnknownStudyError(StudyError, KeyError):
     """A name that belongs to no study."""
 
 
+class UnknownPullError(StudyError, KeyError):
+    """A number that belongs to no pull of the study."""
+
+
+class NameTakenError(StudyError):
+    """A name for a new study that another study has."""
+
+
 class StorageError(FinalistError, RuntimeError):
     """A database that cannot be opened, read or written; nothing was changed."""
+
+
+class BusyError(StorageError):
+    """Someone else held the database for too long; the same may work a moment later."""
+
+
+class RemoteError(FinalistError, RuntimeError):
+    """A server of studies that cannot be reached, or that refuses a request."""
 
 
 class SchemaError(StorageError):

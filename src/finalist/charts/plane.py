@@ -192,7 +192,7 @@ def _panel(
     arm_labels = dict(zip(hull, labels([arms.names[i] for i in hull], 16), strict=True))
     layers = (
         cone_layer(cones_, arm_labels, side)
-        + _ellipse_layer(outline, theta)
+        + ellipse_layer(outline, theta)
         + arm_layer(arms, arm_labels, side, _arrow_length(outline, side))
     )
     return layers.properties(width=_SIDE, height=_SIDE)
@@ -263,7 +263,8 @@ def _colours(cones_: int) -> list[str]:
     return colours
 
 
-def _ellipse_layer(outline: Float[np.ndarray, "n 2"], theta: Float[np.ndarray, " 2"] | None) -> Any:
+def ellipse_layer(outline: Float[np.ndarray, "n 2"], theta: Float[np.ndarray, " 2"] | None) -> Any:
+    """Draw the outline, and theta in it if it is known."""
     import altair as alt
 
     rows: list[dict[str, Any]] = [

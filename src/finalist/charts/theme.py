@@ -5,10 +5,10 @@ those of Okabe and Ito, which colour-blind readers can tell apart. Altair is imp
 a chart is made, not before.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from finalist.errors import ChartError
 from finalist.files import check_folder, printable, write_file
@@ -26,6 +26,22 @@ ACCENT = "#D55E00"
 INK = "#1F2933"
 MUTED = "#616E7C"
 RULE = "#E4E7EB"
+Theme = Literal["light", "dark"]
+#: What the colours of a light page become on a dark one.
+DARK = {
+    "white": "#1A2129",
+    INK: "#E7ECF1",
+    MUTED: "#A3B1BF",
+    RULE: "#2E3944",
+    "#B8C0C8": "#56636F",
+    "#8A96A3": "#8593A1",
+    "#0072B2": "#5BB2EC",
+    "#E69F00": "#F0B640",
+    "#009E73": "#35C79B",
+    "#CC79A7": "#DE97BE",
+    "#D55E00": "#FF8B47",
+    "#56B4E9": "#7CC6F2",
+}
 FONT = "Inter, Helvetica Neue, Helvetica, Arial, Liberation Sans, DejaVu Sans, sans-serif"
 
 #: Arms a chart shows at most; the rest is counted in the subtitle.
@@ -157,6 +173,47 @@ def save(chart: AnyChart, path: str | PathLike[str]) -> Path:
     else:
         content = vlc.vegalite_to_svg(spec).encode()
     return write_file(target, content)
+
+
+def to_svg(chart: AnyChart, theme: Theme = "light") -> str:
+    """Return a chart as SVG, for a light or a dark page.
+
+    Names are escaped; nothing in it runs or is loaded.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from finalist import charts
+    >>> svg = to_svg(charts.weights_chart(["<b>"], np.array([1.0])), "dark")
+    >>> "<b>" in svg, "&lt;b&gt;" in svg, INK in svg
+    (False, True, False)
+    """
+    import vl_convert as vlc
+
+    spec = chart.to_dict()
+    svg: str = vlc.vegalite_to_svg(spec if theme == "light" else _recoloured(spec, DARK))
+    return svg
+
+
+#: Parts of a chart that hold what people wrote, and no colours.
+_WRITTEN = ("data", "datasets", "text", "subtitle", "domain", "values", "sort")
+
+
+def _recoloured(value: Any, colours: Mapping[str, str]) -> Any:
+    """Return a chart with other colours; an arm may be called "white"."""
+    if isinstance(value, dict):
+        return {
+            key: item if _is_written(key, item) else _recoloured(item, colours)
+            for key, item in value.items()
+        }
+    if isinstance(value, list):
+        return [_recoloured(item, colours) for item in value]
+    return colours.get(value, value) if isinstance(value, str) else value
+
+
+def _is_written(key: str, item: Any) -> bool:
+    encoding = key == "text" and isinstance(item, dict)  # how text is drawn, not the text
+    return key in _WRITTEN and not encoding
 
 
 def check_target(path: str | PathLike[str]) -> Path:

@@ -1,10 +1,9 @@
 """`finalist export`: all pulls as a table, or everything as JSON."""
 
 import io
-import math
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -56,45 +55,22 @@ def export(
     if form is None:
         is_json = out is not None and out.suffix.lower() == ".json"
         form = Exported.json if is_json else Exported.csv
+    from finalist.study.exports import everything
+
     with opened(db, name) as study:
         if form is Exported.json:
-            output.deliver(output.to_json(_everything(study)), out)
+            output.deliver(output.to_json(everything(study)), out)
         else:
             _write_csv(study, out, decimal)
 
 
-def _pulls(study: "Study") -> list[dict[str, Any]]:
-    """Return every pull as plain values; a reward that is not there is None."""
-    frame = study.to_frame()
-    rows = (dict(zip(frame.columns, row, strict=True)) for row in frame.itertuples(index=False))
-    return [row | {"reward": None if math.isnan(row["reward"]) else row["reward"]} for row in rows]
-
-
-def _everything(study: "Study") -> dict[str, Any]:
-    arms = study.arms
-    each = zip(arms.aliases, arms.features.tolist(), strict=True)
-    return {
-        "name": study.name,
-        "created": study.created,
-        "settings": study.settings,
-        "arms": {
-            "feature_names": list(arms.feature_names),
-            "arms": [{"names": list(names), "features": row} for names, row in each],
-        },
-        "events": study.history(),
-        "pulls": _pulls(study),
-    }
-
-
 def _write_csv(study: "Study", out: Path | None, decimal: str) -> None:
-    from finalist.study.results import write_table
+    from finalist.study.exports import write_csv
 
-    header = list(study.to_frame().columns)
-    rows = [[row[column] for column in header] for row in _pulls(study)]
     if out is not None:
-        write_table(out, header, rows, decimal=decimal)
+        write_csv(study, out, decimal=decimal)
         typer.echo(f"Wrote {printable(str(out))}", err=True)
         return
     buffer = io.StringIO(newline="")
-    write_table(buffer, header, rows, decimal=decimal)
+    write_csv(study, buffer, decimal=decimal)
     typer.echo(buffer.getvalue(), nl=False)

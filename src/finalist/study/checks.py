@@ -50,8 +50,10 @@ def _noise(problem: Problem, fit: Estimate) -> str | None:
         variance = fit.residual_variance
     except EstimateError:
         return None
-    score = freedom * variance / sigma**2
-    seen = f"The rewards scatter by {math.sqrt(variance):.3g} around the model"
+    scatter = math.sqrt(variance)
+    ratio = scatter / sigma
+    score = freedom * (ratio * ratio)  # infinite, not an error, for a sigma that is next to nothing
+    seen = f"The rewards scatter by {scatter:.3g} around the model"
     if chdtrc(freedom, score) < ALARM:
         return (
             f"{seen}, more than sigma = {sigma:.3g} says: the guarantee does not hold. Create a "

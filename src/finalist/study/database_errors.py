@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
-from finalist.errors import SchemaError, StorageError
+from finalist.errors import BusyError, SchemaError, StorageError
 
 _LOCKED = (
     "is held by someone else for too long: another program that writes to it, such as a database "
@@ -74,7 +74,8 @@ def explain(error: BaseException, where: str) -> StorageError:
             words = "cannot be reached: {detail}. Check the address and that the server runs."
     if words is None:
         words = "cannot do this: {detail}. Nothing was changed."
-    return StorageError(f"{where} {words.replace('{detail}', detail)}")
+    kind = BusyError if words is _LOCKED else StorageError
+    return kind(f"{where} {words.replace('{detail}', detail)}")
 
 
 @contextmanager

@@ -42,6 +42,11 @@ class Reader:
         rows = self._all(select(studies))
         return sorted(map(self._study, rows), key=lambda row: row.name)
 
+    def lasts(self) -> dict[int, int]:
+        """Return the number of the last event of every study, by the study's id."""
+        rows = self._all(select(studies.c.id, studies.c.last))
+        return {row.id: row.last for row in rows}
+
     def study(self, name: str) -> StudyRow:
         """Return a study by its name."""
         rows = self._all(select(studies).where(studies.c.name == plain(name, "the name")))

@@ -12,7 +12,13 @@ from sqlalchemy import CursorResult, Executable, insert, select, update
 from sqlalchemy import delete as remove
 from sqlalchemy.exc import IntegrityError
 
-from finalist.errors import ConflictError, StorageError, StudyError, UnknownStudyError
+from finalist.errors import (
+    ConflictError,
+    NameTakenError,
+    StorageError,
+    StudyError,
+    UnknownStudyError,
+)
 from finalist.files import printable
 from finalist.study.database_reader import Reader
 from finalist.study.database_rows import (
@@ -83,7 +89,7 @@ class Writer(Reader):
         """Make a study without events, and return its id."""
         text, created = to_json(settings, "the settings"), _now()
         if self._all(select(studies.c.id).where(studies.c.name == plain(name, "the name"))):
-            raise StudyError(
+            raise NameTakenError(
                 f"there is a study {printable(name, 60)!r} in {self._where} already. "
                 "Choose another name."
             )

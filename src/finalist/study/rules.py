@@ -7,7 +7,7 @@ from typing import Any, cast
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from finalist.errors import ConflictError, RewardError, StudyError
+from finalist.errors import ConflictError, RewardError, StudyError, UnknownPullError
 from finalist.files import printable
 from finalist.noise import Bernoulli
 from finalist.study.batch import AskState, Batch, Pull
@@ -135,7 +135,7 @@ def row_of(state: State, pull_id: object) -> int:
     """Return the row of a pull, or refuse a number that belongs to none."""
     whole = isinstance(pull_id, int | np.integer) and not isinstance(pull_id, bool)
     if not whole or not 1 <= cast(int, pull_id) <= len(state.pulls):
-        raise StudyError(_no_pull(pull_id, state))
+        raise UnknownPullError(_no_pull(pull_id, state))
     return int(cast(int, pull_id)) - 1
 
 
@@ -149,7 +149,7 @@ def check_told(state: State, told: Results) -> Bool[np.ndarray, " n"]:
     """Refuse what cannot be told; return which of the rewards are new."""
     unknown = np.flatnonzero(~state.pulls.known(told.pulls))
     if len(unknown):
-        raise StudyError(_no_pull(int(told.pulls[unknown[0]]), state))
+        raise UnknownPullError(_no_pull(int(told.pulls[unknown[0]]), state))
     rows = told.pulls - 1
     fate, old = state.pulls.fate[rows], state.pulls.reward[rows]
     _check_arms(state, told)

@@ -1,0 +1,136 @@
+"""`finalist serve`: the page, and the API for other machines."""
+
+import os
+import sys
+from contextlib import suppress
+from typing import Annotated
+
+import typer
+
+from finalist.cli.study_common import DbOption, shown, where
+from finalist.errors import StudyError
+
+HELP = """Open a page on which studies are run and watched.
+
+\b
+Example:
+  finalist serve --db lab.db
+
+Only this machine can reach it. For others, make a token once and give an address:
+
+\b
+  finalist serve --new-token --host 192.168.1.20
+
+The token is printed once and kept as a hash in a file beside the database (lab.db.token); from
+then on it is always asked for. Delete that file to do without on this machine. For PostgreSQL give
+the token in FINALIST_TOKEN each time. What is sent is not encrypted: across a network that is not
+yours alone, put a proxy with TLS in front, or an SSH tunnel. Ctrl-C ends the server; nothing is
+lost by that.
+"""
+#: Where a token can come from, so that no list of processes shows it.
+VARIABLE = "FINALIST_TOKEN"
+
+
+def serve(
+    db: DbOption = None,
+    host: Annotated[
+        str, typer.Option(metavar="ADDRESS", help="Who can reach it: an address of this machine.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(metavar="N", help="0 takes a free one.")] = 8765,
+    token: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TEXT",
+            envvar=VARIABLE,
+            show_envvar=False,
+            help=f"The token everyone has to give; better in {VARIABLE}.",
+            show_default="the one that was made",
+        ),
+    ] = None,
+    new_token: Annotated[
+        bool, typer.Option("--new-token", help="Make a token, print it once, keep its hash.")
+    ] = False,
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option("--allow-host", metavar="NAME", help="Another name of this machine; repeat."),
+    ] = None,
+    open_page: Annotated[
+        bool | None,
+        typer.Option(
+            "--open/--no-open",
+            help="Show the page in a browser.",
+            show_default="if there is a screen",
+        ),
+    ] = None,
+) -> None:
+    """Check, listen, serve until Ctrl-C."""
+    from finalist.web.addresses import address_of, is_loopback, listen, own_hosts
+
+    place = where(db)
+    known = _known_hash(place, token, new_token)
+    if known is None and not new_token and not is_loopback(host):
+        raise StudyError(
+            f"others can reach {host}, so a token is needed. Make one with 'finalist serve "
+            f"--new-token', or give one in {VARIABLE}."
+        )
+    bound = listen(host, port)
+    from finalist.web.app import create_app
+    from finalist.web.server import make_server
+    from finalist.web.warming import warm_up
+
+    try:
+        if new_token:
+            known = _make_token(place)
+        app = create_app(place, token_hash=known, hosts=(*own_hosts(host), *(allow_host or ())))
+    except BaseException:
+        bound.close()
+        raise
+    address = address_of(host, bound)
+    typer.echo(f"{shown(db)} is on {address} (Ctrl-C ends this).")
+    if not is_loopback(host):
+        typer.echo(
+            "Warning: what is sent is not encrypted, also not the token. Put a proxy with TLS in "
+            "front, or use an SSH tunnel, unless the network is yours alone.",
+            err=True,
+        )
+    server = make_server(app)
+    warm_up(app)
+    if _has_screen() if open_page is None else open_page:
+        typer.launch(address)
+    with suppress(KeyboardInterrupt):  # it has ended in good order by then
+        server.run(sockets=[bound])
+
+
+def _known_hash(place: str, token: str | None, new: bool) -> str | None:
+    """Return the hash of the token that there is, None if there is none or a new one is made."""
+    from finalist.web import tokens
+
+    if new:
+        if token is not None and VARIABLE not in os.environ:
+            raise StudyError("give --token or --new-token, not both.")
+        return None
+    if token is not None:
+        tokens.check_token(token)
+        return tokens.hash_of(token)
+    return tokens.stored_hash(place)
+
+
+def _make_token(place: str) -> str:
+    """Make a token, print it this once, and return its hash, which is kept."""
+    from finalist.web import tokens
+
+    made = tokens.new_token()
+    if tokens.token_file(place) is None:
+        kept = f"It is good until this server ends; give it in {VARIABLE} to keep it."
+    else:
+        kept = f"Its hash is in {tokens.store_hash(place, tokens.hash_of(made))}."
+    typer.echo(f"Token (shown only now): {made}\n{kept}")
+    return tokens.hash_of(made)
+
+
+def _has_screen() -> bool:
+    """Return whether a browser can be shown to whoever typed the command."""
+    screen = sys.platform in ("darwin", "win32") or any(
+        os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY")
+    )
+    return screen and sys.stdout.isatty()

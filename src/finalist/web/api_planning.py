@@ -1,0 +1,76 @@
+"""The API: before a study begins."""
+
+from fastapi import APIRouter
+
+from finalist.errors import ProblemError
+from finalist.planning import Plan
+from finalist.planning import plan as plan_of
+from finalist.web.answers import PlanAnswer, PreviewAnswer
+from finalist.web.api_studies import arms_of, sigma_of
+from finalist.web.arms_preview import preview
+from finalist.web.depends import CSV_BODY, Csv
+from finalist.web.errors import Json
+from finalist.web.models import PlanBody
+from finalist.web.strict import StrictRoute
+from finalist.web.turns import Turns
+
+router = APIRouter(route_class=StrictRoute, tags=["planning"])
+#: Plans are simulated one at a time: experiments under way come first.
+_simulating = Turns("plans", 1, 4, 20.0)
+#: Arms times the square of their rank that a plan is made for.
+MOST_WORK = 2_000_000
+
+
+@router.post("/plan", response_model=PlanAnswer)
+def plan(body: PlanBody) -> Json:
+    """Say before any measurement how many pulls to expect."""
+    content = make_plan(body).to_dict()
+    for row in content["rows"]:
+        del row["pulls"]
+    return Json(content)
+
+
+def make_plan(body: PlanBody) -> Plan:
+    """Simulate, when it is this plan's turn."""
+    arms = arms_of(body)
+    if len(arms) * arms.rank**2 > MOST_WORK:
+        raise ProblemError(
+            f"a plan for {len(arms):,} arms of rank {arms.rank} takes too long for a page. Use "
+            "'finalist plan' on a machine of your own."
+        )
+    with _simulating.take():
+        return plan_of(
+            arms,
+            sigma=sigma_of(body),
+            noise=body.noise,
+            delta=body.delta,
+            epsilon=body.epsilon,
+            objective=body.objective,
+            strategy=body.strategy,
+            gap=body.gap,
+            draws=body.draws,
+            seed=body.seed,
+            against=body.against,
+            max_pulls=body.max_pulls,
+            progress=False,
+        )
+
+
+@router.post("/arms/preview", response_model=PreviewAnswer, openapi_extra=CSV_BODY)
+def preview_arms(table: Csv) -> Json:
+    """Look at a table of arms before it is used: columns, rank, duplicates, bad cells."""
+    found = preview(table)
+    rows = [{"line": row.line, "cells": [vars(cell) for cell in row.cells]} for row in found.rows]
+    return Json(
+        {
+            "columns": found.columns,
+            "name_column": found.label,
+            "feature_columns": found.features,
+            "rows": rows,
+            "row_count": found.count,
+            "arms": None if found.arms is None else len(found.arms),
+            "rank": None if found.arms is None else found.arms.rank,
+            "duplicates": found.merged,
+            "problem": found.error,
+        }
+    )

@@ -1,0 +1,89 @@
+"""The application: the pages and the API on one database."""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
+from os import PathLike
+
+from anyio.to_thread import current_default_thread_limiter, run_sync
+from fastapi import Depends, FastAPI
+from fastapi.staticfiles import StaticFiles
+
+from finalist import __version__
+from finalist.errors import FinalistError
+from finalist.web import api, login, pages
+from finalist.web.addresses import LOOPBACK
+from finalist.web.csrf import check_csrf
+from finalist.web.errors import add_handlers
+from finalist.web.events import Events
+from finalist.web.looking import Looking
+from finalist.web.opened import Studies
+from finalist.web.rendering import HERE
+from finalist.web.security import Guard
+from finalist.web.tokens import Failures
+
+#: Requests that are worked on at a time; those that wait for others to write count too.
+THREADS = 100
+_DESCRIPTION = """\
+The same as the library, in JSON. A study is known by its number; `GET /api/v1/studies?name=NAME`
+finds it. If the server has a token, send `Authorization: Bearer TOKEN`. Errors have the keys
+`error`, `message` and perhaps `remedy`, and then nothing was changed. Repeat a `tell` that had no
+answer with the same `Idempotency-Key`: it is taken once.
+"""
+
+
+def create_app(
+    place: str | PathLike[str],
+    *,
+    token_hash: str | None = None,
+    hosts: Sequence[str] = LOOPBACK,
+) -> FastAPI:
+    """Return the server's application.
+
+    Parameters
+    ----------
+    place : path-like or str
+        Where studies are kept; a file is made if it is missing.
+    token_hash : str, optional
+        SHA-256 of the token that everyone has to give; see `finalist.web.tokens`.
+    hosts : sequence of str
+        Names under which the server may be called, besides those of this machine.
+    """
+    app = FastAPI(
+        title="finalist",
+        summary="Find the best of K candidates with few costly, noisy measurements.",
+        description=_DESCRIPTION,
+        license_info={"name": "MIT"},
+        version=__version__,
+        openapi_url="/api/v1/openapi.json",
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        lifespan=_lifespan,
+    )
+    app.state.studies = Studies(place)
+    app.state.looking = Looking(app.state.studies)
+    app.state.events = Events(app.state.studies)
+    app.state.token_hash = token_hash
+    app.state.failures = Failures()
+    add_handlers(app)
+    app.include_router(api.router)
+    app.include_router(login.router)
+    app.include_router(pages.router, dependencies=[Depends(check_csrf)], include_in_schema=False)
+    app.mount("/static", StaticFiles(directory=HERE / "static"), name="static")
+    app.add_middleware(
+        Guard,
+        hosts=(*LOOPBACK, *hosts),
+        token_hash=token_hash,
+        failures=app.state.failures,
+    )
+    return app
+
+
+@asynccontextmanager
+async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+    current_default_thread_limiter().total_tokens = THREADS
+    with suppress(FinalistError):  # who looks is told
+        await run_sync(app.state.looking.summaries, 0.0)  # begins to read, so that pages need not
+    yield
+    app.state.events.close()
+    app.state.studies.close()

@@ -1,0 +1,199 @@
+"""A table of arms as somebody gave it: what was found in it, and what is wrong, in place."""
+
+import base64
+import binascii
+from dataclasses import dataclass
+
+import numpy as np
+
+from finalist.arms import Arms
+from finalist.arms_files import read_cells, unescape
+from finalist.arms_io import is_name
+from finalist.errors import ArmsError, FileFormatError, FinalistError
+from finalist.files import printable
+from finalist.web.uploads import as_file, read_arms
+
+#: Bytes of a table of arms that comes through the page; larger ones are for the command line.
+MOST_BYTES = 700_000
+#: Arms without features that the page takes, and rows of a table that it shows.
+MOST_UNRELATED, MOST_ROWS = 2_000, 12
+#: Bad cells that are shown in place.
+MOST_BAD = 20
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell of the preview."""
+
+    text: str
+    bad: bool = False
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of the preview, with the line of the file on which it starts."""
+
+    line: int
+    cells: tuple[Cell, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Preview:
+    """What was found in a table.
+
+    Attributes
+    ----------
+    arms : Arms or None
+        None if something is wrong.
+    error : str or None
+        What is wrong, with line and column.
+    columns : tuple of str
+    label : str or None
+        The column with the names.
+    features : tuple of str
+    rows : tuple of Row
+        The first, and those with a bad cell.
+    count : int
+        Rows in all.
+    packed : str
+        The table, to be sent along.
+    """
+
+    arms: Arms | None
+    error: str | None
+    columns: tuple[str, ...]
+    label: str | None
+    features: tuple[str, ...]
+    rows: tuple[Row, ...]
+    count: int
+    packed: str
+
+    @property
+    def unrelated(self) -> bool:
+        """Whether there are names alone."""
+        return self.arms is not None and not self.features
+
+    @property
+    def merged(self) -> list[tuple[str, ...]]:
+        """Names that have the same features: they are one arm."""
+        return [] if self.arms is None else [names for names in self.arms.aliases if len(names) > 1]
+
+
+def pack(content: bytes) -> str:
+    """Return a table as text that a form sends back unchanged."""
+    return base64.b64encode(content).decode()
+
+
+def unpack(packed: str) -> bytes:
+    """Return the table that `pack` was given.
+
+    Examples
+    --------
+    >>> unpack(pack(b"name,x"))
+    b'name,x'
+    """
+    try:
+        return base64.b64decode(packed, validate=True)
+    except (binascii.Error, ValueError):
+        raise ArmsError(
+            "the table of arms did not come back as it was sent. Choose the file again."
+        ) from None
+
+
+def preview(content: bytes, name: str = "the table") -> Preview:
+    r"""Look at a table of arms.
+
+    Examples
+    --------
+    >>> found = preview(b"name,dose\na,1\nb,x\n")
+    >>> found.label, found.features, [[cell.bad for cell in row.cells] for row in found.rows]
+    ('name', ('dose',), [[False, False], [False, True]])
+    >>> preview(b"oak\nash\n").arms.names
+    ('oak', 'ash')
+    """
+    if len(content) > MOST_BYTES:
+        raise ArmsError(
+            f"the table has {len(content):,} bytes; the page takes {MOST_BYTES:,}. Begin larger "
+            "studies with the command 'finalist new'; the page shows them like all others."
+        )
+    if not content.strip():
+        raise ArmsError("there is no table. Choose a file, or paste the rows.")
+    alone = _names_alone(content)
+    if alone is not None:
+        return _of_names(alone, content, name)
+    try:
+        with as_file(content, name) as path:
+            cells = read_cells(path)
+    except FinalistError as error:
+        return Preview(None, str(error), (), None, (), (), 0, "")
+    try:
+        arms, error = read_arms(content, name), None
+    except FinalistError as problem:
+        arms, error = None, str(problem)
+    bad = _bad_rows(cells.numbers)
+    rows = sorted({*range(min(MOST_ROWS, len(cells.lines))), *bad[:MOST_BAD]})
+    columns = tuple(cells.columns)
+    return Preview(
+        arms,
+        error,
+        columns,
+        cells.label,
+        tuple(cells.numbers),
+        tuple(
+            Row(
+                cells.lines[i],
+                tuple(
+                    Cell(
+                        printable(unescape(cells.columns[c][i]), 60),
+                        c in cells.numbers and not np.isfinite(cells.numbers[c][i]),
+                    )
+                    for c in columns
+                ),
+            )
+            for i in rows
+        ),
+        len(cells.lines),
+        pack(content),
+    )
+
+
+def _bad_rows(numbers: dict[str, np.ndarray]) -> list[int]:
+    if not numbers:
+        return []
+    return [
+        int(i) for i in np.flatnonzero(~np.isfinite(np.column_stack([*numbers.values()])).all(1))
+    ]
+
+
+def _names_alone(content: bytes) -> list[str] | None:
+    """Return names, if the table is a list of them and nothing else."""
+    try:
+        lines = content.decode("utf-8-sig").splitlines()
+    except UnicodeDecodeError:
+        return None
+    names = [line.strip() for line in lines if line.strip()]
+    if any(mark in line for line in names for mark in ',;\t"'):
+        return None
+    return names[1:] if is_name(names[0]) else names
+
+
+def _of_names(names: list[str], content: bytes, name: str) -> Preview:
+    rows = tuple(Row(i + 1, (Cell(printable(n, 60)),)) for i, n in enumerate(names[:MOST_ROWS]))
+    try:
+        if len(names) > MOST_UNRELATED:
+            raise ArmsError(
+                f"{name} has {len(names):,} arms without features; the page takes "
+                f"{MOST_UNRELATED:,}. Describe them by features."
+            )
+        arms, error = Arms.unstructured([unescape(text) for text in names]), None
+    except FinalistError as problem:
+        arms, error = None, f"{name}: {problem}"
+    return Preview(arms, error, ("name",), "name", (), rows, len(names), pack(content))
+
+
+def arms_of(packed: str) -> Arms:
+    """Return the arms of a table that a form sent back."""
+    found = preview(unpack(packed))
+    if found.arms is None:
+        raise FileFormatError(found.error or "the table cannot be read.")
+    return found.arms

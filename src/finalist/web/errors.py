@@ -1,0 +1,187 @@
+"""Errors of the library as answers of HTTP, with the same words.
+
+An answer to a program is {"error": a word, "message": what was wrong, "remedy": what to do}; a
+person gets a page that says the same.
+"""
+
+import json
+import logging
+import math
+from http import HTTPStatus
+from typing import Any
+
+import numpy as np
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from finalist import errors
+from finalist.errors import FinalistError
+from finalist.files import printable
+from finalist.web.headers import HEADERS
+from finalist.web.refusals import RefusedError
+from finalist.web.rendering import render
+
+#: Seconds after which it is worth trying again when others are writing.
+RETRY = 1
+_STATUS: tuple[tuple[type[FinalistError], int], ...] = (
+    (errors.UnknownStudyError, 404),
+    (errors.UnknownPullError, 404),
+    (errors.UnknownArmError, 404),
+    (errors.ConflictError, 409),
+    (errors.NameTakenError, 409),
+    (errors.BusyError, 503),
+    (errors.SchemaError, 500),
+    (errors.StorageError, 503),
+    (errors.MissingExtraError, 501),
+    (FinalistError, 422),
+)
+#: Letters of a message: a hostile value comes back cut.
+_LONGEST = 2000
+#: Errors that are shown of a request with many.
+_MOST_SHOWN = 5
+_log = logging.getLogger("finalist.web")
+
+
+class Json(Response):
+    """JSON in ASCII; a number that JSON does not have becomes null."""
+
+    media_type = "application/json"
+
+    def render(self, content: Any) -> bytes:
+        """Return the text."""
+        try:
+            text = json.dumps(content, allow_nan=False, separators=(",", ":"))
+        except ValueError:
+            text = json.dumps(_finite(content), allow_nan=False, separators=(",", ":"))
+        return text.encode()
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def status_of(error: FinalistError) -> int:
+    """Return the status of HTTP for an error of the library."""
+    return next(status for kind, status in _STATUS if isinstance(error, kind))
+
+
+def as_refusal(error: FinalistError) -> RefusedError:
+    """Return an error of the library as an answer."""
+    status = status_of(error)
+    headers = {"Retry-After": str(RETRY)} if isinstance(error, errors.BusyError) else {}
+    return RefusedError(status, type(error).__name__, str(error), headers=headers)
+
+
+def respond(request: Request, refusal: RefusedError) -> Response:
+    """Return the answer for a program, or a page for a person."""
+    message = _shown(refusal.message)
+    if not wants_page(request):
+        content = {"error": refusal.error, "message": message}
+        if refusal.remedy is not None:
+            content["remedy"] = _shown(refusal.remedy)
+        return Json(content, refusal.status, headers=refusal.headers)
+    page = render(
+        request,
+        "error.html",
+        refusal.status,
+        title=_title(refusal.status),
+        message=message,
+        remedy=None if refusal.remedy is None else _shown(refusal.remedy),
+    )
+    page.headers.update(refusal.headers)
+    return page
+
+
+def wants_page(request: Request) -> bool:
+    """Return whether a person with a browser asks, and not a program."""
+    path: str = request.scope["path"]
+    return path != "/api" and not path.startswith("/api/")
+
+
+def _title(status: int) -> str:
+    titles = {404: "Not found", 409: "This contradicts what is on record", 422: "Not understood"}
+    return titles.get(status) or HTTPStatus(status).phrase
+
+
+def _shown(text: str) -> str:
+    """Return a message of a bounded length, in letters that can be sent."""
+    plain = text.encode("utf-8", "backslashreplace").decode()
+    return plain if len(plain) <= _LONGEST else plain[: _LONGEST - 1] + "…"
+
+
+# ---- what FastAPI catches ------------------------------------------------------------------
+
+
+def add_handlers(app: FastAPI) -> None:
+    """Let every error of this application be answered in these words."""
+    app.add_exception_handler(FinalistError, _library)
+    app.add_exception_handler(RefusedError, _refusal)
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(HTTPException, _http)
+    app.add_exception_handler(ArithmeticError, _arithmetic)
+    app.add_exception_handler(np.linalg.LinAlgError, _arithmetic)
+    app.add_exception_handler(Exception, _unexpected)
+
+
+async def _library(request: Request, error: Exception) -> Response:
+    assert isinstance(error, FinalistError)
+    refusal = as_refusal(error)
+    if refusal.status == 500:
+        _log.error("%s", printable(str(error)))
+    return respond(request, refusal)
+
+
+async def _refusal(request: Request, error: Exception) -> Response:
+    assert isinstance(error, RefusedError)
+    return respond(request, error)
+
+
+async def _http(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    headers = dict(error.headers or {})
+    words = {
+        404: f"there is nothing at {printable(request.scope['path'], 100)}.",
+        405: f"{printable(request.method, 20)} does nothing here.",
+    }
+    message = words.get(error.status_code, str(error.detail))
+    name = "not found" if error.status_code == 404 else HTTPStatus(error.status_code).phrase.lower()
+    return respond(request, RefusedError(error.status_code, name, message, headers=headers))
+
+
+async def _invalid(request: Request, error: Exception) -> Response:
+    """Say which value is wrong, without repeating more than a little of it."""
+    assert isinstance(error, RequestValidationError)
+    found = error.errors()
+    words = []
+    for problem in found[:_MOST_SHOWN]:
+        where = ".".join(str(part) for part in problem["loc"][1:]) or str(problem["loc"][0])
+        words.append(f"{printable(where, 80)}: {problem['msg']}")
+    more = f" ({len(found) - _MOST_SHOWN} more)" if len(found) > _MOST_SHOWN else ""
+    remedy = "The description of the API is at /api/v1/docs."
+    message = "; ".join(words) + more + "."
+    return respond(request, RefusedError(422, "invalid", message, remedy))
+
+
+async def _arithmetic(request: Request, error: Exception) -> Response:
+    """Say that numbers were too extreme; the library should have said so itself."""
+    _log.error("arithmetic fails", exc_info=error)
+    message = "the numbers of this study are too large, too small or too close to compute with."
+    return respond(request, RefusedError(422, "arithmetic", message, "Rescale them."))
+
+
+async def _unexpected(request: Request, _: Exception) -> Response:
+    """Say that it is our fault; the traceback is in the log of the server."""
+    message = "something unexpected happened in the server; its log says what."
+    refusal = RefusedError(500, "unexpected", message)
+    try:
+        answer = respond(request, refusal)
+    except Exception:  # the page of errors is what fails
+        answer = Json({"error": refusal.error, "message": message}, refusal.status)
+    answer.headers.update(HEADERS)  # this answer does not pass the guard
+    return answer

@@ -1,0 +1,27 @@
+"""What every answer tells the browser: run nothing that is not ours, show this nowhere else."""
+
+#: No inline scripts, no eval, nothing from elsewhere; forms go to this server alone.
+CONTENT_POLICY = "; ".join(
+    (
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "img-src 'self' data:",
+        "connect-src 'self'",
+        "form-action 'self'",
+        "frame-ancestors 'none'",
+        "base-uri 'none'",
+    )
+)
+HEADERS = {
+    "content-security-policy": CONTENT_POLICY,
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "same-origin",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), geolocation=(), microphone=()",
+}
+#: Answers are about studies, which change and are nobody else's business. Files are not.
+PRIVATE = "no-store"
+FILES = "no-cache"

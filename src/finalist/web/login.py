@@ -1,0 +1,70 @@
+"""Signing in with the token, for browsers."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Form, Request
+from fastapi.responses import RedirectResponse, Response
+
+from finalist.web.csrf import check_csrf
+from finalist.web.refusals import RefusedError
+from finalist.web.rendering import render
+from finalist.web.security import SESSION_COOKIE, check_given
+from finalist.web.tokens import SESSION, new_session
+
+router = APIRouter(dependencies=[Depends(check_csrf)], include_in_schema=False)
+
+
+@router.get("/login")
+def form(request: Request, next: str = "/") -> Response:
+    """Show the form."""
+    if request.app.state.token_hash is None:
+        return RedirectResponse("/", status_code=303)
+    return render(request, "login.html", message=None, next=_local(next))
+
+
+@router.post("/login")
+def sign_in(
+    request: Request,
+    token: Annotated[str, Form(max_length=1000)],
+    next: Annotated[str, Form(max_length=4000)] = "/",
+) -> Response:
+    """Give the browser a session in place of the token."""
+    state = request.app.state
+    if state.token_hash is None:
+        return RedirectResponse("/", status_code=303)
+    try:
+        check_given(request, token.strip(), state.token_hash, state.failures)
+    except RefusedError as refusal:
+        page = render(
+            request, "login.html", refusal.status, message=refusal.message, next=_local(next)
+        )
+        page.headers.update(refusal.headers)
+        return page
+    answer = RedirectResponse(_local(next), status_code=303)
+    answer.set_cookie(
+        SESSION_COOKIE,
+        new_session(state.token_hash),
+        max_age=SESSION,
+        httponly=True,
+        samesite="strict",
+        secure=request.url.scheme == "https",
+    )
+    return answer
+
+
+@router.post("/logout")
+def sign_out() -> Response:
+    """Take the session from the browser."""
+    answer = RedirectResponse("/login", status_code=303)
+    answer.delete_cookie(SESSION_COOKIE)
+    return answer
+
+
+def _local(path: str) -> str:
+    """Return where to go on, on this server and nowhere else."""
+    good = (
+        path.startswith("/")
+        and not path.startswith(("//", "/\\", "/login"))
+        and (path.isprintable() and "\\" not in path)
+    )
+    return path if good else "/"

@@ -1,0 +1,151 @@
+"""What people look at, kept until something happens: a study without news is not read again."""
+
+import contextlib
+import threading
+from collections import OrderedDict
+from typing import Any
+
+from finalist.errors import FinalistError
+from finalist.study import Batch, Status
+from finalist.study.rules import batch_of, nothing
+from finalist.study.status import status_of
+from finalist.web.opened import Studies
+from finalist.web.turns import Turns
+
+#: Statuses that are kept.
+_MOST_KEPT = 200
+#: Forecasts that are simulated at a time, that wait, and for how many seconds.
+_AT_A_TIME, _WAITING, _WAIT = 2, 20, 60.0
+#: What is known of a study after its log was read.
+_READ = ("arms", "survivors", "pulls", "open_pulls", "verdict", "winner", "sentence", "error")
+
+
+def is_unread(line: dict[str, Any]) -> bool:
+    """Return whether a line of the list waits for its study to be read."""
+    return line["verdict"] is None and line["error"] is None
+
+
+class Looking:
+    """Looks at the studies of a server.
+
+    Parameters
+    ----------
+    studies : Studies
+    """
+
+    def __init__(self, studies: Studies) -> None:
+        self._studies = studies
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[tuple[int, bool], tuple[int, Status]] = OrderedDict()
+        self._summaries: dict[int, tuple[int, dict[str, Any]]] = {}
+        self._reader: threading.Thread | None = None
+        self._simulating = Turns("forecasts", _AT_A_TIME, _WAITING, _WAIT)
+
+    def status(self, number: int, *, forecast: bool = False) -> tuple[int, Status]:
+        """Return the number of the last event of a study, and its status after that event."""
+        last = self._studies.last(number)
+        kept = self._kept.get((number, forecast))
+        if kept is not None and kept[0] == last:
+            return kept
+        if not forecast:
+            found = self._status(number, forecast=False)
+        else:
+            with self._simulating.take():
+                kept = self._kept.get((number, True))
+                if kept is not None and kept[0] >= last:  # another page wanted the same
+                    return kept
+                found = self._status(number, forecast=True)
+        with self._lock:
+            self._kept[number, forecast] = found
+            self._kept.move_to_end((number, forecast))
+            while len(self._kept) > _MOST_KEPT:
+                self._kept.popitem(last=False)
+        return found
+
+    def _status(self, number: int, *, forecast: bool) -> tuple[int, Status]:
+        with self._studies.reading(number) as study:
+            state = study._log.now()
+            return state.last, status_of(study.name, state, forecast=forecast)
+
+    def open_batch(self, number: int) -> Batch:
+        """Return the pulls that wait for rewards; unlike `ask`, this issues none."""
+        with self._studies.reading(number) as study:
+            state = study._log.now()
+            if state.end is not None:
+                return nothing(state.end)
+            if state.open is None:
+                return Batch((), "open")
+            return batch_of(state, state.pulls.open(state.open.number))
+
+    def summaries(self, patience: float | None = None) -> list[dict[str, Any]]:
+        """Return a line for each study, by name; one that cannot be read hides no other.
+
+        Each has the keys number, name, created, strategy, last, arms, survivors, pulls,
+        open_pulls, verdict, winner, sentence, error. Studies with news are read in the background
+        if there is little patience: after so many seconds, those that are not read yet have None
+        in all that has to be read.
+        """
+        if patience is None:
+            return self._lines(read=True)
+        lines = self._lines(read=False)
+        if any(is_unread(line) or line["error"] for line in lines):  # an error may pass
+            self._read_on().join(patience)
+            lines = self._lines(read=False)
+        return lines
+
+    def _lines(self, *, read: bool) -> list[dict[str, Any]]:
+        lasts = self._studies.lasts()
+        rows = [row for row in self._studies.rows() if row.id in lasts]
+        for gone in set(self._summaries) - lasts.keys():
+            self._summaries.pop(gone, None)
+        return [self._summary(row.id, lasts[row.id], read=read) for row in rows]
+
+    def _read_on(self) -> threading.Thread:
+        with self._lock:
+            if self._reader is None or not self._reader.is_alive():
+                self._reader = threading.Thread(target=self.read_all, daemon=True)
+                self._reader.start()
+            return self._reader
+
+    def read_all(self) -> None:
+        """Read all studies that have news."""
+        with contextlib.suppress(FinalistError):  # who looks next is told
+            self._lines(read=True)
+
+    def summary(self, number: int) -> dict[str, Any]:
+        """Return the line of one study."""
+        return self._summary(number, self._studies.last(number), read=True)
+
+    def _summary(self, number: int, last: int, *, read: bool) -> dict[str, Any]:
+        kept = self._summaries.get(number)
+        if kept is not None and kept[0] == last and not (read and kept[1]["error"]):
+            return dict(kept[1])
+        row = self._studies.row(number)
+        line: dict[str, Any] = {
+            "number": number,
+            "name": row.name,
+            "created": row.created,
+            "strategy": row.settings["strategy"]["name"],
+            "last": last,
+        }
+        unread = line | dict.fromkeys(_READ)
+        if not read:
+            return unread
+        try:
+            line["last"], found = self._status(number, forecast=False)
+        except FinalistError as error:
+            line = unread | {"error": str(error)}
+            self._summaries[number] = (last, line)
+            return dict(line)
+        line |= {
+            "arms": len(found.arms),
+            "survivors": len(found.survivors),
+            "pulls": found.pulls,
+            "open_pulls": found.open_pulls,
+            "verdict": found.verdict,
+            "winner": found.winner,
+            "sentence": found.sentence,
+            "error": None,
+        }
+        self._summaries[number] = (line["last"], line)
+        return dict(line)

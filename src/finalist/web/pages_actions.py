@@ -1,0 +1,227 @@
+"""What people do to a study on its page: measure, mend, note, stop, fork."""
+
+from collections.abc import Callable
+from typing import Any
+
+from fastapi import APIRouter, Request
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from starlette.datastructures import FormData, UploadFile
+
+from finalist.errors import FinalistError, RewardError
+from finalist.files import printable
+from finalist.study import Study
+from finalist.web.depends import Number, Opened, PullNumber
+from finalist.web.errors import status_of
+from finalist.web.looks import Looks
+from finalist.web.opened import Studies
+from finalist.web.pages_looking import Form, Seen, back, show_pull, show_study, text_of
+from finalist.web.typed import read_typed
+from finalist.web.uploads import tell_table
+
+router = APIRouter()
+#: Pulls that the page asks for at a time.
+MOST_PULLS = 10_000
+
+
+@router.post("/studies/{number}/ask")
+def ask(request: Request, number: Number, form: Form, studies: Opened, looks: Seen) -> Response:
+    """Issue the next batch."""
+
+    def act(study: Study) -> Response:
+        study.ask(_size(text_of(form, "size")))
+        return back(number, "issued", part="#next")
+
+    return _do(request, number, studies, looks, form, "next", act)
+
+
+def _size(text: str) -> int | None:
+    plain = text.strip()
+    if not plain:
+        return None
+    if not (plain.isascii() and plain.isdigit()) or not 1 <= int(plain[:9]) <= MOST_PULLS:
+        raise RewardError(
+            f"the size of the batch is {printable(plain, 40)!r}; it is a whole number from 1 to "
+            f"{MOST_PULLS:,}, or nothing: then the strategy chooses."
+        )
+    return int(plain)
+
+
+@router.post("/studies/{number}/tell")
+def tell(request: Request, number: Number, form: Form, studies: Opened, looks: Seen) -> Response:
+    """Take the rewards that were typed: all of them, or none."""
+    rewards, wrong = read_typed(form.multi_items())
+    typed = {k: v for k, v in form.multi_items() if isinstance(v, str)}
+    if wrong or not rewards:
+        words = (
+            "Nothing was stored: correct the marked fields."
+            if wrong
+            else "Nothing was stored: fill in at least one reward."
+        )
+        return show_study(
+            request, looks.of(number), 422, problem=words, part="next", typed=typed, wrong=wrong
+        )
+    return _do(
+        request, number, studies, looks, form, "next", lambda s: _stored(number, s.tell(rewards))
+    )
+
+
+def _stored(number: int, new: int) -> RedirectResponse:
+    return back(number, "stored", new) if new else back(number, "same")
+
+
+@router.post("/studies/{number}/upload")
+def upload(request: Request, number: Number, form: Form, studies: Opened, looks: Seen) -> Response:
+    """Take the rewards of a CSV file, or of rows that were pasted: all of them, or none."""
+    content, name = uploaded(form)
+
+    def act(study: Study) -> Response:
+        if not content.strip():
+            raise RewardError("there is no table. Choose a file, or paste the rows.")
+        decimal = "," if text_of(form, "decimal") == "," else "."
+        return _stored(number, tell_table(study, content, decimal=decimal, name=name))
+
+    return _do(request, number, studies, looks, form, "upload", act)
+
+
+def uploaded(form: FormData) -> tuple[bytes, str]:
+    """Return the file of a form with its name for messages, or the rows that were pasted."""
+    file = form.get("file")
+    if isinstance(file, UploadFile) and file.filename:
+        return file.file.read(), printable(file.filename.replace("\\", "/").rsplit("/")[-1], 60)
+    return text_of(form, "pasted").encode("utf-8", "replace"), "the table"
+
+
+@router.post("/studies/{number}/note")
+def note(request: Request, number: Number, form: Form, studies: Opened, looks: Seen) -> Response:
+    """Write a note into the history."""
+
+    def act(study: Study) -> Response:
+        study.note(text_of(form, "text"))
+        return back(number, "noted", part="#history")
+
+    return _do(request, number, studies, looks, form, "history", act)
+
+
+@router.post("/studies/{number}/stop")
+def stop(request: Request, number: Number, form: Form, studies: Opened, looks: Seen) -> Response:
+    """Stop without a winner."""
+
+    def act(study: Study) -> Response:
+        study.stop(text_of(form, "reason"))
+        return back(number, "stopped")
+
+    return _do(request, number, studies, looks, form, "manage", act)
+
+
+@router.post("/studies/{number}/resume")
+def resume(request: Request, number: Number, form: Form, studies: Opened, looks: Seen) -> Response:
+    """Go on."""
+
+    def act(study: Study) -> Response:
+        study.resume()
+        return back(number, "resumed")
+
+    return _do(request, number, studies, looks, form, "manage", act)
+
+
+@router.post("/studies/{number}/fork")
+def fork(request: Request, number: Number, form: Form, studies: Opened, looks: Seen) -> Response:
+    """Start a new study from before a batch of this one."""
+
+    def act(study: Study) -> Response:
+        batch = text_of(form, "until").strip()
+        name = text_of(form, "name").strip()
+        study.fork(name, int(batch) if batch.isascii() and batch.isdigit() else 0).close()
+        return back(studies.number(name), "forked")
+
+    return _do(request, number, studies, looks, form, "manage", act)
+
+
+def _do(
+    request: Request,
+    number: int,
+    studies: Studies,
+    looks: Looks,
+    form: FormData,
+    part: str,
+    act: Callable[[Study], Response],
+) -> Response:
+    """Change a study; if that is refused, show its page with what was typed and why."""
+    try:
+        with studies.writing(number) as study:
+            return act(study)
+    except FinalistError as error:
+        look = looks.of(number)  # raises again if there is no such study
+        typed = {k: v for k, v in form.multi_items() if isinstance(v, str)}
+        return show_study(
+            request, look, status_of(error), problem=str(error), part=part, typed=typed
+        )
+
+
+# ---- one pull ----------------------------------------------------------------------------
+
+
+def _do_pull(
+    request: Request,
+    number: int,
+    pull: int,
+    studies: Studies,
+    looks: Looks,
+    form: FormData,
+    act: Callable[[Study], tuple[str, int]],
+) -> Response:
+    try:
+        with studies.writing(number) as study:
+            word, n = act(study)
+        return back(number, word, n, "#next")
+    except FinalistError as error:
+        typed: dict[str, Any] = {k: v for k, v in form.multi_items() if isinstance(v, str)}
+        page: HTMLResponse = show_pull(
+            request, looks.of(number), pull, status_of(error), problem=str(error), typed=typed
+        )
+        return page
+
+
+@router.post("/studies/{number}/pulls/{pull}/void")
+def void(
+    request: Request, number: Number, pull: PullNumber, form: Form, studies: Opened, looks: Seen
+) -> Response:
+    """Measure again: another pull of the same arm takes its place."""
+    return _do_pull(
+        request,
+        number,
+        pull,
+        studies,
+        looks,
+        form,
+        lambda study: ("void", study.void(pull, text_of(form, "reason")).pull_id),
+    )
+
+
+@router.post("/studies/{number}/pulls/{pull}/missing")
+def missing(
+    request: Request, number: Number, pull: PullNumber, form: Form, studies: Opened, looks: Seen
+) -> Response:
+    """Go on without it."""
+
+    def act(study: Study) -> tuple[str, int]:
+        study.missing(pull, text_of(form, "reason"))
+        return "missing", pull
+
+    return _do_pull(request, number, pull, studies, looks, form, act)
+
+
+@router.post("/studies/{number}/pulls/{pull}/amend")
+def amend(
+    request: Request, number: Number, pull: PullNumber, form: Form, studies: Opened, looks: Seen
+) -> Response:
+    """Correct a reward that was told wrongly."""
+
+    def act(study: Study) -> tuple[str, int]:
+        rewards, wrong = read_typed([(f"reward-{pull}", text_of(form, "reward"))])
+        if pull not in rewards:
+            raise RewardError(wrong.get(pull, "Write the right reward."))
+        study.amend(pull, rewards[pull], text_of(form, "reason"))
+        return "amended", pull
+
+    return _do_pull(request, number, pull, studies, looks, form, act)

@@ -1,0 +1,45 @@
+"""The server: uvicorn on one address, which ends open pages when it is told to end."""
+
+from types import FrameType
+
+import uvicorn
+from fastapi import FastAPI
+
+#: Requests at a time; more are told to come back.
+MOST_REQUESTS = 400
+#: Seconds for requests under way when the server ends.
+_GRACE = 5
+
+
+class Server(uvicorn.Server):
+    """Ends what never ends by itself, pages that wait for news, before it waits for requests."""
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Take a signal to end."""
+        close_events(self.config.app)
+        super().handle_exit(sig, frame)
+
+
+def close_events(app: object) -> None:
+    """Let all open pages go."""
+    events = getattr(getattr(app, "state", None), "events", None)
+    if events is not None:
+        events.close()
+
+
+def make_server(app: FastAPI) -> Server:
+    """Return a server for an application; `run(sockets=[...])` serves until a signal."""
+    config = uvicorn.Config(
+        app,
+        http="h11",
+        ws="none",
+        lifespan="on",
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,  # nobody may say for others where they come from
+        limit_concurrency=MOST_REQUESTS,
+        timeout_graceful_shutdown=_GRACE,
+        h11_max_incomplete_event_size=64 * 2**10,
+    )
+    return Server(config)

@@ -1,0 +1,145 @@
+// What pages can do beyond forms and links: follow a study live, take a dropped file, copy.
+"use strict";
+document.documentElement.classList.add("js");
+const main = document.getElementById("main");
+
+// ---- live: fetch the page again when something happened, and exchange the parts that changed
+
+const fieldsOf = (part) => [...part.querySelectorAll("input, textarea, select")].filter((field) =>
+  field.name && field.id && field.type !== "hidden" && !field.readOnly);
+
+function initial(field) {
+  if (field.tagName !== "SELECT") return field.defaultValue;
+  return ([...field.options].find((option) => option.defaultSelected) || field.options[0]).value;
+}
+
+function exchange(old, fresh) {
+  old.classList.remove("fresh");
+  if (old.innerHTML === fresh.innerHTML && old.className === fresh.className) return;
+  const active = old.contains(document.activeElement) ? document.activeElement : null;
+  const kept = fieldsOf(old);
+  const open = [...old.querySelectorAll("details")].map((details) => details.open);
+  const places = [...old.querySelectorAll(".scroll")].map((box) => [box.scrollTop, box.scrollLeft]);
+  const part = document.importNode(fresh, true);
+  for (const field of kept) {
+    const twin = part.querySelector("#" + CSS.escape(field.id));
+    if (!twin) continue;
+    if (field.type === "file") twin.replaceWith(field);
+    else if (field.value !== initial(field) || !twin.value) twin.value = field.value;
+  }
+  part.querySelectorAll("details").forEach((details, i) => { if (open[i]) details.open = true; });
+  // The section itself stays: a screen reader follows it and reads out what is new.
+  old.className = part.className;
+  old.replaceChildren(...part.childNodes);
+  old.querySelectorAll(".scroll").forEach((box, i) => {
+    if (places[i]) [box.scrollTop, box.scrollLeft] = places[i];
+  });
+  const twin = active && active.id && document.getElementById(active.id);
+  if (twin) {
+    twin.focus({ preventScroll: true });
+    if (active.selectionStart != null && twin.setSelectionRange) {
+      twin.setSelectionRange(active.selectionStart, active.selectionEnd);
+    }
+  }
+  if (old.id === "verdict") old.classList.add("fresh");
+  prepare(old);
+}
+
+let fetching = false, again = false;
+async function refresh() {
+  if (fetching) { again = true; return; }
+  fetching = true;
+  try {
+    // After a refused form the address is that of the form, not of the page.
+    const answer = await fetch(main.dataset.page || location.pathname + location.search,
+      { headers: { Accept: "text/html" }, credentials: "same-origin" });
+    if (answer.ok) {
+      const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+      const fresh = page.getElementById("main");
+      if (fresh && fresh.dataset.live === main.dataset.live) {
+        for (const part of fresh.querySelectorAll("[data-part]")) {
+          const old = document.getElementById(part.id);
+          if (old) exchange(old, part);
+        }
+        if (fresh.dataset.last) main.dataset.last = fresh.dataset.last;
+      } else if (fresh) location.reload();
+    } else if (answer.status === 404) location.reload();
+  } catch { /* the server is away; the stream says when it is back */ }
+  fetching = false;
+  if (again) { again = false; refresh(); }
+}
+
+let stream = null;
+function follow() {
+  if (stream || document.hidden) return;
+  stream = new EventSource(main.dataset.live);
+  stream.addEventListener("changed", (event) => {
+    const news = JSON.parse(event.data);
+    if (main.dataset.last && String(news.last) === main.dataset.last) return;
+    later();
+  });
+  stream.addEventListener("deleted", later);
+}
+let timer = 0;
+function later() { clearTimeout(timer); timer = setTimeout(refresh, 120); }
+function rest() { if (stream) { stream.close(); stream = null; } }
+
+if (main.dataset.live && window.EventSource) {
+  // A page that nobody sees lets go of its connection: a browser has six for a server.
+  document.addEventListener("visibilitychange", () => document.hidden ? rest() : follow());
+  window.addEventListener("pagehide", rest);
+  window.addEventListener("pageshow", follow);
+  follow();
+}
+
+// ---- small comforts
+
+function prepare(root) {
+  for (const box of root.querySelectorAll("[data-drop]")) {
+    const field = box.querySelector("input[type=file]");
+    const over = (event, on) => { event.preventDefault(); box.classList.toggle("over", on); };
+    box.addEventListener("dragover", (event) => over(event, true));
+    box.addEventListener("dragleave", (event) => over(event, false));
+    box.addEventListener("drop", (event) => {
+      over(event, false);
+      if (event.dataTransfer.files.length) field.files = event.dataTransfer.files;
+    });
+  }
+  for (const button of root.querySelectorAll("[data-copy]")) {
+    button.addEventListener("click", () => copy(button));
+  }
+  for (const field of root.querySelectorAll("table.batch input")) {
+    field.addEventListener("keydown", (event) => down(event, field));
+    field.addEventListener("paste", (event) => spread(event, field));
+  }
+}
+
+async function copy(button) {
+  const source = document.getElementById(button.dataset.copy);
+  const text = source.value ?? source.textContent;
+  try { await navigator.clipboard.writeText(text); } catch {
+    source.select ? source.select() : getSelection().selectAllChildren(source);
+    document.execCommand("copy");
+  }
+  const word = button.textContent;
+  button.textContent = "Copied";
+  setTimeout(() => { button.textContent = word; }, 1500);
+}
+
+// Enter goes to the next row, as in a spreadsheet; a pasted column fills the rows below.
+const fieldsBelow = (field) => {
+  const fields = [...document.querySelectorAll("table.batch input")];
+  return fields.slice(fields.indexOf(field));
+};
+function down(event, field) {
+  if (event.key !== "Enter" || event.ctrlKey || event.metaKey) return;
+  const next = fieldsBelow(field)[1];
+  if (next) { event.preventDefault(); next.focus(); }
+}
+function spread(event, field) {
+  const lines = event.clipboardData.getData("text").replace(/\r/g, "").replace(/\n+$/, "").split("\n");
+  if (lines.length < 2) return;
+  event.preventDefault();
+  fieldsBelow(field).slice(0, lines.length).forEach((below, i) => { below.value = lines[i].trim(); });
+}
+prepare(document);

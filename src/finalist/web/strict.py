@@ -1,0 +1,96 @@
+"""JSON that means one thing: no NaN, no number too large, no key twice, no broken letters."""
+
+import json
+import math
+import re
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from fastapi import Request
+from fastapi.routing import APIRoute
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from finalist.web.refusals import RefusedError
+
+#: The half of a letter that takes two, written with escapes.
+_HALF = re.compile(rb"\\u[dD][89abcdefABCDEF]")
+
+
+def read_json(body: bytes) -> Any:
+    """Read JSON; raises ValueError with the reason in words.
+
+    Examples
+    --------
+    >>> read_json(b'{"a": 1, "a": 2}')
+    Traceback (most recent call last):
+    ValueError: the key 'a' is there twice
+    """
+    try:
+        text = body.decode("utf-8")
+        found = json.loads(
+            text, object_pairs_hook=_once, parse_constant=_no_number, parse_float=_finite
+        )
+        if _HALF.search(body):
+            json.dumps(found, ensure_ascii=False).encode("utf-8")
+    except UnicodeError:
+        raise ValueError("a text is not valid Unicode") from None
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    except json.JSONDecodeError as error:
+        raise ValueError(f"{error.msg} at character {error.pos}") from None
+    return found
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise ValueError(f"the key {twice[:60]!r} is there twice")
+    return found
+
+
+def _no_number(word: str) -> Any:
+    raise ValueError(f"{word} is not a number of JSON")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"{text[:40]} is too large a number")
+    return number
+
+
+class StrictRequest(Request):
+    """A request whose JSON is read as above."""
+
+    async def json(self) -> Any:
+        """Return the body."""
+        try:
+            return read_json(await self.body())
+        except ValueError as error:
+            raise HTTPException(422, f"the body is no good JSON: {error}.") from None
+
+
+class StrictRoute(APIRoute):
+    """A route of the API: bodies are JSON, and say so."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """Return what answers a request."""
+        handle = super().get_route_handler()
+        takes_json = self.body_field is not None
+
+        async def handle_strictly(request: Request) -> Response:
+            if takes_json:
+                kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+                if kind != "application/json":
+                    raise RefusedError(
+                        415,
+                        "content type",
+                        "the body is not said to be JSON.",
+                        "Send it with 'Content-Type: application/json'.",
+                    )
+            return await handle(StrictRequest(request.scope, request.receive))
+
+        return handle_strictly

@@ -1,0 +1,209 @@
+"""The pages in a real browser, as a person uses them."""
+
+import re
+import time
+
+import numpy as np
+import pytest
+
+import finalist as fl
+from finalist.study import Study
+from tests.web.browsers import browser
+from tests.web.servers import Process, in_thread
+
+TABLE = "name,a,b\noak,1,0\nash,0,1\nelm,0.6,0.7\nfir,0.2,0.1\n"
+MEANS = {"oak": 1.0, "ash": 4.0, "elm": 2.0, "fir": 0.0}
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    with browser() as opened:
+        yield opened
+
+
+@pytest.fixture
+def page(chromium):
+    context = chromium.new_context()
+    context.set_default_timeout(20_000)
+    page = context.new_page()
+    problems: list[str] = []
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    page.on("console", lambda m: problems.append(m.text) if "Content Security" in m.text else None)
+    yield page
+    context.close()
+    assert not problems
+
+
+def begin(page, url, table=TABLE, name="trees"):
+    """Go from the empty list to a new study by clicking."""
+    page.goto(url + "/")
+    page.get_by_role("link", name="New study").first.click()
+    page.set_input_files(
+        "#file", {"name": "trees.csv", "mimeType": "text/csv", "buffer": table.encode()}
+    )
+    page.get_by_role("button", name="Look at the table").click()
+    page.get_by_label("Name of the study").fill(name)
+    page.get_by_label("known, as a standard deviation").check()
+    page.get_by_label("Standard deviation of one measurement").fill("0.5")
+    page.get_by_label("You measure at a time").fill("12")
+
+
+def measure(page, rng, most=10**6):
+    """Fill in rewards of the batch on the page, and store them."""
+    for row in page.locator("table.batch tbody tr").all()[:most]:
+        arm = row.locator("th").inner_text()
+        row.locator("input").fill(f"{MEANS[arm] + 0.5 * rng.standard_normal():.3f}")
+    page.get_by_role("button", name="Store rewards").click()
+
+
+def test_a_whole_life_from_csv_to_verdict_with_a_restart_in_the_middle(page, tmp_path):
+    rng = np.random.default_rng(1)
+    with Process(tmp_path / "lab.db") as server:
+        page.goto(server.url + "/")
+        assert page.get_by_role("heading", name="No studies yet").is_visible()
+        begin(page, server.url)
+        assert page.get_by_text("4 arms").is_visible()
+        page.get_by_label("A lead that matters").fill("1")
+        page.get_by_role("button", name="Make a plan").click()
+        plan = page.locator("#plan [role=status]").inner_text()
+        assert re.search(r"Expect about \d+ pulls with gauntlet, 90 % within \d+; uniform", plan)
+        page.get_by_role("button", name="Create the study").click()
+        assert page.get_by_text("The study is created").is_visible()
+        page.get_by_role("button", name="Get the batch").click()
+        measure(page, rng, most=5)
+        assert page.get_by_text("5 new rewards are stored.").is_visible()
+        port, address = server.port, page.url
+        server.kill()
+    with Process(tmp_path / "lab.db", port=port) as server:
+        page.goto(address)
+        assert page.locator("table.batch tbody tr").count() == 7
+        page.reload()
+        assert page.locator("table.batch tbody tr").count() == 7
+        for _ in range(60):
+            if page.locator("table.batch").count():
+                measure(page, rng)
+            elif page.get_by_role("button", name="Get the batch").count():
+                page.get_by_role("button", name="Get the batch").click()
+            else:
+                break
+        assert "ash is the best" in page.locator("#verdict .sentence").inner_text()
+        assert page.locator("tr.winner th").inner_text() == "ash"
+        with page.expect_download() as download:
+            page.get_by_role("link", name="Report (HTML)").click()
+        report = download.value.path().read_text()
+        assert "ash is the best" in report
+        assert "data:image/svg+xml;base64," in report
+        page.get_by_label("Add a note").fill("the best tree <b>")
+        page.get_by_role("button", name="Add", exact=True).click()
+        assert page.locator(".events").get_by_text("the best tree <b>").is_visible()
+        server.end()
+
+
+def lab(path, open_batch=True):
+    arms = fl.Arms(np.array([[1.0, 0.0], [0.0, 1.0], [0.6, 0.7]]), ["oak", "ash", "elm"])
+    with Study.create(path, "trees", arms, sigma=0.5, seed=3) as study:
+        rng = np.random.default_rng(2)
+        batch = study.ask(size=12)
+        study.tell({p.pull_id: MEANS[p.arm] / 4 + 0.5 * rng.standard_normal() for p in batch})
+        if open_batch and study.status(forecast=False).verdict == "continue":
+            study.ask(size=12)
+    return path
+
+
+def test_two_browsers_see_each_other_and_keep_what_is_typed(chromium, page, tmp_path):
+    with in_thread(lab(tmp_path / "lab.db")) as url:
+        context = chromium.new_context()
+        other = context.new_page()
+        other.goto(url + "/studies/1")
+        page.goto(url + "/studies/1")
+        fields = page.locator("table.batch input")
+        first, second = fields.nth(0), other.locator("table.batch input").nth(1)
+        kept = second.get_attribute("id")
+        second.fill("0.25")
+        second.focus()
+        before = other.locator("table.batch tbody tr").count()
+        first.fill("0.5")
+        page.get_by_role("button", name="Store rewards").click()
+        page.get_by_text("1 new rewards are stored.").wait_for()
+        start = time.monotonic()
+        other.locator("table.batch tbody tr").nth(before - 1).wait_for(
+            state="detached", timeout=10_000
+        )
+        took = time.monotonic() - start
+        assert took < 2.0
+        assert other.locator(f"#{kept}").input_value() == "0.25"
+        assert other.evaluate("document.activeElement.id") == kept
+        other.locator("table.batch input").nth(3).fill("oops")
+        other.get_by_role("button", name="Store rewards").click()
+        other.get_by_text("'oops' is not a number.").wait_for()
+        with fl.Study.open(tmp_path / "lab.db", "trees") as study:  # another program
+            study.note("from a program")
+        other.get_by_text("from a program").wait_for(timeout=2_000)
+        assert other.locator(f"#{kept}").input_value() == "0.25"  # also after a refused form
+        assert other.locator("table.batch input").nth(3).input_value() == "oops"
+        context.close()
+
+
+def test_everything_works_without_javascript(chromium, tmp_path):
+    context = chromium.new_context(java_script_enabled=False)
+    context.set_default_timeout(20_000)
+    page = context.new_page()
+    rng = np.random.default_rng(4)
+    with in_thread(tmp_path / "lab.db") as url:
+        begin(page, url, name="no script")
+        page.get_by_role("button", name="Create the study").click()
+        page.get_by_role("button", name="Get the batch").click()
+        page.get_by_role("link", name="failed? Pull 1", exact=True).click()
+        page.locator("#void-reason").fill("fell")
+        page.get_by_role("button", name="Void it, measure again").click()
+        assert page.get_by_text("Pull 13 replaces the one that failed.").is_visible()
+        page.locator("table.batch input").nth(0).fill("zero")
+        page.locator("table.batch input").nth(1).fill("1.5")
+        page.get_by_role("button", name="Store rewards").click()
+        assert page.get_by_text("'zero' is not a number.").is_visible()
+        assert page.locator("table.batch input").nth(1).input_value() == "1.5"
+        measure(page, rng, most=3)
+        page.locator("summary", has_text="told already").click()
+        page.locator(".told a").nth(1).click()
+        page.get_by_label("The right reward").fill("1.25")
+        page.get_by_label("What was wrong?").fill("misread")
+        page.get_by_role("button", name="Amend").click()
+        assert page.get_by_text("is amended.").is_visible()
+        page.get_by_label("Stop without a winner, because").fill("enough")
+        page.get_by_role("button", name="Stop").click()
+        assert page.get_by_text("The study is stopped.").first.is_visible()
+        page.get_by_role("button", name="Resume").click()
+        page.get_by_label("as a new study called").fill("again")
+        page.get_by_role("button", name="Fork").click()
+        assert page.get_by_role("heading", name="again", level=1).is_visible()
+        page.goto(url + "/?q=AGA")
+        assert page.locator("table.studies tbody tr").count() == 1
+    context.close()
+
+
+def test_pages_follow_the_theme_of_the_machine_and_fit_a_phone(chromium, tmp_path):
+    with in_thread(lab(tmp_path / "lab.db")) as url:
+        grounds = {}
+        for scheme in ("light", "dark"):
+            context = chromium.new_context(
+                color_scheme=scheme, viewport={"width": 390, "height": 800}
+            )
+            page = context.new_page()
+            for path in ("/", "/new", "/studies/1", "/studies/1/history", "/studies/1/pulls/13"):
+                page.goto(url + path)
+                wide = page.evaluate("document.documentElement.scrollWidth")
+                assert wide <= 390, path
+            page.goto(url + "/studies/1")
+            grounds[scheme] = page.evaluate("getComputedStyle(document.body).backgroundColor")
+            page.locator("#charts").scroll_into_view_if_needed()
+            page.evaluate(
+                "() => Promise.all([...document.images].map((image) => { image.loading = 'eager';"
+                " return image.decode().catch(() => null); }))"
+            )
+            drawn = page.evaluate(
+                "[...document.images].map((image) => image.currentSrc).filter(Boolean)"
+            )
+            assert drawn
+            assert all(f"theme={scheme}" in address for address in drawn)
+            context.close()
+        assert grounds["light"] != grounds["dark"]

@@ -1,0 +1,176 @@
+"""How requests get at studies: handles that are lent, files that are replaced, PostgreSQL."""
+
+import threading
+
+import pytest
+
+import finalist as fl
+from finalist.errors import BusyError, RewardError, StorageError, UnknownStudyError
+from finalist.study import Study
+from finalist.study.upgrade import backup
+from finalist.web import opened
+from finalist.web.opened import Studies
+from finalist.web.turns import Turns
+from tests.study.conftest import postgresql, server  # noqa: F401
+from tests.study.lab import ARMS, Lab, finish
+from tests.web.servers import api, in_thread, new_study
+
+TWO = fl.Arms.unstructured(["a", "b"])
+
+
+@pytest.fixture
+def place(tmp_path):
+    return tmp_path / "lab.db"
+
+
+@pytest.fixture
+def studies(place):
+    found = Studies(place)
+    yield found
+    found.close()
+
+
+def make(place, name):
+    with Study.create(place, name, TWO, sigma=1.0, seed=1) as study:
+        return study._log.row.id
+
+
+def look(studies, number):
+    with studies.reading(number) as study:
+        return study.status(forecast=False).open_pulls
+
+
+def test_a_handle_is_lent_again_and_never_twice_at_once(studies, place):
+    number = make(place, "x")
+    with studies.reading(number) as first, studies.reading(number) as second:
+        assert first is not second
+    with studies.reading(number) as third, studies.reading(number) as fourth:
+        assert {third, fourth} == {first, second}
+    with studies.writing(number) as one:
+        assert one not in (first, second)
+    with studies.writing(number) as two:
+        assert two is one
+
+
+def test_few_handles_are_kept(studies, place, monkeypatch):
+    monkeypatch.setattr(opened, "MOST_IDLE", 3)
+    numbers = [make(place, f"x{i}") for i in range(6)]
+    for number in numbers:
+        with studies.reading(number), studies.reading(number), studies.reading(number):
+            pass
+        with studies.writing(number) as study:
+            study.note("hello")
+    assert 0 < sum(map(len, studies._idle.values())) <= 3
+    assert 0 < len(studies._writers) <= 3
+
+
+def test_who_looks_does_not_wait_for_who_writes(studies, place):
+    number = make(place, "x")
+    with studies.writing(number) as study:
+        batch, seen = study.ask(4), []
+        thread = threading.Thread(target=lambda: seen.append(look(studies, number)))
+        thread.start()
+        thread.join(30)
+        assert seen == [4]
+        study.tell({batch[0].pull_id: 1.0})
+    assert look(studies, number) == 3
+
+
+def test_who_writes_waits_for_others_and_not_for_ever(studies, place, monkeypatch):
+    monkeypatch.setattr(opened, "WAIT", 0.05)
+    number, failures = make(place, "x"), []
+
+    def write():
+        try:
+            with studies.writing(number):
+                pass
+        except BusyError as error:
+            failures.append(str(error))
+
+    with studies.writing(number):
+        thread = threading.Thread(target=write)
+        thread.start()
+        thread.join(10)
+    assert "Nothing was changed" in failures[0]
+
+
+def test_an_error_leaves_a_handle_that_is_good(studies, place):
+    number = make(place, "x")
+    with pytest.raises(RewardError), studies.writing(number) as study:
+        study.tell({study.ask(4)[0].pull_id: float("nan")})
+    with studies.writing(number) as study:
+        assert len(study.ask(4)) == 4
+
+
+def test_a_study_that_is_deleted_is_forgotten(studies, place):
+    number = make(place, "x")
+    look(studies, number)
+    with Study.open(place, "x") as study:
+        study.delete()
+    with pytest.raises(UnknownStudyError):
+        look(studies, number)
+    assert number not in studies._rows
+    with (
+        pytest.raises(UnknownStudyError, match="no study with the number"),
+        studies.writing(number),
+    ):
+        pass
+
+
+def test_a_backup_that_is_put_in_place_is_served(studies, place, tmp_path):
+    number = make(place, "x")
+    backup(place, tmp_path / "copy.db")
+    with studies.writing(number) as study:
+        study.note("not in the backup")
+    assert studies.last(number) == 2
+    for end in ("-wal", "-shm"):
+        place.with_name(place.name + end).unlink(missing_ok=True)
+    (tmp_path / "copy.db").replace(place)
+    assert studies.last(number) == 1
+    with studies.writing(number) as study:
+        study.note("in the backup")
+        assert len(study.history()) == 2
+    assert look(studies, number) == 0
+
+
+def test_a_file_that_is_gone_is_said(studies, place):
+    number = make(place, "x")
+    place.rename(place.with_name("elsewhere.db"))
+    with pytest.raises(StorageError, match="no longer there"):
+        studies.row(number)
+
+
+def test_a_life_on_postgresql(postgresql):  # noqa: F811
+    taken = {"name": "other", "arms": {"names": ["a", "b"]}, "sigma": 1.0}
+    with in_thread(postgresql) as url, api(url) as client:
+        study = fl.connect(url).create("life", ARMS, sigma=0.6, seed=1)
+        finish(study, Lab(), 40)
+        assert study.status().verdict == "winner"
+        number = new_study(client, "other")
+        assert client.post("/studies", json=taken).status_code == 409
+        assert client.get("/studies/2147483647").status_code == 404
+        client.delete(f"/studies/{number}", params={"name": "other"}).raise_for_status()
+        with pytest.raises(UnknownStudyError):
+            fl.connect(url).open("other")
+
+
+def test_turns_are_taken():
+    turns = Turns("plans", at_once=1, waiting=1, seconds=0.1)
+    order: list[str] = []
+
+    def work(name):
+        try:
+            with turns.take():
+                order.append(name)
+        except BusyError:
+            order.append("busy")
+
+    with turns.take():
+        waiting = threading.Thread(target=work, args=("second",))
+        waiting.start()
+        waiting.join(0.02)
+        work("third")  # there is no place left to wait
+        waiting.join(10)
+    assert order == ["busy", "busy"]
+    work("fourth")
+    assert order[-1] == "fourth"

@@ -1,0 +1,31 @@
+"""What `make torture` does to the API, on a small scale."""
+
+import pytest
+
+from tests.web import fuzz, load
+from tests.web.servers import in_thread
+
+
+@pytest.fixture
+def url(tmp_path):
+    with in_thread(tmp_path / "lab.db") as url:
+        yield url
+
+
+def test_no_request_made_up_from_the_description_is_the_servers_fault(url):
+    seen = fuzz.by_description(url, 280, number=11)
+    assert sum(seen.values()) >= 200
+    assert seen[200] > 50
+    assert seen[422] > 50
+
+
+def test_no_life_with_extreme_values_is_the_servers_fault(url):
+    seen = fuzz.lives(url, 20, number=12)
+    assert seen[201] >= 5
+    assert seen[200] >= 40
+
+
+def test_nothing_is_lost_when_many_tell_at_once(tmp_path):
+    found = load.run(tmp_path / "lab.db", clients=12, seconds=2.0)
+    assert len(found.told) >= 12  # each of them one at least, on the slowest machine
+    assert "none lost" in found.words(12, 2.0)
