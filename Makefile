@@ -69,7 +69,7 @@ reproduce: $(READY)
 	@$(BIN)/finalist reproduce all --out benchmarks/results/paper
 
 bench: $(READY)
-	@status=0; for part in designs strategies studies field pages; do \
+	@status=0; for part in designs strategies studies field pages budgets; do \
 	  OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.$$part || status=1; \
 	done; exit $$status
 
@@ -79,9 +79,11 @@ bench-gauntlet: $(READY)
 
 # Results are kept in field.sqlite; delete it to measure again. The page is docs/_build/field/index.html.
 FIELD := docs/_build/field
+RUNS ?= 100
+FIELD_STRATEGIES := gauntlet,uniform,g,xy,xy-oracle,xy-adaptive,fully-adaptive,rage,lingape,lazy-ts,lingame,track-and-stop,lingape:threshold=heuristic,lazy-ts:threshold=heuristic
 bench-field: $(READY)
 	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/finalist benchmark --suite standard \
-	  --store field.sqlite --out $(FIELD)
+	  --strategies $(FIELD_STRATEGIES) --runs $(RUNS) --store field.sqlite --out $(FIELD)
 	@for picture in $(FIELD)/*.png; do cp $$picture docs/images/field-$$(basename $$picture); done
 	@cp $(FIELD)/cells.csv benchmarks/results/field.csv
 	@sed 's#](\(.*\.png\))#](../../docs/images/field-\1)#' $(FIELD)/benchmark.md \

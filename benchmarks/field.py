@@ -53,8 +53,8 @@ from finalist.strategies import (
 )
 from finalist.strategies.lazy_ts import optimal_weights
 from finalist.strategies.lingape import Selection, pair_shares
+from finalist.strategies.rage import survivors_design
 from finalist.strategies.track_and_stop import gaussian_calibration
-from finalist.strategies.xy_adaptive import phase_design
 
 SECTIONS = ("same", "runs", "rage", "pulls", "phases")
 #: Pulls that are compared one by one.
@@ -162,8 +162,7 @@ def rage_in_numpy(instance: Instance, own_designs: bool) -> plain_field.RAGE:
     X = instance.arms.features
 
     def given(alive: np.ndarray) -> tuple[np.ndarray, float]:
-        design = phase_design(instance.arms, tuple(map(int, alive)))
-        return design.weights, design.value
+        return survivors_design(instance.arms, tuple(map(int, alive)))
 
     @cache  # phases with the same survivors have the same design
     def solved(alive: tuple[int, ...]) -> tuple[np.ndarray, float]:

@@ -42,6 +42,7 @@ from finalist.strategies import (
     XYAllocation,
     XYOracle,
 )
+from finalist.strategies.rage import survivors_design
 from finalist.strategies.static import static_design
 from finalist.strategies.xy_adaptive import phase_allocation, phase_design
 from finalist.strategies.xy_oracle import Stopping, make_aim, oracle_allocation, oracle_design
@@ -287,7 +288,8 @@ class Speed:
 
 def forget() -> None:
     """Clear everything that runs share."""
-    for kept in (phase_allocation, phase_design, static_design, oracle_design, oracle_allocation):
+    designs = (phase_design, survivors_design, static_design, oracle_design)
+    for kept in (*designs, phase_allocation, oracle_allocation):
         kept.cache_clear()
 
 

@@ -9,6 +9,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -102,6 +103,9 @@ def test_settings_are_read_and_used() -> None:
     spec = parse_spec("xy-adaptive:alpha=0.1:bound=soare")
     assert spec.label == "xy-adaptive:alpha=0.1:bound=soare"
     assert spec.strategy(tiny()[0]) == XYAdaptive(alpha=0.1, bound="soare")
+    assert parse_specs(["g,", ",,uniform , "]) == (Spec("g"), Spec("uniform"))
+    with pytest.raises(ProblemError, match="strategy is ','; write names with commas"):
+        parse_specs([","])
     assert parse_specs(["g,uniform", "g"]) == (Spec("g"), Spec("uniform"))
     assert [spec.name for spec in parse_specs([])] == confident()
 
@@ -160,12 +164,50 @@ def test_strategies_with_a_budget_are_left_out(monkeypatch: pytest.MonkeyPatch) 
         parse_spec("spender")
 
 
-def test_marks_say_what_is_known_and_not_proven() -> None:
+def test_marks_say_what_is_known_and_not_proven(monkeypatch: pytest.MonkeyPatch) -> None:
     instance = tiny()[0]
-    told = {name: marks(Spec(name).strategy(instance)) for name in ("gauntlet", "xy-oracle")}
-    assert told == {"gauntlet": "", "xy-oracle": "knows theta"}
-    assert marks(Spec("fully-adaptive").strategy(instance)) == "knows |theta|"
-    assert marks(Hopeful()) == "knows theta, no proof"
+    told = {name: marks(Spec(name), instance) for name in ("gauntlet", "xy-oracle")}
+    assert told == {"gauntlet": (), "xy-oracle": ("knows theta",)}
+    assert marks(Spec("fully-adaptive"), instance) == ("knows |theta|",)
+    monkeypatch.setitem(STRATEGIES, "hopeful", Hopeful)
+    assert marks(Spec("hopeful"), instance) == ("knows theta", "no proof")
+
+
+@pytest.mark.parametrize("name", ["fully-adaptive", "lingape", "lingame"])
+def test_a_norm_that_is_given_is_marked_and_proves_nothing_if_it_is_too_small(name: str) -> None:
+    instance = instances.unstructured([2.0, 0.0, 0.0, 0.0])  # root mean square 1
+    for norm, expected in (
+        ("0.99", ("theta_norm given", "no proof")),
+        ("1", ("theta_norm given",)),
+        ("1.5", ("theta_norm given",)),
+    ):
+        assert marks(parse_spec(f"{name}:theta_norm={norm}"), instance) == expected
+    if name != "fully-adaptive":
+        spec = parse_spec(f"{name}:theta_norm=1:threshold=heuristic")
+        assert marks(spec, instance) == ("theta_norm given", "no proof")
+
+
+def test_cells_carry_the_marks_of_their_instance(monkeypatch: pytest.MonkeyPatch) -> None:
+    two = [instances.unstructured([2.0, 0.0, 0.0, 0.0]), instances.unstructured([9.0, 0.0])]
+    monkeypatch.setitem(suites.SUITES, "quick", lambda: two)
+    first, second = small_plan(strategies=("lingape:theta_norm=1",)).cells()
+    assert first.marks == ("theta_norm given",)
+    assert second.marks == ("theta_norm given", "no proof")
+
+
+def test_marks_of_some_instances_leave_one_column_and_say_where() -> None:
+    cells = [
+        outcome([10, 20], name="one", marks=("theta_norm given",)),
+        outcome([10, 20], name="two", marks=("theta_norm given", "no proof")),
+    ]
+    head = "g (theta_norm given, no proof on 1 of 2)"
+    assert overview(cells, 0.05).rows[0][0] == head
+    assert ratio_table(cells, 0.05).columns[2:] == (head,)
+    assert detail_table(cells, "one").rows[0][0] == "g (theta_norm given)"
+    ratio, survival = make_report(small_plan(), cells).parts[0].pictures
+    assert {row["column"] for row in ratio.chart.to_dict()["data"]["values"]} == {head}
+    assert {row["label"] for row in survival.chart.to_dict()["data"]["values"]} == {head}
+    assert cells[1].record()["marks"] == "theta_norm given, no proof"
 
 
 # --- what is measured -------------------------------------------------------------------------
@@ -211,11 +253,14 @@ def test_wrong_plans_are_refused() -> None:
         Plan(deltas=())
     with pytest.raises(ProblemError, match="strategy is 'x'"):
         Plan(strategies=("x",))
-    with pytest.raises(ProblemError, match="delta is 2"):
-        Plan("quick", ("g",), deltas=(2.0,)).cells()
+    for delta in (0.0, 0.5, 0.6, 2.0, math.nan):
+        with pytest.raises(ProblemError, match=f"delta is {delta}; here it lies between 0 and 1/2"):
+            Plan("quick", ("g",), deltas=(0.05, delta))
 
 
 def test_the_command_of_a_plan_makes_it() -> None:
+    close = Plan(deltas=(0.05, 0.05000001), max_ratio=100.0000001).command
+    assert "--deltas 0.05,0.05000001 --max-ratio 100.0000001" in close
     assert Plan().command == "finalist benchmark --suite standard --runs 100 --deltas 0.05,0.001"
     plan = Plan("quick", ("g", "xy:bound=soare"), (0.1,), 7, 50.0, 3)
     assert plan.command == (
@@ -262,6 +307,23 @@ def test_looking_after_every_pull_at_many_arms_is_skipped(monkeypatch: pytest.Mo
     slow, quick = small_plan(strategies=("fully-adaptive", "g")).cells()
     assert "301 arms are more than 300" in slow.reason
     assert quick.task is not None
+
+
+def test_other_threads_do_not_count_as_cpu_of_a_run() -> None:
+    def busy() -> None:
+        begin = time.thread_time()
+        while time.thread_time() - begin < 0.3:
+            pass
+
+    def reward(arm: int, n: int, rng: np.random.Generator) -> np.ndarray:
+        thread = threading.Thread(target=busy)
+        thread.start()
+        thread.join()
+        return np.full(n, float(arm))
+
+    arms = fl.Arms.unstructured(2)
+    found = fl.simulate(arms, [0.0, 1.0], Rounds(1), runs=1, rewards=reward, progress=False)
+    assert found.seconds[0] < 0.3  # two pulls, 0.6 seconds of other threads
 
 
 # --- what is kept -----------------------------------------------------------------------------
@@ -375,7 +437,8 @@ def outcome(
     strategy: str = "g",
     delta: float = 0.05,
     name: str = "toy",
-    marks: str = "",
+    marks: tuple[str, ...] = (),
+    batches: int = 3,
 ) -> Outcome:
     """Make up a cell: a run with more pulls than the cap was stopped at half of it, undecided."""
     n = len(pulls)
@@ -392,7 +455,7 @@ def outcome(
         winner=np.where(decided, np.where(np.arange(n) < wrong, 1, 0), -1),
         correct=decided & (np.arange(n) >= wrong),
         pulls_per_arm=np.column_stack([counts, np.zeros(n, dtype=int)]),
-        batches=np.full(n, 3),
+        batches=np.full(n, batches),
         seconds=np.full(n, 0.002),
     )
     instance = instances.given(name, np.eye(2), [1.0, 0.0])
@@ -400,13 +463,13 @@ def outcome(
 
 
 def test_figures_are_those_of_the_runs() -> None:
-    record = outcome([10, 20, 30, 40], wrong=1).record()
+    record = outcome([10, 20, 30, 40] * 10, wrong=1).record()
     assert record["mean_pulls"] == 25.0
     assert record["ratio"] == 2.5
     assert 1.0 <= record["ratio_low"] < 2.5 < record["ratio_high"] <= 4.0
     assert math.isclose(record["mean_pulls_low"], 10 * record["ratio_low"])
-    assert (record["errors"], record["undecided"], record["runs"]) == (1, 0, 4)
-    assert (record["error_low"], record["error_high"]) == exact_interval(1, 4, 0.95)
+    assert (record["errors"], record["undecided"], record["runs"]) == (1, 0, 40)
+    assert (record["error_low"], record["error_high"]) == exact_interval(1, 40, 0.95)
     assert (record["mean_batches"], record["median_cpu_seconds"]) == (3.0, 0.002)
 
 
@@ -422,12 +485,45 @@ def test_undecided_runs_count_up_to_the_cap_and_are_shown_so() -> None:
     assert (detail["mean pulls"], detail["ratio"]) == ("≥ 550", "≥ 55")
 
 
+def test_means_of_cut_runs_have_no_upper_end() -> None:
+    cut = outcome([100, 5000] * 20, cap=1000)
+    record = cut.record()
+    assert 10.0 < record["ratio_low"] < 55.0
+    assert record["mean_pulls_low"] == 10.0 * record["ratio_low"]
+    assert record["ratio_high"] is record["mean_pulls_high"] is None
+    detail = detail_table([cut], "toy").records()[0]
+    assert re.fullmatch(r"≥ [345]\d\d to -", detail["95 % interval"])
+    csv_row = next(csv.DictReader(io.StringIO(cells_table([cut]).csv())))
+    assert (csv_row["ratio_high"], csv_row["mean_pulls_high"]) == ("", "")
+    whole = detail_table([outcome([100, 200] * 20)], "toy").records()[0]
+    assert re.fullmatch(r"1\d\d to 1\d\d", whole["95 % interval"])
+
+
+def test_a_run_that_was_cut_had_a_batch_to_come() -> None:
+    cut = outcome([100, 5000, 5000, 5000], batches=0)
+    assert cut.record()["mean_batches"] == 0.75
+    assert detail_table([cut], "toy").records()[0]["batches"] == "≥ 0.75"
+    never = outcome([5000, 5000], batches=0)
+    assert overview([never], 0.05).records()[0]["batches"] == "≥ 1"
+    assert overview([outcome([10, 10])], 0.05).records()[0]["batches"] == "3"
+
+
+def test_few_runs_have_no_interval() -> None:
+    few, enough = outcome([10, 20, 30] * 9 + [10, 20]), outcome([10, 20, 30] * 10)
+    record = few.record()
+    for name in ("ratio_low", "ratio_high", "mean_pulls_low", "mean_pulls_high"):
+        assert record[name] is None
+    assert detail_table([few], "toy").records()[0]["95 % interval"] == "-"
+    assert enough.record()["ratio_low"] < 2.0 < enough.record()["ratio_high"]
+    assert "with fewer than 30 runs" in make_report(small_plan(), [few]).lead
+
+
 def test_the_overview_has_geometric_means_and_the_best_first() -> None:
     cells = [
         outcome([10, 10], strategy="xy", name="one"),
         outcome([40, 40], strategy="xy", name="two"),
-        outcome([30, 30], strategy="g", name="one", marks="no proof"),
-        outcome([30, 30], strategy="g", name="two", marks="no proof"),
+        outcome([30, 30], strategy="g", name="one", marks=("no proof",)),
+        outcome([30, 30], strategy="g", name="two", marks=("no proof",)),
         outcome([5, 5], strategy="uniform", name="one"),
     ]
     assert strategies(cells) == ["xy", "g", "uniform"]  # the last one did one instance only
@@ -455,6 +551,39 @@ def test_a_report_without_a_decision_has_no_survival_curve() -> None:
     report = make_report(small_plan(), [outcome([5000, 5000])])
     assert [picture.name for picture in report.parts[0].pictures] == ["ratio-0.05"]
     assert "≥ 100" in markdown(report)
+
+
+def test_all_strategies_have_a_survival_curve() -> None:
+    cells = [outcome([10 + i, 40 * (1 + i)], strategy=f"s{i}") for i in range(8)]
+    cells.append(outcome([5000, 5000], strategy="slow"))
+    first, second = make_report(small_plan(), cells).parts[0].pictures[1:]
+    assert (first.name, second.name) == ("survival-0.05", "survival-0.05-2")
+    assert "(2 of 2)" in second.caption
+    specs = [picture.chart.to_dict() for picture in (first, second)]
+    drawn = [list(dict.fromkeys(row["label"] for row in s["data"]["values"])) for s in specs]
+    assert drawn == [[f"s{i}" for i in range(6)], ["s6", "s7"]]
+    axes = [s["spec"]["layer"][0]["encoding"]["x"]["scale"]["domain"] for s in specs]
+    assert axes[0] == axes[1]
+    assert "Without a decision: slow" in specs[0]["title"]["subtitle"]
+    pictures = make_report(small_plan(), [*cells[:6], cells[-1]]).parts[0].pictures
+    assert [picture.name for picture in pictures] == ["ratio-0.05", "survival-0.05"]
+
+
+def test_close_deltas_have_files_of_their_own() -> None:
+    plan = small_plan(deltas=(0.05, 0.05000001))
+    report = make_report(plan, [outcome([10, 20], delta=d) for d in plan.deltas])
+    names = [picture.name for part in report.parts for picture in part.pictures]
+    assert names == [
+        "ratio-0.05",
+        "survival-0.05",
+        "ratio-0.05000001",
+        "survival-0.05000001",
+    ]
+    assert len({part.name for part in report.parts}) == len(report.parts)
+    assert [row["delta"] for row in detail_table(report.outcomes, "toy").records()] == [
+        "0.05000001",
+        "0.05",
+    ]
 
 
 @pytest.mark.usefixtures("tiny_suite")

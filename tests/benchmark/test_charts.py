@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from finalist.charts.ratios import Ratio, Survival, ratios_chart, survival_chart
+from finalist.charts.ratios import Ratio, Survival, ratios_chart, survival_chart, survival_domain
 from finalist.errors import ChartError
 
 
@@ -39,6 +39,15 @@ def test_long_survival_curves_are_thinned_and_keep_their_ends() -> None:
     assert len(points) == 51
     assert (points[1], points[-1]) == ((1.0, 0.999), (1000.0, 0.0))
     assert all(abs(share - (1000 - x) / 1000) < 1e-12 for x, share in points[1:])
+
+
+def test_survival_charts_that_are_compared_have_one_axis() -> None:
+    curves = [Survival("p", "g", np.array([1.1, 2.0])), Survival("p", "xy", np.array([10.0]))]
+    domain = survival_domain(curves)
+    assert domain == pytest.approx((1.0, 11.0))
+    for curve in curves:
+        spec = survival_chart([curve], "x", "T", [], 3, domain).to_dict()
+        assert spec["spec"]["layer"][0]["encoding"]["x"]["scale"]["domain"] == list(domain)
 
 
 def test_too_many_curves_and_none_are_refused() -> None:

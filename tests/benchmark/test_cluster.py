@@ -111,6 +111,19 @@ def test_without_a_scheduler_there_is_an_answer_soon(
         run(PLAN, tmp_path / "results.sqlite", scheduler="nonsense://x")
 
 
+def test_addresses_are_told_from_other_words() -> None:
+    for address in (
+        "tcp://10.0.0.1:8786",
+        "tls://node-1.example:8786",
+        "tcp://[::1]:8786",
+        "10.0.0.1:8786",
+        "inproc://10.0.0.1/4711/1",
+    ):
+        assert module.ADDRESS.fullmatch(address), address
+    for word in ("", "nix", "tcp://10.0.0.1", "nonsense://x:1", "tcp://:", "tcp://a b:1", "x:y"):
+        assert not module.ADDRESS.fullmatch(word), word
+
+
 def test_without_a_worker_there_is_an_answer_soon(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

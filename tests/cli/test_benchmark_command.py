@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from finalist.benchmark import suites
+from finalist.cli.benchmark import HELP
 from tests.benchmark.common import blocks, tiny
 from tests.cli.common import MAGIC, check_refused, run, write
 
@@ -60,7 +61,7 @@ def test_json_has_every_cell(tmp_path: Path) -> None:
     for cell in cells:
         assert cell["strategy"] == "xy-oracle:bound=soare"
         assert cell["marks"] == "knows theta"
-        assert cell["ratio_low"] <= cell["ratio"] <= cell["ratio_high"]
+        assert cell["ratio_low"] is cell["ratio_high"] is cell["mean_pulls_low"] is None  # 2 runs
         assert cell["mean_pulls"] == pytest.approx(cell["ratio"] * cell["lower_bound"])
         assert cell["max_pulls"] == pytest.approx(50 * cell["lower_bound"], abs=1)
     assert all(Path(path).is_file() for path in content["files"])
@@ -78,6 +79,8 @@ def test_wrong_input_is_refused(tmp_path: Path) -> None:
     refused("--strategies", "g:x=1", *SMALL, says="g has no setting 'x'")
     refused("--runs", 1, says="runs is 1")
     refused("--deltas", "0.05;0.1", says="--deltas '0.05;0.1'")
+    refused("--strategies", " ,", says="strategy is ' ,'; write names")
+    refused("--deltas", "0.6", "--suite", "quick", says="delta is 0.6; here it lies between 0 and")
     refused("--deltas", "0", "--suite", "quick", says="delta is 0")
     refused("--max-ratio", 0, says="max_ratio is 0")
     refused("--seed", -1, "--suite", "quick", says="seed is -1")
@@ -87,6 +90,49 @@ def test_wrong_input_is_refused(tmp_path: Path) -> None:
     refused("--store", path, *SMALL, says=str(path))
     assert path.read_text() == "mine"
     refused("--scheduler", "nonsense://x", *SMALL, says="no Dask scheduler at 'nonsense://x'")
+
+
+def test_empty_words_between_commas_are_ignored(tmp_path: Path) -> None:
+    words = ("benchmark", *SMALL, "--strategies", "xy-oracle,,xy-adaptive ,", "--format", "json")
+    content = json.loads(run(*words, "--out", tmp_path).stdout)
+    assert {cell["strategy"] for cell in content["cells"]} == {"xy-oracle", "xy-adaptive"}
+    assert "--strategies xy-oracle,xy-adaptive --runs" in content["settings"]["command"]
+
+
+def test_what_is_no_address_is_refused_at_once_and_without_a_traceback(tmp_path: Path) -> None:
+    words = [*map(str, SMALL), "--strategies", "xy-oracle", "--out", str(tmp_path)]
+    begin = time.monotonic()
+    done = subprocess.run(
+        [sys.executable, "-m", "finalist", "benchmark", *words, "--scheduler", "nix"],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert "there is no Dask scheduler at 'nix' (it is no address)" in done.stderr
+    assert time.monotonic() - begin < 18  # Dask alone waits for 20 seconds
+
+
+def test_the_workers_of_the_help_have_one_thread_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Dask reads the command of the help as one process for every core, with one thread."""
+    from click.testing import CliRunner
+    from distributed.cli import dask_worker
+
+    made: list[tuple[str, int]] = []
+
+    def noted(address: str, *_: object, nthreads: int, **__: object) -> None:
+        made.append((address, nthreads))
+        if len(made) == 3:
+            raise SystemExit(0)
+
+    (line,) = [line for line in HELP.splitlines() if "dask worker" in line]
+    monkeypatch.setattr(dask_worker, "CPU_COUNT", 3)
+    monkeypatch.setattr(dask_worker, "Nanny", noted)
+    CliRunner().invoke(dask_worker.main, line.split()[2:])
+    assert made == [("tcp://10.0.0.1:8786", 1)] * 3
 
 
 def test_interrupts_keep_what_is_finished(tmp_path: Path) -> None:

@@ -58,7 +58,7 @@ def test_a_study_ends_with_a_recommendation(lab: Path) -> None:
     assert "nothing is certain" in going.stdout
     for _ in range(20):
         asked = run("ask", "metals", "--size", 7, "-o", "batch.csv")
-        if "There is a winner" in asked.output:
+        if "nothing is left to measure" in asked.output:
             break
         told = run("tell", "metals", fill(Path("batch.csv")))
     assert told.exit_code == codes.DONE
@@ -76,3 +76,33 @@ def test_a_study_ends_with_a_recommendation(lab: Path) -> None:
     for key in found:
         assert key in run("status", "--help").stdout
     assert content(run("export", "metals", "--format", "json"))
+
+
+def test_a_list_tells_a_recommendation_from_a_winner(lab: Path) -> None:
+    words = ("arms.csv", "--sigma", 0.01, "--seed", 1, "--budget", 400)
+    heuristic = ("--strategy", "lazy-ts", "--set", "threshold=heuristic")
+    for name, more in (("sure", ()), ("spent", ("--strategy", "gse")), ("guess", heuristic)):
+        assert run("new", name, *words, *more).exit_code == 0
+        for _ in range(40):
+            asked = run("ask", name, "-o", "batch.csv")
+            if "nothing is left to measure" in asked.output:
+                break
+            run("tell", name, fill(Path("batch.csv")))
+    rows = {row["name"]: row for row in content(run("list", "--format", "json"))["studies"]}
+    assert [rows[name]["risk"] for name in ("sure", "spent", "guess")] == [0.05, None, None]
+    text = run("list").stdout
+    assert text.count("winner: tin") == 1
+    assert text.count("recommended: tin") == 2
+    assert text.count("lazy-ts (no proof)") == 1
+
+
+def test_a_simulation_marks_a_strategy_without_a_proof(lab: Path) -> None:
+    for more in ((), ("--budget", 500)):
+        words = simulated("--strategy", "lazy-ts", "--set", "threshold=heuristic", *more)
+        assert "lazy-ts (no proof)" in run(*words).stdout
+        assert run(*words).stdout.count("no proof") == 1
+        assert json.loads(run(*words, "--format", "json").stdout)["name"] == "lazy-ts (no proof)"
+        assert run(*words, "--chart", "c.svg", "-o", "x").exit_code == 0
+        drawn = Path("c.svg").read_text()
+        assert "lazy-ts (no proof)" in drawn
+        assert 'aria-roledescription="line mark"' in drawn  # runs that decided, without a proof

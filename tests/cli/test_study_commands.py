@@ -191,6 +191,15 @@ def test_the_settings_of_a_study_are_those_given(lab: Path) -> None:
     assert (settings["budget"], settings["seed"], found["arms"]) == (500, 7, 3)
 
 
+def test_what_a_strategy_has_to_be_told_is_a_setting(lab: Path) -> None:
+    words = ("--sigma", "1", "--strategy", "lingape")
+    refused = run("new", "metals", "arms.csv", *words)
+    assert refused.exit_code == 2
+    assert "--set theta_norm=" in refused.stderr
+    made = run("new", "metals", "arms.csv", *words, "--set", "theta_norm=3", "--format", "json")
+    assert content(made)["settings"]["strategy"]["settings"]["theta_norm"] == 3
+
+
 def test_sigma_has_no_default_except_for_rewards_0_and_1(lab: Path) -> None:
     check_refused(run("new", "metals", "arms.csv"), "--sigma unknown", "bernoulli")
     check_refused(run("new", "metals", "arms.csv", "--sigma", "1,5"), "'1,5'")
@@ -487,7 +496,8 @@ def test_every_command_prints_json(begun: Path) -> None:
         expected = codes.CONTINUE if command in ("tell", "status") else codes.DONE
         assert result.exit_code == expected, (command, result.output)
         assert isinstance(content(result), dict)
-    others = {"benchmark", "complexity", "demo", "design", "plan", "reproduce", "simulate"}
+    others = {"benchmark", "complexity", "demo", "design", "plan", "report", "reproduce"}
+    others |= {"serve", "simulate"}
     assert {c.name for c in app.registered_commands} - others == {
         c for c in commands if " " not in c
     }

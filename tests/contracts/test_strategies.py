@@ -318,3 +318,22 @@ def test_where_good_enough_suffices_the_best_arm_is_not_ruled_out(name):
         assert verdict.winner in verdict.survivors
         missing += 0 not in verdict.survivors
     assert exact_lower_bound(missing, 60, 0.999) <= 0.05
+
+
+@EVERY
+@pytest.mark.parametrize("epsilon", [0.0, 0.1])
+@pytest.mark.parametrize("lost", [[2], [0, 1, 2]], ids=["one arm", "everything"])
+def test_an_arm_whose_rewards_were_lost_is_not_ruled_out(name, lost, epsilon):
+    # A study records what is left of a batch when pulls are missing.
+    if name == "xy-oracle":
+        pytest.skip("it knows the answer")
+    arms, theta = fl.Arms.unstructured(3), np.array([0.0, 1.0, 5.0])
+    problem = as_problem(arms, epsilon=epsilon)
+    run, rewards = named(name, arms, theta).start(problem, seed=1), rewards_of(problem, theta, 7)
+    for size in (None, None, 60, 60, 60, None):
+        batch = run.next(size)
+        left = batch.counts.copy()
+        left[lost] = 0
+        run.record(Batch(left, batch.note), rewards.batch(left))
+        assert run.verdict.winner is None
+        assert 2 in run.verdict.survivors

@@ -100,7 +100,7 @@ class Twin:
         if self.settings.threshold == "determinant":
             log = (np.linalg.slogdet(self.V())[1] - np.linalg.slogdet(self.eta * self.G)[1]) / 2
         if self.settings.threshold == "heuristic":
-            return math.log((1 + math.log(t)) / delta)
+            log = math.log(1 + math.log(t))
         return (math.sqrt(math.log(1 / delta) + log) + math.sqrt(self.eta / 2) * M / sigma) ** 2
 
     def bonus(self, t: int) -> tuple[np.ndarray, float]:
@@ -335,7 +335,7 @@ def test_the_threshold_is_that_of_the_paper(t):
     sharp = replace(strategy, threshold="determinant").start(problem)._state.rule
     assert kernels.radius_of(sharp, float(t), log_det) == pytest.approx(radius, rel=1e-12)
     loose = replace(strategy, threshold="heuristic").start(problem)._state.rule
-    want = 2.0 * math.sqrt(2 * math.log((1 + math.log(t)) / 0.01))
+    want = 2.0 * math.sqrt(2 * math.log((1 + math.log(t)) / 0.01)) + math.sqrt(eta) * 1.5
     assert kernels.radius_of(loose, float(t), 0.0) == pytest.approx(want, rel=1e-12)
     paper = replace(strategy, optimism="paper").start(problem)._state.rule
     assert paper.cap == pytest.approx(2 * L2 * 1.5**2 / 2.0**2)

@@ -61,12 +61,11 @@ class Twin:
         A = self.ridge * self.G + pulled.T @ pulled
         inverse = np.linalg.inv(A)
         delta, t = self.problem.delta, len(self.picks)
+        ratio = 1 + np.log(t)
         if self.settings.threshold == "proven":
             ratio = np.sqrt(np.linalg.det(A) / np.linalg.det(self.ridge * self.G))
-            C = self.problem.sigma * np.sqrt(2 * np.log(ratio / delta))
-            C += np.sqrt(self.ridge) * self.settings.theta_norm
-        else:
-            C = self.problem.sigma * np.sqrt(2 * np.log((1 + np.log(t)) / delta))
+        C = self.problem.sigma * np.sqrt(2 * np.log(ratio / delta))
+        C += np.sqrt(self.ridge) * self.settings.theta_norm
         return inverse, inverse @ pulled.T @ np.array(self.rewards), float(C)
 
     def select(self) -> tuple[int, int, float]:
@@ -277,8 +276,15 @@ def test_the_radius_is_that_of_the_paper():
     by_hand = 0.7 * math.sqrt(2 * math.log(math.exp(4.0) ** 0.5 / 0.1)) + math.sqrt(6.0) * 1.5
     assert by_hand == pytest.approx(expected, rel=1e-14)
     rule = LinGapE(theta_norm=1.5, threshold="heuristic").start(problem)._state.rule
-    heuristic = 0.7 * math.sqrt(2 * math.log((1 + math.log(17)) / 0.1))
+    heuristic = 0.7 * math.sqrt(2 * math.log((1 + math.log(17)) / 0.1)) + math.sqrt(3.0) * 1.5
     assert radius_of.py_func(rule, 17, 4.0) == pytest.approx(heuristic, rel=1e-14)
+
+
+def test_an_offset_of_the_rewards_does_not_fool_the_heuristic():
+    arms, means = fl.Arms.unstructured(3), np.array([100.0, 100.5, 99.0])
+    strategy = replace(LinGapE.knowing(arms, means), threshold="heuristic")
+    result = fl.simulate(arms, means, strategy, runs=10, max_pulls=10**6)
+    assert (result.correct | ~result.decided).all()
 
 
 @pytest.mark.parametrize("seed", range(8))

@@ -1,5 +1,7 @@
 """Simulations with a budget: where runs end, what they recommend, and what is kept of them."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -87,6 +89,33 @@ def test_strategies_for_a_budget_are_never_certain():
     assert result.correct.all()
     assert not result.certain.any()
     assert result.summary().certain == 0
+
+
+@pytest.mark.parametrize("budget", [None, 2000])
+def test_a_threshold_without_a_proof_is_never_certain(budget):
+    strategy = fl.LazyTS(threshold="heuristic")
+    result = fl.simulate(ARMS, THETA, strategy, runs=10, sigma=0.5, budget=budget)
+    assert result.decided.all()
+    assert not result.certain.any()
+    assert fl.simulate(ARMS, THETA, fl.LazyTS(), runs=10, sigma=0.5, budget=budget).certain.all()
+
+
+def test_tables_mark_a_threshold_without_a_proof():
+    strategy = fl.LazyTS(threshold="heuristic")
+    text = str(fl.simulate(ARMS, THETA, strategy, runs=4, sigma=0.5).summary())
+    assert "of lazy-ts (no proof)\n" in text
+    assert "asked for, without a proof, 5.00%" in text
+    proven = fl.simulate(ARMS, THETA, "lazy-ts", runs=4, sigma=0.5)
+    assert "of lazy-ts\n" in str(proven.summary())
+    assert "allowed 5.00%" in str(proven.summary())
+    cut = fl.simulate(ARMS, THETA, "uniform", runs=4, max_pulls=9).summary()
+    assert cut.undecided == 4
+    assert "proof" not in str(cut)
+    words: dict[str, Any] = {"sigma": 0.5, "theta": THETA, "draws": 2}
+    plan = fl.plan(ARMS, strategy=strategy, against="uniform", **words)
+    assert [row.name for row in plan.rows] == ["lazy-ts (no proof)", "uniform"]
+    both = fl.plan(ARMS, strategy=strategy, against=fl.LazyTS(), **words)
+    assert [row.name.endswith(") (no proof)") for row in both.rows] == [True, False]
 
 
 def test_a_strategy_that_ignores_sizes_is_refused():

@@ -311,3 +311,12 @@ def test_two_processes_share_a_new_file(path):
         assert process.returncode == 0
     with Store(path) as results:
         assert len(results) == 10
+
+
+def test_a_limit_on_pulls_makes_another_cell(tmp_path):
+    store = Store(tmp_path / "s.sqlite")
+    arms, theta = fl.Arms.unstructured(3), np.array([1.0, 0.0, 0.0])
+    free = store.simulate(arms, theta, "gauntlet", runs=2)
+    short = store.simulate(arms, theta, "gauntlet", runs=2, budget=30, most_pulls=12)
+    assert free.pulls_per_arm.max() > 12
+    assert short.pulls_per_arm.max() <= 12

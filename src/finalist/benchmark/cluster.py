@@ -6,6 +6,7 @@ again elsewhere, with the same outcomes.
 
 import hashlib
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 REFUSALS = (ProblemError, NotYetSupportedError, DesignError)
 #: What a cell gave: its runs, or why there are none.
 Found = Simulation | str
+#: What Dask can connect to; its client leaves threads behind when it fails at anything else.
+ADDRESS = re.compile(r"((tcp|tls|ws|wss|ucx)://)?[^\s/]+:[0-9]{1,5}|inproc://\S+")
 #: Seconds to wait for the scheduler, and for its first worker.
 CONNECT, FIRST_WORKER = 10, 60
 
@@ -156,13 +159,12 @@ def _connected(address: str) -> "Iterator[Client]":
         raise MissingExtraError(
             "a cluster needs Dask; install it with: pip install 'finalist[cluster]'"
         ) from error
+    if not ADDRESS.fullmatch(address):
+        raise _no_scheduler(address, "it is no address")
     try:
         client = Client(address, timeout=CONNECT, set_as_default=False)
     except (OSError, ValueError) as error:
-        raise SimulationError(
-            f"there is no Dask scheduler at {address!r} ({error}); start one with 'dask "
-            "scheduler' and give the address it prints, such as tcp://10.0.0.1:8786."
-        ) from error
+        raise _no_scheduler(address, error) from error
     try:
         try:
             client.wait_for_workers(1, timeout=FIRST_WORKER)
@@ -174,3 +176,10 @@ def _connected(address: str) -> "Iterator[Client]":
         yield client
     finally:
         client.close()
+
+
+def _no_scheduler(address: str, reason: object) -> SimulationError:
+    return SimulationError(
+        f"there is no Dask scheduler at {address!r} ({reason}); start one with 'dask scheduler' "
+        "and give the address it prints, such as tcp://10.0.0.1:8786."
+    )

@@ -9,7 +9,7 @@ from jaxtyping import Float
 
 from finalist.benchmark.plan import Cell
 from finalist.simulation import Simulation
-from finalist.simulation.bootstrap import mean_interval
+from finalist.simulation.bootstrap import FEWEST, mean_interval
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,9 +47,30 @@ class Outcome:
         return float(self.ratios.mean())
 
     @cached_property
-    def interval(self) -> tuple[float, float]:
-        """The 95 % interval of the ratio (bootstrap)."""
-        return mean_interval(self.ratios)
+    def interval(self) -> tuple[float | None, float | None]:
+        """The 95 % interval of the ratio (bootstrap); None for an end that is not known.
+
+        With few runs neither end is. Runs that were cut may have needed any number of pulls, so
+        that their mean has no upper end; the lower one holds, as each counts at most as it needs.
+        """
+        if len(self.ratios) < FEWEST:
+            return None, None
+        low, high = mean_interval(self.ratios)
+        return low, None if self.undecided else high
+
+    @property
+    def pulls_interval(self) -> tuple[float | None, float | None]:
+        """The interval of the mean pulls."""
+        low, high = (None if end is None else end * self.cell.bound for end in self.interval)
+        return low, high
+
+    @property
+    def batches(self) -> float:
+        """Mean batches of a run; more than that if runs were undecided.
+
+        A run that was cut had another batch to come, which is counted.
+        """
+        return float((self.measured.batches + ~self.measured.decided).mean())
 
     @property
     def undecided(self) -> int:
@@ -70,7 +91,7 @@ class Outcome:
             "rank": cell.instance.arms.rank,
             "delta": cell.delta,
             "strategy": cell.spec.label,
-            "marks": cell.marks,
+            "marks": ", ".join(cell.marks),
             "lower_bound": cell.bound,
             "max_pulls": cell.cap,
             "reason": self.reason,
@@ -79,21 +100,21 @@ class Outcome:
 
     def _figures(self) -> dict[str, Any]:
         found, bound = self.measured, self.cell.bound
-        low, high = self.interval
+        (low, high), (few, many) = self.interval, self.pulls_interval
         least, most = found.error_bounds()
         return {
             "runs": len(found),
             "undecided": self.undecided,
             "mean_pulls": self.ratio * bound,
-            "mean_pulls_low": low * bound,
-            "mean_pulls_high": high * bound,
+            "mean_pulls_low": few,
+            "mean_pulls_high": many,
             "ratio": self.ratio,
             "ratio_low": low,
             "ratio_high": high,
             "errors": found.errors,
             "error_low": least,
             "error_high": most,
-            "mean_batches": float(found.batches.mean()),
+            "mean_batches": self.batches,
             "median_cpu_seconds": self.seconds,
         }
 

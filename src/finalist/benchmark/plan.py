@@ -36,7 +36,7 @@ class Cell:
         What to simulate; None if the strategy refuses.
     reason : str
         Why it is not simulated, otherwise empty.
-    marks : str
+    marks : tuple of str
         What the strategy knows, or does not prove.
     """
 
@@ -47,12 +47,12 @@ class Cell:
     cap: int
     task: Task | None = field(repr=False)
     reason: str = ""
-    marks: str = ""
+    marks: tuple[str, ...] = ()
 
     @property
     def label(self) -> str:
         """What the progress line says."""
-        return f"{self.spec.label}, {self.instance.name}, delta = {self.delta:g}"
+        return f"{self.spec.label}, {self.instance.name}, delta = {exact(self.delta)}"
 
 
 @dataclass(frozen=True)
@@ -83,9 +83,12 @@ class Plan:
 
     def __post_init__(self) -> None:
         if whole("runs", self.runs, 1) < 2:
-            raise ProblemError(f"runs is {self.runs}; an interval for a mean needs 2 or more.")
+            raise ProblemError(f"runs is {self.runs}; a mean needs 2 or more.")
         if not self.deltas:
             raise ProblemError("there is no delta; give at least one, such as 0.05.")
+        for delta in self.deltas:
+            if not 0 < delta < 0.5:  # from 1/2 on the lower bound is nothing
+                raise ProblemError(f"delta is {delta}; here it lies between 0 and 1/2.")
         if not (math.isfinite(self.max_ratio) and self.max_ratio >= 1):
             raise ProblemError(f"max_ratio is {self.max_ratio}; it is a number, 1 or more.")
         parse_specs(self.strategies)
@@ -96,9 +99,9 @@ class Plan:
         words = [f"finalist benchmark --suite {self.suite}"]
         if self.strategies:
             words.append(f"--strategies {','.join(self.strategies)}")
-        words.append(f"--runs {self.runs} --deltas {','.join(f'{d:g}' for d in self.deltas)}")
+        words.append(f"--runs {self.runs} --deltas {','.join(map(exact, self.deltas))}")
         if self.max_ratio != Plan.max_ratio:
-            words.append(f"--max-ratio {self.max_ratio:g}")
+            words.append(f"--max-ratio {exact(self.max_ratio)}")
         if self.seed != Plan.seed:
             words.append(f"--seed {self.seed}")
         return " ".join(words)
@@ -125,9 +128,21 @@ class Plan:
             strategy = spec.strategy(instance)
             words = {"rewards": "gaussian", "seed": self.seed, "max_pulls": cap, **model}
             task = make_task(instance.arms, instance.theta, strategy, **words)
-            reason, known = _reason(task), marks(strategy)
+            reason, known = _reason(task), marks(spec, instance)
             wanted = None if reason else task
             yield Cell(instance, spec, delta, bound, cap, wanted, reason, known)
+
+
+def exact(value: float) -> str:
+    """Return the shortest text that reads back as the same number.
+
+    Examples
+    --------
+    >>> [exact(v) for v in (50.0, 0.05, 0.05000001)]
+    ['50', '0.05', '0.05000001']
+    """
+    short = f"{value:g}"
+    return short if float(short) == value else repr(float(value))
 
 
 def _reason(task: Task) -> str:

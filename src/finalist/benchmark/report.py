@@ -10,8 +10,14 @@ import numpy as np
 import finalist
 from finalist.benchmark import tables
 from finalist.benchmark.outcome import Outcome
-from finalist.benchmark.plan import Plan
-from finalist.charts.ratios import Ratio, Survival, ratios_chart, survival_chart
+from finalist.benchmark.plan import Plan, exact
+from finalist.charts.ratios import (
+    Ratio,
+    Survival,
+    ratios_chart,
+    survival_chart,
+    survival_domain,
+)
 from finalist.charts.theme import PALETTE, save
 from finalist.files import write_file
 from finalist.report.page import (
@@ -24,9 +30,12 @@ from finalist.report.page import (
     table_part,
 )
 from finalist.report.tables import Table, listed
+from finalist.simulation.bootstrap import FEWEST
 
 TITLE = "Strategies side by side"
 PAGE, MARKDOWN = "index.html", "benchmark.md"
+#: Strategies in one picture.
+_CURVES = len(PALETTE)
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,10 +104,12 @@ def _lead(plan: Plan) -> str:
         "Mean pulls over T* kl(delta, 1 - delta): no method that keeps delta needs fewer on "
         f"average. {plan.runs} runs of each strategy on each instance with Gaussian noise; the "
         "tables of real experiments (oats, cake, weaving, plums) lend their fitted means and the "
-        f"size of their noise. A run that needs more than {plan.max_ratio:g} times the bound is "
-        "cut and counted up to there; its mean is shown with ≥. “Done” counts instances, “wrong” "
-        "runs, and “above delta” instances with more wrong runs than chance allows (exact 95 % "
-        "interval). Intervals of means are from the bootstrap. Batches count how often a strategy "
+        "size of their noise. A run that needs more than "
+        f"{exact(plan.max_ratio)} times the bound is cut and counted up to there; its mean is "
+        "shown with ≥ and has no upper end. “Done” counts instances, “wrong” runs, and “above "
+        "delta” instances with more wrong runs than chance allows (exact 95 % interval). Intervals "
+        f"of means are from the bootstrap; with fewer than {FEWEST} runs they would be too short, "
+        "and there are none. Batches count how often a strategy "
         "chose what to pull; CPU is the median of a run."
     )
 
@@ -108,47 +119,62 @@ def _delta_part(outcomes: Sequence[Outcome], delta: float) -> Part:
     done = [o for o in chosen if o.result is not None]
     pictures = [_ratio_picture(chosen, delta)] if done else []
     if any(o.measured.decided.any() for o in done):
-        pictures.append(_survival_picture(done, delta))
+        pictures += _survival_pictures(done, delta)
     found = (tables.overview(outcomes, delta), tables.ratio_table(outcomes, delta))
-    return Part(f"delta-{delta:g}", f"delta = {delta:g}", (), tuple(pictures), found)
+    return Part(f"delta-{exact(delta)}", f"delta = {exact(delta)}", (), tuple(pictures), found)
 
 
 def _ratio_picture(outcomes: Sequence[Outcome], delta: float) -> Picture:
-    labels = tables.strategies(outcomes)
-    ordered = sorted(outcomes, key=lambda o: labels.index(o.cell.spec.label))
+    heads = tables.headings(outcomes)
     ratios = [
-        Ratio(tables.marked(o), o.cell.instance.name, None)
+        Ratio(head, o.cell.instance.name, None)
         if o.result is None
-        else Ratio(tables.marked(o), o.cell.instance.name, o.ratio, bool(o.undecided))
-        for o in ordered
+        else Ratio(head, o.cell.instance.name, o.ratio, bool(o.undecided))
+        for label, head in heads.items()
+        for o in outcomes
+        if o.cell.spec.label == label
     ]
     names = {name: place for place, name in enumerate(tables.instances(outcomes))}
     ratios.sort(key=lambda ratio: names[ratio.row])
     title = "Pulls over the lower bound"
-    chart = ratios_chart(ratios, title, [f"Mean over runs, delta = {delta:g}; 1 is the bound"])
-    return Picture(f"ratio-{delta:g}", chart, f"{title}, delta = {delta:g}.")
+    chart = ratios_chart(ratios, title, [f"Mean over runs, delta = {exact(delta)}; 1 is the bound"])
+    return Picture(f"ratio-{exact(delta)}", chart, f"{title}, delta = {exact(delta)}.")
 
 
-def _survival_picture(outcomes: Sequence[Outcome], delta: float) -> Picture:
-    labels = tables.strategies(outcomes)
-    drawn, rest = labels[: len(PALETTE)], labels[len(PALETTE) :]
-    curves = [
-        Survival(
-            o.cell.instance.name,
-            tables.marked(o),
-            np.where(o.measured.decided, o.ratios, np.inf),
+def _survival_pictures(outcomes: Sequence[Outcome], delta: float) -> list[Picture]:
+    """Draw all strategies of which a run decided, some in each picture, on the same axis."""
+    heads = tables.headings(outcomes)
+    deciding = {o.cell.spec.label for o in outcomes if o.measured.decided.any()}
+    drawn = [label for label in heads if label in deciding]
+    groups = [drawn[i : i + _CURVES] for i in range(0, len(drawn), _CURVES)]
+    title = "Share of runs that have not decided yet"
+    subtitle = [f"delta = {exact(delta)}; dashed: the lower bound on the mean"]
+    never = [head for label, head in heads.items() if label not in deciding]
+    if never:
+        subtitle.append(f"Without a decision: {listed(never)}")
+    columns = 4 if len(tables.instances(outcomes)) > 9 else 3
+    domain = survival_domain(_curves(outcomes, drawn))
+    pictures = []
+    for number, labels in enumerate(groups, 1):
+        words = f"{title} ({number} of {len(groups)})" if len(groups) > 1 else title
+        curves = _curves(outcomes, labels)
+        chart = survival_chart(
+            curves, "Pulls over the lower bound", words, subtitle, columns, domain
         )
-        for label in drawn
+        name = f"survival-{exact(delta)}" + (f"-{number}" if number > 1 else "")
+        pictures.append(Picture(name, chart, f"{words}, delta = {exact(delta)}."))
+    return pictures
+
+
+def _curves(outcomes: Sequence[Outcome], labels: Sequence[str]) -> list[Survival]:
+    """Return the curves of some strategies, one for each instance."""
+    heads = tables.headings(outcomes)
+    return [
+        Survival(o.cell.instance.name, heads[label], np.where(o.measured.decided, o.ratios, np.inf))
+        for label in labels
         for o in outcomes
         if o.cell.spec.label == label
     ]
-    title = "Share of runs that have not decided yet"
-    subtitle = [f"delta = {delta:g}; dashed: the lower bound on the mean"]
-    if rest:
-        subtitle.append(f"Not shown: {listed(rest)}")
-    columns = 4 if len(tables.instances(outcomes)) > 9 else 3
-    chart = survival_chart(curves, "Pulls over the lower bound", title, subtitle, columns)
-    return Picture(f"survival-{delta:g}", chart, f"{title}, delta = {delta:g}.")
 
 
 # --- files ------------------------------------------------------------------------------------

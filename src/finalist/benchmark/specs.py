@@ -10,6 +10,8 @@ from finalist.simulation.instances import Instance
 from finalist.strategies import STRATEGIES, Strategy, named
 
 Value = bool | int | float | str | None
+#: A norm that is smaller by no more than this part is the same one.
+_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
@@ -75,8 +77,24 @@ def parse_spec(text: str) -> Spec:
 
 def parse_specs(texts: Iterable[str]) -> tuple[Spec, ...]:
     """Read strategies with commas between them, each once; none at all means every one."""
-    words = [word.strip() for text in texts for word in text.split(",")]
-    return tuple(dict.fromkeys(map(parse_spec, words or confident())))
+    return tuple(dict.fromkeys(map(parse_spec, split_words(texts) or confident())))
+
+
+def split_words(texts: Iterable[str]) -> tuple[str, ...]:
+    """Split texts at commas, without empty words; refuse texts of which nothing is left.
+
+    Examples
+    --------
+    >>> split_words(["gauntlet,", "g, uniform"])
+    ('gauntlet', 'g', 'uniform')
+    """
+    given = list(texts)
+    words = tuple(word.strip() for text in given for word in text.split(",") if word.strip())
+    if given and not words:
+        raise ProblemError(
+            f"strategy is {given[0]!r}; write names with commas between them, such as gauntlet,g."
+        )
+    return words
 
 
 def confident() -> list[str]:
@@ -84,16 +102,25 @@ def confident() -> list[str]:
     return [name for name, strategy in STRATEGIES.items() if not _has_budget(strategy)]
 
 
-def marks(strategy: Strategy) -> str:
-    """Return what a reader has to know of a strategy besides its name; mostly nothing."""
+def marks(spec: Spec, instance: Instance) -> tuple[str, ...]:
+    """Return what a reader has to know of a strategy besides its name; mostly nothing.
+
+    A `theta_norm` that is given instead of the true one is a claim. The proof needs it to be true.
+    """
+    strategy: Any = spec.strategy(instance)
+    told: Any = named(spec.name, instance.arms, instance.theta)
+    proven = getattr(strategy, "proven", True)
     words = []
-    if hasattr(type(strategy), "knowing"):
-        told = {"theta": "knows theta", "theta_norm": "knows |theta|"}
-        known = (mark for word, mark in told.items() if hasattr(strategy, word))
-        words.append(next(known, "knows something of theta"))
-    if not getattr(strategy, "proven", True):
-        words.append("no proof")
-    return ", ".join(words)
+    if "theta_norm" in dict(spec.settings):
+        words.append("theta_norm given")
+        proven = proven and strategy.theta_norm >= (1 - _ROUNDING) * told.theta_norm
+    elif hasattr(told, "theta"):
+        words.append("knows theta")
+    elif hasattr(told, "theta_norm"):
+        words.append("knows |theta|")
+    elif hasattr(type(told), "knowing"):
+        words.append("knows something of theta")
+    return (*words, *([] if proven else ["no proof"]))
 
 
 def _has_budget(strategy: type[Strategy]) -> bool:

@@ -1,11 +1,13 @@
 """The tables of a benchmark: all instances together, ratios, and every figure of a cell."""
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
 
 from finalist.benchmark.outcome import Outcome
+from finalist.benchmark.plan import exact
 from finalist.charts.ratios import ratio_text
 from finalist.report.tables import Table, listed, shown
 
@@ -38,10 +40,20 @@ def geometric_mean(outcomes: Outcomes) -> float:
     return math.exp(sum(logs) / len(logs)) if logs else math.inf
 
 
-def marked(outcome: Outcome) -> str:
-    """Return the strategy, with what a reader has to know of it."""
-    marks = outcome.cell.marks
-    return f"{outcome.cell.spec.label} ({marks})" if marks else outcome.cell.spec.label
+def marked(outcomes: Outcomes) -> str:
+    """Return the strategy of some cells, with what a reader has to know of it.
+
+    A mark that holds on some of the cells says on how many.
+    """
+    count = Counter(mark for o in outcomes for mark in o.cell.marks)
+    total, label = len(outcomes), outcomes[0].cell.spec.label
+    words = [m if n == total else f"{m} on {n} of {total}" for m, n in count.items()]
+    return f"{label} ({', '.join(words)})" if words else label
+
+
+def headings(outcomes: Outcomes) -> dict[str, str]:
+    """Return the strategies in their order, each with its marks."""
+    return {label: marked(_of(outcomes, label)) for label in strategies(outcomes)}
 
 
 def overview(outcomes: Outcomes, delta: float) -> Table:
@@ -49,25 +61,26 @@ def overview(outcomes: Outcomes, delta: float) -> Table:
     words = "strategy,ratio,least,most,done,wrong,above delta,cut,batches,CPU"
     chosen = at(outcomes, delta)
     rows = tuple(_line(_of(chosen, label)) for label in strategies(chosen))
-    title = f"Pulls over the lower bound, delta = {delta:g}: geometric mean over instances"
-    return Table(f"overview-{delta:g}", title, tuple(words.split(",")), rows, figures=True)
+    title = f"Pulls over the lower bound, delta = {exact(delta)}: geometric mean over instances"
+    return Table(f"overview-{exact(delta)}", title, tuple(words.split(",")), rows, figures=True)
 
 
 def _line(outcomes: Outcomes) -> tuple[str, ...]:
     done = [o for o in outcomes if o.result is not None]
     if not done:
-        return (marked(outcomes[0]), *["-"] * 3, f"0/{len(outcomes)}", *["-"] * 5)
+        return (marked(outcomes), *["-"] * 3, f"0/{len(outcomes)}", *["-"] * 5)
     least, most = min(done, key=lambda o: o.ratio), max(done, key=lambda o: o.ratio)
+    cut = any(o.undecided for o in done)
     return (
-        marked(done[0]),
-        ratio_text(geometric_mean(done), any(o.undecided for o in done)),
+        marked(outcomes),
+        ratio_text(geometric_mean(done), cut),
         _ratio(least),
         _ratio(most),
         f"{len(done)}/{len(outcomes)}",
         _count(sum(o.measured.errors for o in done), sum(len(o.measured) for o in done)),
         shown(sum(o.measured.error_bounds()[0] > o.cell.delta for o in done)),
         shown(sum(o.undecided for o in done)),
-        _about(float(np.median([o.measured.batches.mean() for o in done]))),
+        _least(float(np.median([o.batches for o in done])), cut),
         _seconds(float(np.median([o.seconds for o in done]))),
     )
 
@@ -75,16 +88,15 @@ def _line(outcomes: Outcomes) -> tuple[str, ...]:
 def ratio_table(outcomes: Outcomes, delta: float) -> Table:
     """Return mean pulls over the lower bound: a row for each instance, a column each strategy."""
     chosen = at(outcomes, delta)
-    labels = strategies(chosen)
+    labels = headings(chosen)
     cells = {(o.cell.instance.name, o.cell.spec.label): o for o in chosen}
     rows = []
     for name in instances(chosen):
         line = [cells[name, label] for label in labels]
         rows.append((name, _about(line[0].cell.bound), *map(_ratio, line)))
-    heads = [marked(_of(chosen, label)[0]) for label in labels]
-    title = f"Mean pulls over the lower bound, delta = {delta:g}"
-    columns = ("instance", "lower bound", *heads)
-    return Table(f"ratios-{delta:g}", title, columns, tuple(rows), "page", figures=True)
+    title = f"Mean pulls over the lower bound, delta = {exact(delta)}"
+    columns = ("instance", "lower bound", *labels.values())
+    return Table(f"ratios-{exact(delta)}", title, columns, tuple(rows), "page", figures=True)
 
 
 def detail_table(outcomes: Outcomes, name: str) -> Table:
@@ -100,19 +112,18 @@ def detail_table(outcomes: Outcomes, name: str) -> Table:
 
 def _detail(outcome: Outcome) -> tuple[str, ...]:
     found, bound = outcome.measured, outcome.cell.bound
-    low, high = outcome.interval
     least, most = found.error_bounds()
-    sign = "≥ " if outcome.undecided else ""
+    cut = bool(outcome.undecided)
     return (
-        marked(outcome),
-        f"{outcome.cell.delta:g}",
-        sign + _about(outcome.ratio * bound),
-        f"{_about(low * bound)} to {_about(high * bound)}",
+        marked([outcome]),
+        exact(outcome.cell.delta),
+        _least(outcome.ratio * bound, cut),
+        _interval(*outcome.pulls_interval),
         _ratio(outcome),
         _count(found.errors, len(found)),
         f"{100 * least:.2g} to {100 * most:.2g} %",
         shown(outcome.undecided),
-        _about(float(found.batches.mean())),
+        _least(outcome.batches, cut),
         _seconds(outcome.seconds),
     )
 
@@ -120,7 +131,7 @@ def _detail(outcome: Outcome) -> tuple[str, ...]:
 def _about_instance(outcomes: Outcomes) -> str:
     instance = outcomes[0].cell.instance
     bounds = {o.cell.delta: o.cell.bound for o in outcomes}
-    words = listed([f"{_about(bound)} (delta = {delta:g})" for delta, bound in bounds.items()])
+    words = listed([f"{_about(bound)} (delta = {exact(delta)})" for delta, bound in bounds.items()])
     least = "" if instance.objective == "max" else ", the smallest mean is best"
     return (
         f"{len(instance.arms):,} arms, dimension {instance.arms.rank}, "
@@ -133,7 +144,7 @@ def missing_table(outcomes: Outcomes) -> Table:
     reasons: dict[tuple[str, str], list[str]] = {}
     for o in outcomes:
         if o.reason:
-            names = reasons.setdefault((marked(o), o.reason), [])
+            names = reasons.setdefault((marked([o]), o.reason), [])
             if o.cell.instance.name not in names:
                 names.append(o.cell.instance.name)
     rows = tuple((label, listed(names), reason) for (label, reason), names in reasons.items())
@@ -159,6 +170,17 @@ def _ratio(outcome: Outcome) -> str:
 
 def _count(part: int, whole: int) -> str:
     return f"{part:,}/{whole:,}"
+
+
+def _interval(low: float | None, high: float | None) -> str:
+    if low is None:
+        return "-"
+    return f"≥ {_about(low)} to -" if high is None else f"{_about(low)} to {_about(high)}"
+
+
+def _least(value: float, cut: bool) -> str:
+    """Return a mean, which is larger if runs were cut."""
+    return f"{'≥ ' if cut else ''}{_about(value)}"
 
 
 def _about(value: float) -> str:

@@ -126,6 +126,7 @@ def survival_chart(
     title: str,
     subtitle: Sequence[str],
     columns: int = 3,
+    domain: tuple[float, float] | None = None,
 ) -> AnyChart:
     """Show the share of runs that go on, a panel for each problem and a curve for each strategy.
 
@@ -137,6 +138,8 @@ def survival_chart(
     subtitle : sequence of str
     columns : int
         Panels beside each other.
+    domain : (float, float), optional
+        The axis, for several charts that are compared (`survival_domain`).
 
     Returns
     -------
@@ -153,17 +156,14 @@ def survival_chart(
     labels = list(dict.fromkeys(s.label for s in survivals))
     if not survivals or len(labels) > len(PALETTE):
         raise ChartError(f"{len(labels)} curves in a panel; draw 1 to {len(PALETTE)}.")
-    ends = np.concatenate([s.ends[np.isfinite(s.ends)] for s in survivals])
-    if not (len(ends) and (ends > 0).all()):
-        raise ChartError("no run ended after a positive number; there is no curve to draw.")
-    domain = [float(ends.min()) / 1.1, float(ends.max()) * 1.1]
+    domain = domain or survival_domain(survivals)
     rows = [row for s in survivals for row in _steps(s)]
     lines = (
         alt.Chart()
         .mark_line(interpolate="step-after", strokeWidth=1.8)
         .encode(
             x=alt.X("x:Q", title=x_title)
-            .scale(type="log", domain=domain, nice=False)
+            .scale(type="log", domain=list(domain), nice=False)
             .axis(values=_ticks(domain), format="~g", grid=False),
             y=alt.Y("share:Q", title=None)
             .scale(domain=[0, 1])
@@ -182,6 +182,20 @@ def survival_chart(
         .facet(facet=alt.Facet("panel:N", sort=panels, title=None), columns=columns)
     )
     return finish(chart, title, subtitle)
+
+
+def survival_domain(survivals: Sequence[Survival]) -> tuple[float, float]:
+    """Return an axis for all curves.
+
+    Examples
+    --------
+    >>> survival_domain([Survival("paper", "g", np.array([1.1, 2.0, np.inf]))])
+    (1.0, 2.2)
+    """
+    ends = np.concatenate([s.ends[np.isfinite(s.ends)] for s in survivals])
+    if not (len(ends) and (ends > 0).all()):
+        raise ChartError("no run ended after a positive number; there is no curve to draw.")
+    return float(ends.min()) / 1.1, float(ends.max()) * 1.1
 
 
 def _steps(survival: Survival) -> list[dict[str, Any]]:

@@ -42,13 +42,15 @@ refuses stays empty, with the reason; 'no proof' marks a strategy whose delta is
 \b
 On several machines, with pip install 'finalist[cluster]' on each:
   dask scheduler
-  dask worker tcp://10.0.0.1:8786 --nworkers auto --nthreads 1
+  dask worker tcp://10.0.0.1:8786 --nworkers -1 --nthreads 1
   finalist benchmark --scheduler tcp://10.0.0.1:8786
 
 Writes benchmark.md, index.html, cells.csv and pictures (.png, .svg). --format json prints settings,
 files and cells: instance, arms, rank, delta, strategy, marks, lower_bound, max_pulls, reason, runs,
 undecided, mean_pulls, ratio (both with _low and _high), errors, error_low, error_high,
-mean_batches, median_cpu_seconds. Ctrl-C ends with exit code 130.
+mean_batches, median_cpu_seconds. Where runs were cut (undecided), mean_pulls, ratio and
+mean_batches are too small and there is no _high; with fewer than 30 runs there is no _low either.
+Ctrl-C ends with exit code 130.
 """
 STORE = "results.sqlite"
 
@@ -96,10 +98,11 @@ def benchmark(
 ) -> None:
     """Measure, print, write."""
     from finalist import benchmark as package
+    from finalist.benchmark.specs import split_words
 
     plan = package.Plan(
         suite=suite,
-        strategies=tuple(word.strip() for text in strategies or () for word in text.split(",")),
+        strategies=split_words(strategies or ()),
         deltas=_numbers(deltas),
         runs=runs,
         max_ratio=max_ratio,

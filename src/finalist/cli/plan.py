@@ -35,8 +35,9 @@ Example:
   finalist plan arms.csv --sigma 1 --gap 0.5
 
 Strategies are simulated with parameters of random direction, under which the best arm leads the
-second best by --gap; or with one parameter, --theta. All of them meet the same parameters. --format
-csv has one row per strategy: name, median, low (5 %), high (90 %), mean, undecided, wrong. --format
+second best by --gap; or with one parameter, --theta. All of them meet the same parameters, and
+stop by themselves: strategies that spend a fixed budget are for 'finalist simulate'. --format csv
+has one row per strategy: name, median, low (5 %), high (90 %), mean, undecided, wrong. --format
 json has everything under the keys
 
 \b

@@ -50,7 +50,8 @@ Example:
 
 Run i depends on --seed and i alone: more runs or more processes change nothing about it. With
 --budget a run ends when it has so many pulls, at the latest, and the winner is the arm that is
-recommended then: without a guarantee, except in runs that are 'certain', which decided before. The
+recommended then: without a guarantee, except in runs that are 'certain', which decided before. A
+name with '(no proof)' is that of a strategy whose delta is not proven; it is never certain. The
 strategies od-linbai, gse, peace and g-budget are for a fixed budget and never certain. --format
 csv has one row per run: run, winner, decided, correct, pulls, batches, seconds, with a budget
 certain, and a column 'pulls: NAME' for each arm. --format json has everything under the keys
@@ -114,14 +115,16 @@ def simulate(
 
     import finalist as fl
     from finalist.noise import UNSET
+    from finalist.strategies import shown_name
 
     arms = inputs.read_arms(arms_file)
     parameter = np.array(inputs.read_theta(theta, theta_file, arms))
     means = arms.means(parameter)
+    chosen = configured(strategy, settings or [], arms, parameter)
     result: Simulation = fl.simulate(
         arms,
         parameter,
-        configured(strategy, settings or [], arms, parameter),
+        chosen,
         sigma=UNSET if sigma is None else sigma,
         delta=delta,
         epsilon=epsilon,
@@ -134,6 +137,7 @@ def simulate(
         max_pulls=max_pulls,
         budget=budget,
     )
+    result = replace(result, name=shown_name(chosen))
     if form is Format.json:
         text = output.to_json(_as_dict(result, means))
     elif form is Format.csv:
@@ -152,10 +156,10 @@ def configured(
     name: str, settings: Sequence[str], arms: "Arms", theta: "np.ndarray | None"
 ) -> "Strategy":
     """Return the strategy of a name with the settings NAME=VALUE changed."""
-    from finalist.strategies import named
+    from finalist.strategies import STRATEGIES, named
 
-    strategy: Any = named(name, arms, theta)
-    known = [field.name for field in fields(strategy)] if is_dataclass(strategy) else []
+    kind: Any = STRATEGIES.get(name)
+    known = [field.name for field in fields(kind)] if is_dataclass(kind) else []
     changes: dict[str, Any] = {}
     for text in settings:
         word, equals, value = text.partition("=")
@@ -165,7 +169,15 @@ def configured(
                 f"{', '.join(known) or 'none'}."
             )
         changes[word] = _value(value)
-    changed: Strategy = replace(strategy, **changes)
+    if "theta_norm" in known and theta is None:
+        if "theta_norm" not in changes:
+            raise ProblemError(
+                f"{name} has to know how large expected rewards are; add --set theta_norm=..., a "
+                "bound on their root mean square."
+            )
+        made: Strategy = kind(**changes)
+        return made
+    changed: Strategy = replace(named(name, arms, theta), **changes)  # type: ignore[type-var]
     return changed
 
 
@@ -236,7 +248,8 @@ def _picture(result: "Simulation") -> "AnyChart":
 
     from finalist.charts.theme import PALETTE, data, finish
 
-    ended = sorted(result.samples[result.certain].tolist())
+    early = result.decided & (result.samples < result.budget) if result.budget else result.decided
+    ended = sorted(result.samples[result.certain | early].tolist())
     rows = [{"pulls": n, "share": (i + 1) / len(result)} for i, n in enumerate(ended)]
     rows = [{**row, "share": 0.0} for row in rows[:1]] + rows
     far = bool(ended) and ended[-1] > 50 * max(ended[0], 1)
@@ -254,7 +267,8 @@ def _picture(result: "Simulation") -> "AnyChart":
     )
     summary = result.summary()
     count = f"{printable(result.name)}, {len(result):,} runs, {summary.undecided:,} undecided"
-    wrong = f"{summary.errors:,} with a wrong winner, {100 * result.delta:g} % allowed"
+    asked = "allowed" if result.certain.any() else "asked for"
+    wrong = f"{summary.errors:,} with a wrong winner, {100 * result.delta:g} % {asked}"
     if result.budget is not None:
         count = f"{printable(result.name)}, {len(result):,} runs of {result.budget:,} pulls at most"
         wrong = f"{summary.errors:,} recommended a wrong arm"

@@ -68,7 +68,9 @@ Example:
   finalist list --db lab.db
 
 --format csv has one row per study; --format json has them under the key 'studies', each with name,
-created, strategy, arms, pulls, verdict, winner, error (null unless the study cannot be read).
+created, strategy, arms, pulls, verdict, winner, risk (null without a guarantee: the winner is a
+recommendation), error (null unless the study cannot be read). '(no proof)' marks a strategy whose
+delta is not proven.
 """
 
 
@@ -157,7 +159,7 @@ def list_studies(
     output.deliver(text, None)
 
 
-_COLUMNS = ("name", "created", "strategy", "arms", "pulls", "verdict", "winner", "error")
+_COLUMNS = ("name", "created", "strategy", "arms", "pulls", "verdict", "winner", "risk", "error")
 
 
 def _row(db: str | None, name: str) -> dict[str, Any]:
@@ -166,11 +168,17 @@ def _row(db: str | None, name: str) -> dict[str, Any]:
     try:
         with opened(db, name) as study:
             found = study.status(forecast=False)
-            row |= {"created": study.created, "strategy": study.settings["strategy"]["name"]}
+            row |= {"created": study.created, "strategy": _strategy(study.settings["strategy"])}
     except FinalistError as error:
         return row | {"error": str(error)}
     values = {"arms": len(found.arms), "pulls": found.pulls, "verdict": found.verdict}
-    return row | values | {"winner": found.winner}
+    return row | values | {"winner": found.winner, "risk": found.risk}
+
+
+def _strategy(kept: dict[str, Any]) -> str:
+    from finalist.strategies import STRATEGIES, shown_name
+
+    return shown_name(STRATEGIES[kept["name"]](**kept["settings"]))
 
 
 def _table(rows: list[dict[str, Any]], everything: bool) -> Any:
@@ -178,7 +186,8 @@ def _table(rows: list[dict[str, Any]], everything: bool) -> Any:
     for row in rows:
         verdict = row["verdict"] or f"cannot be read: {row['error']}"
         if row["winner"] is not None:
-            verdict = f"winner: {row['winner']}"
+            what = "recommended" if row["risk"] is None else "winner"
+            verdict = f"{what}: {row['winner']}"
         plain = [row["strategy"], row["arms"], row["pulls"], (row["created"] or "")[:16]]
         shown_ = ["" if value is None else str(value) for value in plain]
         cells.append([row["name"], *shown_, printable(verdict, output.NAME_WIDTH)])

@@ -37,7 +37,8 @@ keys
   estimate, low, high, evidence, p_value, rival, survives)
 
 'recommendation' is the arm to take when a study has ended. Without a guarantee (the budget is used
-up, or the strategy is one for a fixed budget, whose 'risk' is null) it has two figures:
+up, or the strategy is one for a fixed budget or without a proof, whose 'risk' is null) it is null
+if the rewards tell of no arm that is left, and has two figures:
 'error_estimate', the probability that another arm is better, which is an estimate under a flat
 prior, and 'certainty', the confidence with which none is, from a bound that holds at all times.
 """

@@ -23,7 +23,7 @@ from finalist.planning.result import Plan, PlanRow
 from finalist.problem import Problem, as_problem
 from finalist.simulation.engine import collect
 from finalist.simulation.task import Outcome, Task, make_task, whole
-from finalist.strategies import Strategy
+from finalist.strategies import Strategy, promise_of, shown_name
 
 #: A run is cut here, undecided, unless the caller says otherwise.
 MOST_PULLS = 10**7
@@ -83,8 +83,8 @@ def plan(
     Raises
     ------
     ProblemError
-        When not exactly one of `gap` and `theta` is given, sigma is unknown, or the gap is not
-        possible.
+        When not exactly one of `gap` and `theta` is given, sigma is unknown, the gap is not
+        possible, or a strategy spends a fixed budget.
 
     Examples
     --------
@@ -115,7 +115,7 @@ def plan(
     scale = None if gap is None else _checked_gap(gap)
     runs = Draws(problem, contenders, scale, theta, whole("seed", seed, 0), cap)
     for index in range(len(contenders)):
-        runs.task(index)  # refuses what cannot be simulated, before the work begins
+        _refuse_budget(runs.task(index).strategy)  # before the work begins
     total = number * len(contenders)
     outcomes = collect(runs, range(total), n_jobs, progress)
     if len(outcomes) < total:
@@ -181,6 +181,14 @@ def _contenders(
     return (strategy, *(one for i, one in enumerate(others) if one not in [strategy, *others[:i]]))
 
 
+def _refuse_budget(strategy: Strategy) -> None:
+    if promise_of(strategy) == "budget":
+        raise ProblemError(
+            f"strategy {strategy.name!r} spends a fixed budget; a plan is for strategies that stop "
+            "by themselves. To see how often it is right, simulate it with a budget."
+        )
+
+
 def _checked_gap(gap: object) -> float:
     value = checked_number(gap, "gap")
     if not 0 < value < float("inf"):
@@ -194,11 +202,15 @@ def _checked_gap(gap: object) -> float:
 def _rows(
     contenders: tuple[Strategy | str, ...], outcomes: Sequence[Outcome]
 ) -> tuple[PlanRow, ...]:
-    """Sort the runs by strategy; those of one name are told apart by their settings."""
+    """Sort the runs by strategy; those of one name are told apart by their settings.
+
+    A strategy whose delta is not proven is marked.
+    """
     ordered = sorted(outcomes, key=lambda outcome: outcome.run)
     names = [one if isinstance(one, str) else one.name for one in contenders]
     count = Counter(names)
     labels = [name if count[name] == 1 else str(contenders[i]) for i, name in enumerate(names)]
+    labels = [label + _mark(one) for label, one in zip(labels, contenders, strict=True)]
     rows = []
     for which, label in enumerate(labels):
         mine = ordered[which :: len(contenders)]
@@ -206,6 +218,11 @@ def _rows(
         wrong = sum(o.winner >= 0 and not o.correct for o in mine)
         rows.append(PlanRow(label, np.array(pulls), wrong))
     return tuple(rows)
+
+
+def _mark(one: Strategy | str) -> str:
+    """Return what `shown_name` adds to a name; defaults, which a name stands for, are proven."""
+    return "" if isinstance(one, str) else shown_name(one).removeprefix(one.name)
 
 
 def _lower_bound(draws: Draws, number: int) -> float | None:

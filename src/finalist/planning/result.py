@@ -20,7 +20,8 @@ class PlanRow(Draws):
     Attributes
     ----------
     name : str
-        The strategy; with its settings if there are two of the same name.
+        The strategy; with its settings if there are two of the same name, and with "(no proof)"
+        if its delta is not proven.
     pulls : (draws,) array
         Pulls of each draw; infinite where it ended undecided.
     wrong : int

@@ -60,8 +60,16 @@ def identity(task: Task) -> dict[str, Any]:
             f"strategy prints as {strategy}, which does not say its settings; make it a dataclass."
         )
     problem = task.problem
-    # Results without a budget are found by what they were always found by.
-    budget = {} if problem.budget is None else {"budget": problem.budget}
+    # Only where they are not as usual: results are found by what they were always found by.
+    unusual = {
+        "budget": problem.budget,
+        "most_pulls": problem.most_pulls,
+        "cost": None if problem.cost == 1.0 else problem.costs.tolist(),
+        "batch_intercept": problem.batch_intercept or None,
+        "candidates": None
+        if problem.candidates == problem.arms
+        else _digest(problem.candidates.features),
+    }
     return {
         "kind": "simulation",
         "features": _digest(problem.arms.features),
@@ -74,7 +82,7 @@ def identity(task: Task) -> dict[str, Any]:
         "rewards": task.rewards,
         "seed": task.seed,
         "max_pulls": task.max_pulls,
-        **budget,
+        **{name: value for name, value in unusual.items() if value is not None},
     }
 
 

@@ -45,7 +45,7 @@ class Summary:
     budget : int or None
         Pulls there were for a run; then a winner is a recommendation.
     certain : int
-        Runs that decided with their guarantee.
+        Runs that decided with their guarantee; none if the strategy has no proof of it.
     """
 
     name: str
@@ -76,7 +76,7 @@ class Summary:
         mean = "from one run" if math.isnan(low) else f"95 % interval {_n(low)} to {_n(high)}"
         spread = f"10 % of the runs below {_n(few)}, 10 % above {_n(many)}"
         return [
-            ("runs", self._run_count(), f"of {self.name}"),
+            ("runs", self._run_count(), f"of {self._marked()}"),
             ("pulls, mean", _n(self.mean), mean),
             ("pulls, median", _n(self.median), spread),
             ("pulls, range", f"{self.min:,} to {self.max:,}", "fewest and most of a run"),
@@ -91,7 +91,8 @@ class Summary:
         wrong = f"{self.errors:,} of {self.runs:,}"
         words = f"probability {least:.2%} to {most:.2%} (exact 95 %)"
         if self.budget is None:
-            words += f", allowed {self.delta:.2%}"
+            asked = "asked for, without a proof," if self._unproven() else "allowed"
+            words += f", {asked} {self.delta:.2%}"
             undecided = f"{self.undecided:,} of {self.runs:,}"
             return [("wrong winner", wrong, words), ("undecided", undecided, self._cap())]
         sure = f"{self.certain:,} of {self.runs:,}"
@@ -99,6 +100,14 @@ class Summary:
             ("wrong arm", wrong, f"{words}; recommended after {self.budget:,} pulls or fewer"),
             ("certain", sure, f"decided with their guarantee, delta = {self.delta:.2%}"),
         ]
+
+    def _unproven(self) -> bool:
+        """Return whether runs stopped by themselves and yet have no guarantee."""
+        return self.budget is None and self.certain == 0 and self.undecided < self.runs
+
+    def _marked(self) -> str:
+        mark = " (no proof)"
+        return self.name + mark * (self._unproven() and not self.name.endswith(mark))
 
     def _run_count(self) -> str:
         if self.runs == self.requested:

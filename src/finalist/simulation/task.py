@@ -21,7 +21,7 @@ from finalist.noise import Bernoulli, SubGaussian
 from finalist.problem import Problem, as_problem
 from finalist.rewards import DrawnRewards, FunctionRewards, Kind, RewardFunction
 from finalist.statistics import Statistics
-from finalist.strategies import Playable, Run, Strategy, named, promise_of
+from finalist.strategies import Playable, Run, Strategy, guaranteed, named
 
 #: Means that differ by less than this part of their size are equally good.
 TIE_TOLERANCE = 1e-12
@@ -66,7 +66,7 @@ class Task:
 
     def run(self, index: int) -> Outcome:
         """Simulate the run of this number to its end, to its budget, or to the cap."""
-        begin = time.process_time()
+        begin = time.thread_time()
         for_rewards, for_strategy = np.random.SeedSequence(self.seed, spawn_key=(index,)).spawn(2)
         rewards = self.draw_with(np.random.default_rng(for_rewards))
         seed = int(for_strategy.generate_state(1, np.uint64)[0] >> np.uint64(1))
@@ -76,8 +76,8 @@ class Task:
             winner = -1 if run.verdict.winner is None else run.verdict.winner
         else:
             winner, pulls, batches = spend(run, rewards, self.problem, self.problem.budget)
-        certain = run.verdict.decided and promise_of(self.strategy) == "confidence"
-        seconds = time.process_time() - begin
+        certain = run.verdict.decided and guaranteed(self.strategy)
+        seconds = time.thread_time() - begin
         return Outcome(index, winner, self.is_correct(winner), pulls, batches, seconds, certain)
 
     def draw_with(self, rng: np.random.Generator) -> DrawnRewards | FunctionRewards:

@@ -10,7 +10,16 @@ from finalist.strategies.lingame import LinGame
 from finalist.strategies.lingape import LinGapE
 from finalist.strategies.od_linbai import ODLinBAI
 from finalist.strategies.peace import Peace
-from finalist.strategies.protocol import Batch, Playable, Run, Strategy, Verdict, promise_of
+from finalist.strategies.protocol import (
+    Batch,
+    Playable,
+    Run,
+    Strategy,
+    Verdict,
+    guaranteed,
+    promise_of,
+    shown_name,
+)
 from finalist.strategies.rage import RAGE
 from finalist.strategies.registry import STRATEGIES, named
 from finalist.strategies.track_and_stop import TrackAndStop
@@ -42,6 +51,8 @@ __all__ = [
     "XYAdaptive",
     "XYAllocation",
     "XYOracle",
+    "guaranteed",
     "named",
     "promise_of",
+    "shown_name",
 ]

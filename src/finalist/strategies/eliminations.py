@@ -231,12 +231,13 @@ def check_budget(problem: Problem, name: str, least: int) -> int:
     if problem.budget is None:
         raise ProblemError(
             f"strategy {name!r} plans for a fixed budget and there is none; give budget=, at "
-            f"least {least} for these {K} arms."
+            f"least {least} for these {K} arms (--budget on the command line)."
         )
     if problem.budget < least:
+        other = f", or use 'g-budget', which needs {rank}" if max(rank, 1) < least else ""
         raise ProblemError(
             f"budget is {problem.budget}; strategy {name!r} needs at least {least} for these {K} "
-            f"arms of rank {rank}. Give more, or use 'g-budget', which needs {rank}."
+            f"arms of rank {rank}. Give more{other}."
         )
     return problem.budget
 

@@ -89,8 +89,8 @@ class LinGame:
         The ridge eta, in units of the largest squared norm L^2 of an arm.
     threshold : "proven", "determinant" or "heuristic"
         The paper's beta(t, delta); the same with the determinant itself instead of its bound,
-        which is never larger and as certain; or log((1 + log t) / delta), which the authors'
-        program uses and for which there is no proof.
+        which is never larger and as certain; or with log((1 + log t) / delta) under the root, as
+        in the authors' program (which has no bias of the ridge): there is no proof for it.
     optimism : "practical" or "paper"
         The bonus of the gains. "practical" is c_t(a)^2 = 2 sigma^2 log(t) ||a||^2_{V^-1} and no
         gain above log t, as in the authors' program; "paper" has the proven radius at level t^-3

@@ -128,8 +128,9 @@ class State(NamedTuple):
 def radius_of(rule, t, log_det):
     """Return sqrt(2 sigma^2 beta(t, delta)), which multiplies ||y||_{V^-1}."""
     if rule.threshold == HEURISTIC:
-        return rule.sigma * math.sqrt(2.0 * (math.log(1.0 + math.log(t)) + rule.confidence))
-    log = log_det if rule.threshold == DETERMINANT else rule.d * math.log1p(t * rule.growth)
+        log = 2.0 * math.log1p(math.log(t))
+    else:
+        log = log_det if rule.threshold == DETERMINANT else rule.d * math.log1p(t * rule.growth)
     return rule.sigma * math.sqrt(log + 2.0 * rule.confidence) + rule.bias
 
 

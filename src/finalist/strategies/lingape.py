@@ -17,8 +17,10 @@ epsilon is 0, where the paper's rule is read as one for rivals j different from 
 As in `fully_adaptive` everything happens in span coordinates (`Arms.coordinates`, Z'Z / K = I): the
 norm of the parameter, bounded by S, is there the root mean square of the arms' expected rewards.
 
-`threshold="heuristic"` takes C = sigma sqrt(2 log((1 + log t) / delta)) after t pulls, as published
-comparisons of linear strategies do. It stops sooner and has no proof: `proven` is False.
+`threshold="heuristic"` takes C = sigma sqrt(2 log((1 + log t) / delta)) + sqrt(lambda) S after t
+pulls, whose first part is that of published comparisons of linear strategies. (They leave out the
+second, the bias of the ridge; where rewards have an offset of many sigma, that is wrong in most
+runs.) It stops sooner and has no proof: `proven` is False.
 """
 
 import math

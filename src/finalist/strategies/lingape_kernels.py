@@ -102,9 +102,8 @@ class State(NamedTuple):
 @inlined
 def radius_of(rule, n, log_det):
     """Return the radius C after n pulls (Xu 2018, Prop. 1), or the one without proof."""
-    if rule.proven:
-        return rule.sigma * math.sqrt(log_det + rule.confidence) + rule.bias
-    return rule.sigma * math.sqrt(2.0 * math.log1p(math.log(n)) + rule.confidence)
+    log = log_det if rule.proven else 2.0 * math.log1p(math.log(n))
+    return rule.sigma * math.sqrt(log + rule.confidence) + rule.bias
 
 
 @inlined

@@ -73,7 +73,7 @@ class Verdict:
         The arm that is returned; None while the strategy goes on.
     survivors : tuple of int
         Arms that may still be the best; the best one is among them with probability 1 - delta,
-        unless the strategy promises no more than to keep a budget (`promise_of`).
+        if the strategy promises that (`guaranteed`).
     pulls : int
         Pulls so far.
     """
@@ -181,6 +181,35 @@ def promise_of(strategy: Strategy | type[Strategy]) -> Promise:
     """
     promise: Promise = getattr(strategy, "promise", "confidence")
     return promise
+
+
+def guaranteed(strategy: Strategy) -> bool:
+    """Return whether a winner of the strategy is wrong with probability at most delta, by a proof.
+
+    A strategy whose threshold has none says so: its attribute `proven` is false.
+
+    Examples
+    --------
+    >>> import finalist as fl
+    >>> guaranteed(fl.Gauntlet()), guaranteed(fl.ODLinBAI())
+    (True, False)
+    >>> guaranteed(fl.LazyTS(threshold="heuristic"))
+    False
+    """
+    return promise_of(strategy) == "confidence" and bool(getattr(strategy, "proven", True))
+
+
+def shown_name(strategy: Strategy) -> str:
+    """Return the name for a table; one that promises delta without a proof is marked.
+
+    Examples
+    --------
+    >>> import finalist as fl
+    >>> shown_name(fl.LazyTS()), shown_name(fl.LazyTS(threshold="heuristic"))
+    ('lazy-ts', 'lazy-ts (no proof)')
+    """
+    unproven = promise_of(strategy) == "confidence" and not guaranteed(strategy)
+    return f"{strategy.name} (no proof)" if unproven else strategy.name
 
 
 def check_choice(name: str, value: object, choices: Any) -> None:

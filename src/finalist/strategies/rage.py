@@ -33,6 +33,7 @@ ch. 12; `round_design`), hence r(e) = p (1 + e) / e. The paper's r(e) is for its
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
@@ -44,6 +45,7 @@ from finalist.errors import ProblemError
 from finalist.information import information
 from finalist.least_squares import estimate
 from finalist.problem import Problem
+from finalist.span import SPAN_TOLERANCE
 from finalist.statistics import Statistics
 from finalist.strategies.phase import Phase
 from finalist.strategies.protocol import (
@@ -127,7 +129,8 @@ class RAGERun:
         return self._phase.batch(self._allocate, size, {"phase": self._number})
 
     def _allocate(self) -> Int[np.ndarray, " K"]:
-        weights, value = _design(self._problem.arms, self._survivors)
+        alive = tuple(map(int, self._survivors))
+        weights, value = survivors_design(self._problem.arms, alive)
         return round_design(weights, self._length(int(np.count_nonzero(weights)), value))
 
     def _length(self, support: int, value: float) -> int:
@@ -163,28 +166,42 @@ class RAGERun:
         Z = self._problem.arms.coordinates[self._survivors]
         fit = estimate(self._problem.arms, self._phase.rewards)
         radius = self._problem.sigma * math.sqrt(2.0 * self._log())
-        W = Z @ fit.information.inverse_root.T  # ||w_a - w_b|| = ||z_a - z_b||_{A^-1}
-        return compare(self._problem.sign * (Z @ fit.phi), radius * W)
+        info = fit.information
+        W = Z @ info.inverse_root.T  # ||w_a - w_b|| = ||z_a - z_b||_{A^-1}
+        unseen = None  # what lost rewards leave open
+        if info.rank < Z.shape[1]:
+            outside = Z - (Z @ info.basis) @ info.basis.T
+            unseen = outside / (SPAN_TOLERANCE * float(np.abs(Z).max() or 1.0))
+        return compare(self._problem.sign * (Z @ fit.phi), radius * W, unseen)
 
 
-def _design(arms: Arms, survivors: Int[np.ndarray, " m"]) -> tuple[Float[np.ndarray, " K"], float]:
-    """Return a design for the differences of survivors, and the largest variance it leaves."""
-    Z, m = arms.coordinates, len(survivors)
+@lru_cache(maxsize=256)
+def survivors_design(
+    arms: Arms, survivors: tuple[int, ...]
+) -> tuple[Float[np.ndarray, " K"], float]:
+    """Return a design for the differences of survivors, and the largest variance it leaves.
+
+    Phases often have the same survivors: their designs are kept.
+    """
+    Z, alive, m = arms.coordinates, np.array(survivors), len(survivors)
     if max(len(Z), m * (m - 1) // 2) <= FEW:
         first, second = np.triu_indices(m, 1)
-        Y = Z[survivors[first]] - Z[survivors[second]]
+        Y = Z[alive[first]] - Z[alive[second]]
         weights = rough_design(Z, Y, TOLERANCE)[0]
         weights[weights < LIGHT] = 0.0
         weights /= weights.sum()
+        weights.flags.writeable = False
         value = float(information(Z, weights).variances(Y).max())
         if value < math.inf:
             return weights, value
-    design = phase_design(arms, tuple(map(int, survivors)))
+    design = phase_design(arms, survivors)
     return design.weights, design.value
 
 
 def compare(
-    means: Float[np.ndarray, " m"], points: Float[np.ndarray, "m s"]
+    means: Float[np.ndarray, " m"],
+    points: Float[np.ndarray, "m s"],
+    unseen: Float[np.ndarray, "m r"] | None = None,
 ) -> tuple[Float[np.ndarray, " m"], Float[np.ndarray, " m"]]:
     """Return by how much some other arm is at least, and at most, better than each arm.
 
@@ -194,6 +211,8 @@ def compare(
         Estimated rewards, larger is better.
     points : (m, s) array
         Such that the gap of two arms is known up to the distance of their points.
+    unseen : (m, r) array, optional
+        Arms that differ here, by a distance above 1, cannot be compared at all.
 
     Returns
     -------
@@ -214,6 +233,8 @@ def compare(
         itself = np.arange(len(gaps)), np.arange(start, start + len(gaps))
         gaps[itself] = -np.inf  # an arm is no rival of itself
         widths = cdist(points[block], points)
+        if unseen is not None:
+            widths[cdist(unseen[block], unseen) > 1.0] = np.inf
         least[block], most[block] = (gaps - widths).max(axis=1), (gaps + widths).max(axis=1)
     return least, most
 

@@ -131,7 +131,8 @@ class XYAdaptiveRun:
         """Return by how much some survivor is at least, and at most, better than each of them.
 
         With probability 1 - 6 delta / (pi j)^2 all these bounds hold in phase j. The last number
-        is max y'A^-1 y over differences of survivors.
+        is max y'A^-1 y over differences of survivors. What lost rewards leave open is unknown:
+        then its bound is infinite, and the phase is made again.
         """
         Z = self._problem.arms.coordinates[self._survivors]
         fit = estimate(self._problem.arms, self._phase.rewards)
@@ -142,11 +143,12 @@ class XYAdaptiveRun:
             gaps = self._problem.sign * ((Z - Z[b]) @ fit.phi)
             difference = W - W[b]
             variances = np.einsum("ij,ij->i", difference, difference)
+            variances[~fit.information.spans(Z - Z[b])] = np.inf
             widths = radius * np.sqrt(variances)
             gaps[b] = -np.inf  # an arm is no rival of itself
             least[b], most[b] = (gaps - widths).max(), (gaps + widths).max()
             variance = max(variance, float(variances.max()))
-        return least, most, variance
+        return least, most, variance if variance < np.inf else self._variance
 
     def _radius(self, pulls: int) -> float:
         """Return the radius of this phase (Soare 2014, Prop. 1; the module says which form)."""

@@ -16,7 +16,7 @@ AskState = Literal["open", "waiting", "decided", "stopped", "budget", "exhausted
 _REASONS: dict[AskState, str] = {
     "open": "There are pulls to measure.",
     "waiting": "Every pull of the batch is with another worker; ask again when theirs are told.",
-    "decided": "There is a winner; nothing is left to measure.",
+    "decided": "The strategy is done; nothing is left to measure.",
     "stopped": "The study was stopped; `resume` goes on.",
     "budget": "The budget is used up.",
     "exhausted": "Every arm has been measured as often as it can be.",

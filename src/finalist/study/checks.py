@@ -11,6 +11,7 @@ import numpy as np
 
 from finalist.arms import Arms
 from finalist.errors import EstimateError
+from finalist.intervals import leader
 from finalist.least_squares import Estimate
 from finalist.noise import Gaussian
 from finalist.problem import Problem
@@ -28,18 +29,33 @@ ROUNDING = 1e-12
 
 
 def warnings_of(
-    problem: Problem, fit: Estimate, measured: Sequence[Measured], stage: int
+    problem: Problem,
+    fit: Estimate,
+    measured: Sequence[Measured],
+    stage: int,
+    *,
+    promised: bool = True,
 ) -> list[str]:
-    """Return warnings, each with what to do; `fit` is the estimate from all rewards."""
+    """Return warnings, each with what to do.
+
+    `fit` is the estimate from all rewards; `promised` tells whether there is a guarantee to lose.
+    """
     if fit.statistics.pulls == 0:
         return []
-    found = [_noise(problem, fit), _fit(fit)]
+    found = [_noise(problem, fit, promised), _fit(fit, promised)]
     if not problem.batch_intercept:
-        found.append(_shift(problem.arms, [m for m in measured if m.stage == stage]))
+        found.append(_shift(problem.arms, [m for m in measured if m.stage == stage], promised))
     return [words for words in found if words is not None]
 
 
-def _noise(problem: Problem, fit: Estimate) -> str | None:
+def _broken(promised: bool) -> str:
+    """Say what is lost when an assumption is wrong."""
+    if promised:
+        return "the guarantee does not hold"
+    return "the error estimate, the certainty and the intervals are wrong"
+
+
+def _noise(problem: Problem, fit: Estimate, promised: bool) -> str | None:
     """Compare the scatter of the rewards with sigma."""
     from scipy.special import chdtr, chdtrc
 
@@ -56,18 +72,20 @@ def _noise(problem: Problem, fit: Estimate) -> str | None:
     seen = f"The rewards scatter by {scatter:.3g} around the model"
     if chdtrc(freedom, score) < ALARM:
         return (
-            f"{seen}, more than sigma = {sigma:.3g} says: the guarantee does not hold. Create a "
-            "study with a larger sigma, or sigma=None; or the model is wrong (see lack of fit)."
+            f"{seen}, more than sigma = {sigma:.3g} says: {_broken(promised)}. Create a study "
+            "with a larger sigma, or sigma=None; or the model is wrong (see lack of fit)."
         )
     if isinstance(problem.noise, Gaussian) and chdtr(freedom, score) < ALARM:
-        return (
-            f"{seen}, less than sigma = {sigma:.3g} says. The guarantee holds, but a smaller sigma "
-            "would need fewer pulls."
+        more = (
+            "The guarantee holds, but a smaller sigma would need fewer pulls."
+            if promised
+            else "The error estimate, the certainty and the intervals are too cautious."
         )
+        return f"{seen}, less than sigma = {sigma:.3g} says. {more}"
     return None
 
 
-def _fit(fit: Estimate) -> str | None:
+def _fit(fit: Estimate, promised: bool) -> str | None:
     """Compare the means of arms with the linear model, by the scatter within arms."""
     try:
         test = fit.lack_of_fit()
@@ -77,20 +95,20 @@ def _fit(fit: Estimate) -> str | None:
         return None
     return (
         f"The means of the arms are not linear in their features (lack of fit, F = {test.f:.3g}, "
-        f"p = {test.p_value:.1g}): the guarantee does not hold. Add features (squares, "
-        "interactions), or use arms without features."
+        f"p = {test.p_value:.1g}): {_broken(promised)}. Add features (squares, interactions), or "
+        "use arms without features."
     )
 
 
-def _shift(arms: Arms, measured: Sequence[Measured]) -> str | None:
+def _shift(arms: Arms, measured: Sequence[Measured], promised: bool) -> str | None:
     """Compare batches: their rewards may be shifted against each other, each by a constant."""
     p = shift_p_value(arms, measured)
     if p is None or p >= ALARM:
         return None
     return (
         f"Batches are shifted against each other (p = {p:.1g}), as by plates or days: differences "
-        "between arms of one batch may still be right, but the guarantee does not hold. Look for "
-        "what changed between batches."
+        f"between arms of one batch may still be right, but {_broken(promised)}. Look for what "
+        "changed between batches."
     )
 
 
@@ -136,7 +154,7 @@ def _squares(X: np.ndarray, y: np.ndarray) -> tuple[float, int]:
     return float(np.sum((y - X @ solution) ** 2)), int(rank)
 
 
-def given_up(state: State) -> list[str]:
+def given_up(state: State, *, promised: bool = True) -> list[str]:
     """Warn of pulls that were given up when rewards of their batch were known already."""
     pulls = state.pulls
     told, missing = pulls.fate == Fate.TOLD, pulls.fate == Fate.MISSING
@@ -148,5 +166,43 @@ def given_up(state: State) -> list[str]:
     return [
         f"{len(late)} pulls were given up as missing when rewards of their batch were in, the "
         f"first in batch {int(pulls.batch[late[0]])}. If that had to do with how the batch "
-        "looked, the guarantee does not hold."
+        f"looked, {_broken(promised)}."
     ]
+
+
+def better_by_all(
+    problem: Problem, fit: Estimate, arm: int | None, error: float | None
+) -> int | None:
+    """Return the arm that all rewards together speak for, if they speak against this one.
+
+    Strategies for a fixed budget rank by their last phase alone, as their papers have it.
+    """
+    if arm is None or error is None or error <= 0.5:
+        return None
+    best = leader(fit, problem.sign, range(len(problem.arms)))
+    return None if best == arm else best
+
+
+def doubts(
+    state: State, fit: Estimate, arm: int | None, error: float | None, other: int | None
+) -> list[str]:
+    """Warn of what speaks against a recommendation, and of arms that were never in question."""
+    names = state.arms.names
+    if arm is None:
+        return []
+    found = []
+    if other is not None:
+        found.append(
+            f"The strategy recommends {names[arm]}, but all rewards together speak for "
+            f"{names[other]}: another arm is better with probability {error:.2g} by the estimate. "
+            "Measure both again, or take the second."
+        )
+    left_out = [names[i] for i in np.flatnonzero(np.isnan(fit.means())) if i != arm]
+    if left_out:
+        shown = ", ".join(left_out[:5])
+        more = f" and {len(left_out) - 5} more" if len(left_out) > 5 else ""
+        found.append(
+            f"The recommendation leaves out {shown}{more}: the rewards there are, without those "
+            "that were lost or never measured, do not tell their means."
+        )
+    return found

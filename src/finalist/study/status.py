@@ -13,8 +13,8 @@ from finalist.intervals import leader as leader_of
 from finalist.least_squares import Estimate, estimate
 from finalist.planning import Forecast
 from finalist.planning import forecast as forecast_of
-from finalist.strategies import promise_of
-from finalist.study.checks import given_up, warnings_of
+from finalist.strategies import guaranteed, promise_of
+from finalist.study.checks import better_by_all, doubts, given_up, warnings_of
 from finalist.study.pulls import Fate
 from finalist.study.state import State
 from finalist.study.words import advice, assumptions, sentence
@@ -67,7 +67,8 @@ class Status:
     ----------
     name : str
     verdict : "continue", "winner" or "undecided"
-        "undecided" when it has ended without a winner: stopped, no budget, no arm left to pull.
+        "undecided" when it has ended without a winner: stopped, no budget, no arm left to pull,
+        no reward of the arms that are left.
     winner : str or None
     leader : str or None
         The arm with the best estimate.
@@ -76,9 +77,11 @@ class Status:
         promises that.
     risk : float or None
         The probability with which this is wrong, at most: delta, unless the arms were changed.
-        None for strategies that keep a budget and promise nothing else.
+        None for strategies that keep a budget and promise nothing else, and for those whose
+        threshold has no proof.
     recommendation : str or None
         When the study has ended: the winner, or the best of the survivors by the estimate.
+        None if the rewards do not tell the mean of any of them.
     error_estimate : float or None
         For a recommendation without a guarantee: the probability that another arm is better, by
         more than epsilon, as a flat prior has it (`intervals.error_estimate`). An estimate.
@@ -86,7 +89,8 @@ class Status:
         For the same: the confidence with which no arm is better (`intervals.certainty`), 0 if
         the rewards give none. None where there are no intervals, or sigma is unknown.
     advice : str or None
-        These three in words.
+        These three in words, and which arm all rewards together speak for, if they speak against
+        a recommendation without a guarantee.
     sentence : str
         What is certain, in one sentence.
     pulls, open_pulls, batches : int
@@ -155,38 +159,50 @@ def status_of(name: str, state: State, *, forecast: bool) -> Status:
     good = np.where(np.isnan(means), -np.inf, state.problem.sign * means)
     leader = names[int(good.argmax())] if np.isfinite(good).any() else None
     ended = state.end is not None
-    winner = None if verdict.winner is None else names[verdict.winner]
-    promised = promise_of(state.settings.strategy) == "confidence"
+    promised = guaranteed(state.settings.strategy)
     chosen = _chosen(state, fit) if ended else None
-    guaranteed = promised and verdict.decided
-    error, sure = (None, None) if chosen is None or guaranteed else _figures(state, fit, chosen)
+    winner = chosen if verdict.decided else None
+    open_end = ended and not (promised and verdict.decided)
+    error, sure = _figures(state, fit, chosen) if open_end and chosen is not None else (None, None)
+    other = None if promised else better_by_all(state.problem, fit, chosen, error)
+    warnings = _warnings(state, fit, promised)
+    if open_end:
+        warnings += doubts(state, fit, chosen, error, other)
     return Status(
         name=name,
         verdict="winner" if winner is not None else "undecided" if ended else "continue",
-        winner=winner,
+        winner=None if winner is None else names[winner],
         leader=leader,
         survivors=tuple(names[i] for i in verdict.survivors),
         risk=sum(state.levels) if promised else None,
         recommendation=None if chosen is None else names[chosen],
         error_estimate=error,
         certainty=sure,
-        advice=None if chosen is None or guaranteed else advice(state, chosen, error, sure),
-        sentence=sentence(state),
+        advice=advice(state, chosen, error, sure, other) if open_end else None,
+        sentence=sentence(state, known=chosen is not None),
         pulls=int(np.count_nonzero(state.pulls.fate == Fate.TOLD)),
         open_pulls=int(np.count_nonzero(state.pulls.fate == Fate.OPEN)),
         batches=len(state.decisions),
         budget_left=state.left,
         assumptions=tuple(assumptions(state)),
-        warnings=tuple(_warnings(state, fit)),
+        warnings=tuple(warnings),
         forecast=_forecast_of(state, fit) if forecast and not ended else None,
         arms=_arms(state, fit, means),
     )
 
 
-def _chosen(state: State, fit: Estimate) -> int:
-    """Return the winner, or the best of the survivors."""
-    winner = state.verdict.winner
-    return leader_of(fit, state.problem.sign, state.verdict.survivors) if winner is None else winner
+def _chosen(state: State, fit: Estimate) -> int | None:
+    """Return the winner, or the best of the survivors; None if the rewards tell of none.
+
+    When a budget is spent there is a winner, be the rewards lost or not.
+    """
+    winner, alive = state.verdict.winner, state.verdict.survivors
+    tested = promise_of(state.settings.strategy) == "confidence"
+    if winner is not None and (tested or len(state.arms) == 1):
+        return winner
+    if np.isnan(fit.means()[list(alive)]).all():
+        return None
+    return leader_of(fit, state.problem.sign, alive) if winner is None else winner
 
 
 def _figures(state: State, fit: Estimate, arm: int) -> tuple[float | None, float | None]:
@@ -200,9 +216,9 @@ def _figures(state: State, fit: Estimate, arm: int) -> tuple[float | None, float
     )
 
 
-def _warnings(state: State, fit: Estimate) -> list[str]:
-    found = warnings_of(state.problem, fit, state.measured, state.stage)
-    found += given_up(state)
+def _warnings(state: State, fit: Estimate, promised: bool) -> list[str]:
+    found = warnings_of(state.problem, fit, state.measured, state.stage, promised=promised)
+    found += given_up(state, promised=promised)
     if state.differs:
         found.append(
             f"This version of finalist would have decided otherwise after batch {state.differs[0]};"

@@ -5,16 +5,18 @@ import math
 import numpy as np
 
 from finalist.noise import Bernoulli, Gaussian
-from finalist.strategies import promise_of
+from finalist.strategies import guaranteed, promise_of
 from finalist.study.pulls import Fate
 from finalist.study.state import State
 
 
-def sentence(state: State) -> str:
-    """Say what is certain."""
+def sentence(state: State, *, known: bool = True) -> str:
+    """Say what is certain; `known` tells whether a winner without a guarantee can be estimated."""
     verdict, names, risk = state.verdict, state.arms.names, f"{sum(state.levels):.3g}"
     if promise_of(state.settings.strategy) == "budget":
-        return _budget_sentence(state)
+        return _budget_sentence(state, known)
+    if not guaranteed(state.settings.strategy):
+        return _unproven_sentence(state)
     words = getattr(state.run, "words", None)
     if (verdict.decided or state.end is None) and words is not None and state.stage == 0:
         return str(words())
@@ -25,33 +27,57 @@ def sentence(state: State) -> str:
             f"{names[verdict.winner]} is {what}, after {verdict.pulls:,} pulls; this is wrong with "
             f"probability at most {risk}."
         )
-    alive, shown = verdict.survivors, _some(state)
-    why = {
-        "stopped": f"Stopped ({state.stopped}) after {verdict.pulls:,} pulls. ",
+    return (
+        f"{_so_far(state)}The best arm is among {_some(state)} ({len(verdict.survivors)} of "
+        f"{len(names)}); this is wrong with probability at most {risk}."
+    )
+
+
+def _so_far(state: State) -> str:
+    """Say why it has ended without a winner, or how far it is."""
+    pulls = state.verdict.pulls
+    return {
+        "stopped": f"Stopped ({state.stopped}) after {pulls:,} pulls. ",
         "budget": f"The budget of {state.settings.budget:,} pulls is used up. "
         if state.settings.budget is not None
         else "",
         "exhausted": f"Every arm has had its {state.problem.most_pulls} pulls. ",
-    }.get(state.end or "", f"After {verdict.pulls:,} pulls: ")
-    return (
-        f"{why}The best arm is among {shown} ({len(alive)} of {len(names)}); this is wrong with "
-        f"probability at most {risk}."
-    )
+    }.get(state.end or "", f"After {pulls:,} pulls: ")
 
 
-def _budget_sentence(state: State) -> str:
+def _unproven_sentence(state: State) -> str:
+    """Say what a strategy has come to that stops by a threshold without a proof."""
+    verdict, names = state.verdict, state.arms.names
+    if len(names) == 1:
+        return f"{names[0]} is the only arm."
+    if verdict.winner is None:
+        found = f"{_so_far(state)}The strategy names no winner"
+    else:
+        epsilon = state.problem.epsilon
+        what = "the best" if epsilon == 0 else f"within {epsilon:g} of the best"
+        found = f"{names[verdict.winner]} is named {what}, after {verdict.pulls:,} pulls"
+    return f"{found}; this threshold has no proof, so nothing is guaranteed."
+
+
+def _budget_sentence(state: State, known: bool) -> str:
     """Say what a strategy that keeps a budget has come to; it guarantees nothing."""
     verdict, names, budget = state.verdict, state.arms.names, state.settings.budget
     if len(names) == 1:
         return f"{names[0]} is the only arm."
+    lost = int(state.lost.sum())
+    made = verdict.pulls + lost
     if verdict.winner is not None:
+        after = f"{verdict.pulls:,} rewards of {made:,} pulls" if lost else f"{made:,} pulls"
+        if not known:
+            return f"After {after}, the whole budget, no arm that is left can be estimated."
         return (
-            f"{names[verdict.winner]} is recommended after {verdict.pulls:,} pulls, the whole "
-            "budget; this strategy guarantees no probability of error."
+            f"{names[verdict.winner]} is recommended after {after}, the whole budget; this "
+            "strategy guarantees no probability of error."
         )
     stopped = "" if state.stopped is None else f"Stopped ({state.stopped}). "
+    without = f", {lost:,} of them without a reward," if lost else ""
     return (
-        f"{stopped}After {verdict.pulls:,} of {budget:,} pulls {_some(state)} are compared "
+        f"{stopped}After {made:,} of {budget:,} pulls{without} {_some(state)} are compared "
         f"({len(verdict.survivors)} of {len(names)} arms); nothing is certain, and the winner will "
         "be a recommendation without a guarantee."
     )
@@ -63,8 +89,15 @@ def _some(state: State) -> str:
     return ", ".join(alive[:5]) + (f" and {len(alive) - 5} more" if len(alive) > 5 else "")
 
 
-def advice(state: State, arm: int, error: float | None, sure: float | None) -> str:
-    """Say what is recommended without a guarantee, and how sure that is."""
+def advice(
+    state: State, arm: int | None, error: float | None, sure: float | None, other: int | None
+) -> str:
+    """Say what is recommended without a guarantee, and how sure that is.
+
+    `other` is an arm that all rewards together speak for (`checks.better_by_all`).
+    """
+    if arm is None:
+        return "No recommendation: no arm that is left can be estimated from the rewards."
     epsilon = state.problem.epsilon
     better = "better" if epsilon == 0 else f"better by more than {epsilon:g}"
     words = f"Recommendation: {state.arms.names[arm]}."
@@ -73,6 +106,8 @@ def advice(state: State, arm: int, error: float | None, sure: float | None) -> s
             f" Another arm is {better} with probability {error:.2g}: an estimate under a flat "
             "prior, not a guarantee."
         )
+    if other is not None:
+        words += f" All rewards together speak for {state.arms.names[other]}."
     if sure is not None and sure > 0.0:
         share = min(math.floor(1000.0 * sure), 999) / 10.0
         words += f" No arm is {better}, with a confidence of at least {share:g} % (log-det bound)."

@@ -86,6 +86,8 @@ def state(status: Status) -> tuple[str, str]:
     """Return the state of a study in words, and as a class for its colour."""
     if status.verdict == "continue" and status.pulls == 0 and status.open_pulls == 0:
         return "Not started", "new"
+    if status.verdict == "winner" and status.risk is None:
+        return "Ended with a recommendation", "won"
     return _STATES[status.verdict]
 
 
@@ -104,7 +106,7 @@ def certain(status: Status) -> str:
     """Say what is certain while a study goes on."""
     left, every = len(status.survivors), len(status.arms)
     if status.risk is None:
-        return "Nothing: this strategy keeps to its budget and guarantees no probability of error."
+        return "Nothing: this strategy guarantees no probability of error."
     if left == every:
         return f"Nothing yet: any of the {every:,} arms may be the best."
     shown = [name(text) for text in status.survivors[:5]]
