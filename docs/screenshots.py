@@ -6,6 +6,7 @@ machine's own Chromium, in light and dark and as a phone shows it.
 
 import sys
 import tempfile
+from contextlib import chdir
 from pathlib import Path
 from typing import Any
 
@@ -105,8 +106,9 @@ def plan(page: Any, url: str) -> None:
 
 def main(folder: Path) -> None:
     """Take all pictures."""
-    with tempfile.TemporaryDirectory() as home, browser() as chromium:
-        place = Path(home) / "lab.db"
+    folder = folder.resolve()
+    with tempfile.TemporaryDirectory() as home, chdir(home), browser() as chromium:
+        place = Path("lab.db")  # the list says where it is
         make_studies(place)
         with in_thread(place) as url:
             for theme in ("light", "dark"):
