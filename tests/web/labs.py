@@ -84,7 +84,7 @@ def person(place: Path) -> Iterator[Person]:
     """Give somebody with a browser and a server on a database."""
     with (
         in_thread(place) as url,
-        httpx.Client(base_url=url, timeout=60, trust_env=False) as client,
+        httpx.Client(base_url=url, timeout=180, trust_env=False) as client,
     ):
         yield Person(client, place)
 

@@ -103,7 +103,7 @@ class Process:
 
 def api(url: str, **settings: Any) -> httpx.Client:
     """Return a client of the API that does nothing by itself."""
-    return httpx.Client(base_url=f"{url}/api/v1", timeout=60, trust_env=False, **settings)
+    return httpx.Client(base_url=f"{url}/api/v1", timeout=180, trust_env=False, **settings)
 
 
 def new_study(client: httpx.Client, name: str = "colours", **words: Any) -> int:

@@ -12,6 +12,8 @@ from tests.web.browsers import browser
 from tests.web.servers import Process, in_thread
 
 TABLE = "name,a,b\noak,1,0\nash,0,1\nelm,0.6,0.7\nfir,0.2,0.1\n"
+#: Milliseconds: on a new machine the first ask and the first plan wait for compiled code.
+FIRST_RUN = 180_000
 MEANS = {"oak": 1.0, "ash": 4.0, "elm": 2.0, "fir": 0.0}
 
 
@@ -24,7 +26,7 @@ def chromium():
 @pytest.fixture
 def page(chromium):
     context = chromium.new_context()
-    context.set_default_timeout(20_000)
+    context.set_default_timeout(FIRST_RUN)
     page = context.new_page()
     problems: list[str] = []
     page.on("pageerror", lambda error: problems.append(str(error)))
@@ -127,7 +129,7 @@ def test_two_browsers_see_each_other_and_keep_what_is_typed(chromium, page, tmp_
         page.get_by_text("1 new rewards are stored.").wait_for()
         start = time.monotonic()
         other.locator("table.batch tbody tr").nth(before - 1).wait_for(
-            state="detached", timeout=10_000
+            state="detached", timeout=30_000
         )
         took = time.monotonic() - start
         assert took < 2.0
@@ -146,7 +148,7 @@ def test_two_browsers_see_each_other_and_keep_what_is_typed(chromium, page, tmp_
 
 def test_everything_works_without_javascript(chromium, tmp_path):
     context = chromium.new_context(java_script_enabled=False)
-    context.set_default_timeout(20_000)
+    context.set_default_timeout(FIRST_RUN)
     page = context.new_page()
     rng = np.random.default_rng(4)
     with in_thread(tmp_path / "lab.db") as url:

@@ -247,7 +247,7 @@ def test_a_body_in_pieces_is_counted(url):
 
     try:
         answer = httpx.post(
-            f"{url}/api/v1/studies", content=pieces(), headers=JSON, timeout=60, trust_env=False
+            f"{url}/api/v1/studies", content=pieces(), headers=JSON, timeout=180, trust_env=False
         )
         assert answer.status_code == 413
     except httpx.TransportError:  # the server answers and hangs up while we still send

@@ -4,7 +4,10 @@ import math
 
 import pytest
 
-from finalist.web.strict import read_json
+from finalist.errors import RewardError
+from finalist.web.arms_preview import _names_alone
+from finalist.web.pages_actions import _size
+from finalist.web.strict import _once, read_json
 
 
 @pytest.mark.parametrize(
@@ -35,3 +38,19 @@ def test_what_means_something_is_read():
     }
     assert read_json(b"1e308") == 1e308
     assert math.copysign(1, read_json(b"-0.0")) == -1
+
+
+def test_many_keys_of_which_the_last_is_there_twice_are_refused_in_one_pass():
+    pairs = [(str(i), 0) for i in range(300_000)]
+    with pytest.raises(ValueError, match="'299999' is there twice"):
+        _once([*pairs, ("299999", 1)])
+
+
+@pytest.mark.parametrize("text", ["0000000010012345", "9" * 5000, "10001", "0", "-1", "1e3"])
+def test_sizes_of_a_batch_are_limited_whatever_they_look_like(text):
+    with pytest.raises(RewardError, match="whole number from 1"):
+        _size(text)
+
+
+def test_a_table_that_is_only_a_mark_of_its_encoding_has_no_names():
+    assert _names_alone(b"\xef\xbb\xbf") is None

@@ -172,7 +172,7 @@ def _names_alone(content: bytes) -> list[str] | None:
     except UnicodeDecodeError:
         return None
     names = [line.strip() for line in lines if line.strip()]
-    if any(mark in line for line in names for mark in ',;\t"'):
+    if not names or any(mark in line for line in names for mark in ',;\t"'):
         return None
     return names[1:] if is_name(names[0]) else names
 

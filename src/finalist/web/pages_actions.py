@@ -38,7 +38,8 @@ def _size(text: str) -> int | None:
     plain = text.strip()
     if not plain:
         return None
-    if not (plain.isascii() and plain.isdigit()) or not 1 <= int(plain[:9]) <= MOST_PULLS:
+    whole = plain.isascii() and plain.isdigit() and len(plain) <= 9
+    if not (whole and 1 <= int(plain) <= MOST_PULLS):
         raise RewardError(
             f"the size of the batch is {printable(plain, 40)!r}; it is a whole number from 1 to "
             f"{MOST_PULLS:,}, or nothing: then the strategy chooses."
@@ -131,7 +132,8 @@ def fork(request: Request, number: Number, form: Form, studies: Opened, looks: S
     def act(study: Study) -> Response:
         batch = text_of(form, "until").strip()
         name = text_of(form, "name").strip()
-        study.fork(name, int(batch) if batch.isascii() and batch.isdigit() else 0).close()
+        whole = batch.isascii() and batch.isdigit() and len(batch) <= 9
+        study.fork(name, int(batch) if whole else 0).close()
         return back(studies.number(name), "forked")
 
     return _do(request, number, studies, looks, form, "manage", act)
