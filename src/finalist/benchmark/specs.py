@@ -2,12 +2,12 @@
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from finalist.errors import ProblemError
 from finalist.simulation.instances import Instance
-from finalist.strategies import STRATEGIES, Strategy, named
+from finalist.strategies import STRATEGIES, Strategy, configured, named
 
 Value = bool | int | float | str | None
 #: A norm that is smaller by no more than this part is the same one.
@@ -34,16 +34,7 @@ class Spec:
 
     def strategy(self, instance: Instance) -> Strategy:
         """Return the configured strategy; one that has to know theta is told."""
-        plain: Any = named(self.name, instance.arms, instance.theta)
-        known = [field.name for field in fields(plain)] if is_dataclass(plain) else []
-        for word, _ in self.settings:
-            if word not in known:
-                raise ProblemError(
-                    f"strategy {self.label!r}: {self.name} has no setting {word!r}; "
-                    f"it has {', '.join(known) or 'none'}."
-                )
-        configured: Strategy = replace(plain, **dict(self.settings))
-        return configured
+        return configured(self.name, dict(self.settings), instance.arms, instance.theta)
 
 
 def parse_spec(text: str) -> Spec:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, fields, is_dataclass, replace
+from dataclasses import asdict, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -156,29 +156,23 @@ def configured(
     name: str, settings: Sequence[str], arms: "Arms", theta: "np.ndarray | None"
 ) -> "Strategy":
     """Return the strategy of a name with the settings NAME=VALUE changed."""
-    from finalist.strategies import STRATEGIES, named
+    from finalist import strategies
 
-    kind: Any = STRATEGIES.get(name)
-    known = [field.name for field in fields(kind)] if is_dataclass(kind) else []
-    changes: dict[str, Any] = {}
+    known, changes = strategies.settings_of(name), dict[str, Any]()
     for text in settings:
         word, equals, value = text.partition("=")
-        if not equals or word not in known:
+        if not equals or (word not in known and name in strategies.STRATEGIES):
             raise ProblemError(
                 f"--set {text!r}: write NAME=VALUE; the settings of {name} are "
                 f"{', '.join(known) or 'none'}."
             )
         changes[word] = _value(value)
-    if "theta_norm" in known and theta is None:
-        if "theta_norm" not in changes:
-            raise ProblemError(
-                f"{name} has to know how large expected rewards are; add --set theta_norm=..., a "
-                "bound on their root mean square."
-            )
-        made: Strategy = kind(**changes)
-        return made
-    changed: Strategy = replace(named(name, arms, theta), **changes)  # type: ignore[type-var]
-    return changed
+    if theta is None and "theta_norm" in known and "theta_norm" not in changes:
+        raise ProblemError(
+            f"{name} has to know how large expected rewards are; add --set theta_norm=..., a "
+            "bound on their root mean square."
+        )
+    return strategies.configured(name, changes, arms, theta)
 
 
 def _value(text: str) -> Any:

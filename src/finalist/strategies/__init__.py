@@ -21,7 +21,7 @@ from finalist.strategies.protocol import (
     shown_name,
 )
 from finalist.strategies.rage import RAGE
-from finalist.strategies.registry import STRATEGIES, named
+from finalist.strategies.registry import STRATEGIES, configured, named, settings_of
 from finalist.strategies.track_and_stop import TrackAndStop
 from finalist.strategies.uniform import Uniform
 from finalist.strategies.xy import XYAllocation
@@ -51,8 +51,10 @@ __all__ = [
     "XYAdaptive",
     "XYAllocation",
     "XYOracle",
+    "configured",
     "guaranteed",
     "named",
     "promise_of",
+    "settings_of",
     "shown_name",
 ]

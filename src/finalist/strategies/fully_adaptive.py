@@ -20,11 +20,16 @@ from jaxtyping import Float, Int
 from finalist.arms import Arms
 from finalist.bounds import Bound
 from finalist.errors import ProblemError
-from finalist.information import information, row_norms
+from finalist.information import row_norms
 from finalist.problem import Problem
 from finalist.rewards import DrawnRewards
-from finalist.statistics import LARGEST_REWARD, Statistics
-from finalist.strategies.per_pull import play_in_chunks, refresh_due, with_latest
+from finalist.statistics import Statistics
+from finalist.strategies.per_pull import (
+    play_in_chunks,
+    refresh_due,
+    take_latest,
+    with_latest,
+)
 from finalist.strategies.protocol import (
     SUPPORTED,
     Batch,
@@ -34,14 +39,13 @@ from finalist.strategies.protocol import (
     check_size,
     refuse_decided,
 )
+from finalist.strategies.ridge import check_ridge, longest_squared, norm_in_span, ridge_fit
 
 if TYPE_CHECKING:
     from finalist.strategies.fully_adaptive_kernels import Rule, State
 
 #: Every pair is looked at after every pull; beyond this many it is the wrong tool.
 MAX_PAIRS = 2_000_000
-#: A smaller ridge costs digits, a larger one buries the data.
-RIDGES = (1e-6, 1e6)
 
 
 @dataclass(frozen=True)
@@ -106,9 +110,8 @@ class FullyAdaptiveRun:
 
     def __init__(self, settings: FullyAdaptive, problem: Problem) -> None:
         Z = problem.arms.coordinates
-        K, r = Z.shape
-        longest = float(row_norms(Z, np.eye(r)).max()) or 1.0  # L^2; a single arm may be zero
-        self._Z, self._ridge = Z, settings.ridge * longest
+        K = len(Z)
+        self._Z, self._ridge = Z, settings.ridge * longest_squared(Z)
         self._rewards = Statistics.empty(K)  # but those after the last exact computation
         self._state = _state(_rule(settings, problem, self._ridge), K)
         self._refresh()
@@ -174,17 +177,11 @@ class FullyAdaptiveRun:
 
     def _refresh(self) -> None:
         """Compute the state anew from the rewards, so that rounding errors do not add up."""
-        state, Z, r = self._state, self._Z, self._Z.shape[1]
-        self._rewards.add_batch(state.counts, state.sums)
-        state.counts[:], state.sums[:] = 0, 0.0
-        n = self._rewards.count.astype(float)
-        info = information(np.vstack([Z, np.eye(r)]), np.append(n, np.full(r, self._ridge)))
-        R = info.inverse_root
-        white = Z @ R.T
+        state, Z = self._state, self._Z
+        take_latest(self._rewards, state.counts, state.sums)
+        R, white, state.means[:], state.log_det[0] = ridge_fit(Z, self._rewards, self._ridge)
         state.cross[:] = white @ white.T
         state.leverage[:] = np.diag(state.cross)
-        state.means[:] = white @ (R @ (Z.T @ (n * self._rewards.mean)))
-        state.log_det[0] = max(info.log_det - r * math.log(self._ridge), 0.0)
         survivors = np.array(self.verdict.survivors)
         for p, i in enumerate(survivors[:-1], start=1):
             state.spread[i, survivors[p:]] = row_norms(Z[survivors[p:]] - Z[i], R)
@@ -229,27 +226,3 @@ def _state(rule: "Rule", K: int) -> "State":
         total=np.zeros(K),
         out=np.zeros(K, dtype=np.bool_),
     )
-
-
-def check_ridge(theta_norm: float, ridge: float) -> None:
-    """Refuse a bound on the parameter, or a ridge, that is none."""
-    if not (_is_number(theta_norm) and 0 < theta_norm <= LARGEST_REWARD):
-        raise ProblemError(
-            f"theta_norm is {theta_norm!r}; it bounds the root mean square of the expected "
-            f"rewards of the arms, positive and at most {LARGEST_REWARD:g}."
-        )
-    if not (_is_number(ridge) and RIDGES[0] <= ridge <= RIDGES[1]):
-        raise ProblemError(f"ridge is {ridge!r}; it lies between {RIDGES[0]:g} and {RIDGES[1]:g}.")
-
-
-def norm_in_span(arms: Arms, theta: Float[np.ndarray, " d"]) -> float:
-    """Return the norm of a parameter in span coordinates: the root mean square of the rewards."""
-    means = arms.means(theta)
-    peak = float(np.abs(means).max())
-    if peak == 0.0:
-        return float(np.finfo(float).tiny)
-    return peak * math.sqrt(float(np.mean((means / peak) ** 2)))
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -43,6 +43,7 @@ from finalist.strategies.protocol import (
     Verdict,
     check_record,
     check_size,
+    is_number,
     refuse_decided,
 )
 
@@ -75,8 +76,7 @@ class Gauntlet:
     growth: float = 0.1
 
     def __post_init__(self) -> None:
-        number = isinstance(self.growth, int | float) and not isinstance(self.growth, bool)
-        if not (number and 0 < self.growth <= 10):
+        if not (is_number(self.growth) and 0 < self.growth <= 10):
             raise ProblemError(f"growth is {self.growth!r}; it is positive, at most 10: 0.1.")
 
     def start(self, problem: Problem, seed: int = 0) -> "GauntletRun":

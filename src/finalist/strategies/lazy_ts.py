@@ -41,11 +41,16 @@ from jaxtyping import Float, Int
 from finalist.design import rough_design
 from finalist.design.linalg import spanning_arms
 from finalist.errors import ProblemError
-from finalist.information import information, row_norms
+from finalist.information import information
 from finalist.problem import Problem
 from finalist.rewards import DrawnRewards
 from finalist.statistics import Statistics
-from finalist.strategies.per_pull import play_in_chunks, refresh_due, with_latest
+from finalist.strategies.per_pull import (
+    play_in_chunks,
+    refresh_due,
+    take_latest,
+    with_latest,
+)
 from finalist.strategies.protocol import (
     SUPPORTED,
     Batch,
@@ -56,6 +61,7 @@ from finalist.strategies.protocol import (
     first_named,
     refuse_decided,
 )
+from finalist.strategies.ridge import RIDGES, check_between, longest_squared, ridge_fit
 
 if TYPE_CHECKING:
     from finalist.strategies.lazy_ts_kernels import Rule, State
@@ -66,8 +72,6 @@ Threshold = Literal["proven", "heuristic"]
 DESIGN_TOLERANCE = 1e-3
 #: A gap below this part of the largest one counts as this: arms may look tied.
 SMALLEST_GAP = 1e-9
-#: A smaller ridge costs digits, a larger one buries the data.
-RIDGES = (1e-6, 1e6)
 #: A smaller growth computes allocations all the time.
 GROWTHS = (1.01, 1e6)
 
@@ -101,8 +105,8 @@ class LazyTS:
     threshold: Threshold = "proven"
 
     def __post_init__(self) -> None:
-        _check_between("ridge", self.ridge, RIDGES)
-        _check_between("growth", self.growth, GROWTHS)
+        check_between("ridge", self.ridge, RIDGES)
+        check_between("growth", self.growth, GROWTHS)
         check_choice("threshold", self.threshold, Threshold)
 
     @property
@@ -122,7 +126,7 @@ class LazyTSRun:
     def __init__(self, settings: LazyTS, problem: Problem) -> None:
         Z = np.array(problem.arms.coordinates)
         K, r = Z.shape
-        longest = float(row_norms(Z, np.eye(r)).max()) or 1.0  # c; a single arm may be zero
+        longest = longest_squared(Z)  # c
         basis = spanning_arms(Z) if r > 0 else np.empty(0, dtype=np.int64)
         self._settings, self._ridge = settings, settings.ridge * longest
         self._problem = problem
@@ -252,8 +256,7 @@ class LazyTSRun:
         from finalist.strategies.lazy_ts_kernels import BEST, SPANS
 
         state, Z, r = self._state, self._state.Z, self._state.Z.shape[1]
-        self._rewards.add_batch(state.counts, state.sums)
-        state.counts[:], state.sums[:] = 0, 0.0
+        take_latest(self._rewards, state.counts, state.sums)
         n = self._rewards.count.astype(float)
         state.A[:] = Z.T @ (n[:, None] * Z)
         info = information(Z, n)
@@ -262,9 +265,8 @@ class LazyTSRun:
         R = info.inverse_root
         state.inverse[:] = R.T @ R
         state.means[:] = (Z @ R.T) @ (R @ (Z.T @ (n * self._rewards.mean)))
-        info = information(np.vstack([Z, np.eye(r)]), np.append(n, np.full(r, self._ridge)))
-        state.damped[:] = info.inverse_root.T @ info.inverse_root
-        state.log_det[0] = max(info.log_det - r * math.log(self._ridge), 0.0)
+        damped = ridge_fit(Z, self._rewards, self._ridge)
+        state.damped[:], state.log_det[0] = damped.R.T @ damped.R, damped.log_det
         state.progress[[SPANS, BEST]] = 1, -1
 
 
@@ -364,9 +366,3 @@ def _read_note(batch: Batch) -> tuple[Float[np.ndarray, " K"] | None, int]:
     if weights.shape != batch.counts.shape or not (0.0 <= weights.min() <= weights.max() <= 1.0):
         raise ProblemError("the allocation in the note is not a weight from 0 to 1 for each arm.")
     return weights, forced
-
-
-def _check_between(name: str, value: object, ends: tuple[float, float]) -> None:
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not (number and ends[0] <= value <= ends[1]):  # type: ignore[operator]
-        raise ProblemError(f"{name} is {value!r}; it lies between {ends[0]:g} and {ends[1]:g}.")

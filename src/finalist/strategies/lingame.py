@@ -48,12 +48,17 @@ from jaxtyping import Float, Int
 
 from finalist.arms import Arms
 from finalist.errors import ProblemError
-from finalist.information import information, row_norms
+from finalist.information import row_norms
 from finalist.problem import Problem
 from finalist.rewards import DrawnRewards
 from finalist.statistics import LARGEST_REWARD, Statistics
-from finalist.strategies.fully_adaptive import MAX_PAIRS, check_ridge, norm_in_span
-from finalist.strategies.per_pull import play_in_chunks, refresh_due, with_latest
+from finalist.strategies.fully_adaptive import MAX_PAIRS
+from finalist.strategies.per_pull import (
+    play_in_chunks,
+    refresh_due,
+    take_latest,
+    with_latest,
+)
 from finalist.strategies.protocol import (
     SUPPORTED,
     Batch,
@@ -63,6 +68,7 @@ from finalist.strategies.protocol import (
     check_size,
     refuse_decided,
 )
+from finalist.strategies.ridge import check_ridge, longest_squared, norm_in_span, ridge_fit
 
 if TYPE_CHECKING:
     from finalist.strategies.lingame_kernels import Rule, State
@@ -155,7 +161,7 @@ class LinGameRun:
 
     def __init__(self, settings: LinGame, problem: Problem) -> None:
         Z = problem.arms.coordinates
-        longest = float(row_norms(Z, np.eye(Z.shape[1])).max()) or 1.0  # L^2; one arm may be zero
+        longest = longest_squared(Z)
         self._ridge = settings.ridge * longest
         self._rewards = Statistics.empty(len(Z))  # but those after the last exact computation
         self._state = _state(_rule(settings, problem, longest), Z)
@@ -236,19 +242,13 @@ class LinGameRun:
         """Compute the estimate anew from the rewards, so that rounding errors do not add up."""
         from finalist.strategies import lingame_kernels as kernels
 
-        state, Z, r = self._state, self._state.Z, self._state.Z.shape[1]
-        self._rewards.add_batch(state.counts, state.sums)
-        state.counts[:], state.sums[:] = 0, 0.0
+        state, Z = self._state, self._state.Z
+        take_latest(self._rewards, state.counts, state.sums)
         state.pulled[:] = self._rewards.count
         state.progress[kernels.PULLS] = self._rewards.pulls
-        n = self._rewards.count.astype(float)
-        info = information(np.vstack([Z, np.eye(r)]), np.append(n, np.full(r, self._ridge)))
-        R = info.inverse_root
-        white = Z @ R.T
+        R, white, state.means[:], state.log_det[0] = ridge_fit(Z, self._rewards, self._ridge)
         state.cross[:] = white @ white.T
         state.leverage[:] = np.diag(state.cross)
-        state.means[:] = white @ (R @ (Z.T @ (n * self._rewards.mean)))
-        state.log_det[0] = max(info.log_det - r * math.log(self._ridge), 0.0)
         for i in range(len(Z)):
             state.spread[i] = row_norms(Z - Z[i], R)
 

@@ -33,12 +33,17 @@ from jaxtyping import Float, Int
 
 from finalist.arms import Arms
 from finalist.errors import DesignError, ProblemError
-from finalist.information import information, row_norms
+from finalist.information import row_norms
 from finalist.problem import Problem
 from finalist.rewards import DrawnRewards
 from finalist.statistics import Statistics
-from finalist.strategies.fully_adaptive import MAX_PAIRS, check_ridge, norm_in_span
-from finalist.strategies.per_pull import play_in_chunks, refresh_due, with_latest
+from finalist.strategies.fully_adaptive import MAX_PAIRS
+from finalist.strategies.per_pull import (
+    play_in_chunks,
+    refresh_due,
+    take_latest,
+    with_latest,
+)
 from finalist.strategies.protocol import (
     SUPPORTED,
     Batch,
@@ -49,6 +54,7 @@ from finalist.strategies.protocol import (
     first_named,
     refuse_decided,
 )
+from finalist.strategies.ridge import check_ridge, longest_squared, norm_in_span, ridge_fit
 
 if TYPE_CHECKING:
     from finalist.strategies.lingape_kernels import Rule, State
@@ -131,10 +137,8 @@ class LinGapERun:
 
     def __init__(self, settings: LinGapE, problem: Problem) -> None:
         self._problem, self._Z = problem, problem.arms.coordinates
-        K, r = self._Z.shape
-        longest = float(row_norms(self._Z, np.eye(r)).max()) or 1.0  # a single arm may be zero
-        self._ridge = settings.ridge * longest
-        self._rewards = Statistics.empty(K)  # but those after the last exact computation
+        self._ridge = settings.ridge * longest_squared(self._Z)
+        self._rewards = Statistics.empty(len(self._Z))  # but those after the last exact computation
         self._pairs = 0
         self._state = _state(_rule(settings, problem, self._ridge), np.array(self._Z))
         self._refresh()
@@ -221,17 +225,11 @@ class LinGapERun:
 
     def _refresh(self) -> None:
         """Compute the state anew from the rewards, so that rounding errors do not add up."""
-        state, Z, r = self._state, self._Z, self._Z.shape[1]
-        self._rewards.add_batch(state.counts, state.sums)
-        state.counts[:], state.sums[:] = 0, 0.0
-        n = self._rewards.count.astype(float)
-        info = information(np.vstack([Z, np.eye(r)]), np.append(n, np.full(r, self._ridge)))
-        R = info.inverse_root
-        white = Z @ R.T
+        state, Z = self._state, self._Z
+        take_latest(self._rewards, state.counts, state.sums)
+        R, white, state.means[:], state.log_det[0] = ridge_fit(Z, self._rewards, self._ridge)
         state.V[:] = white @ R
         state.leverage[:] = row_norms(Z, R)
-        state.means[:] = white @ (R @ (Z.T @ (n * self._rewards.mean)))
-        state.log_det[0] = max(info.log_det - r * math.log(self._ridge), 0.0)
 
 
 @lru_cache(maxsize=4096)

@@ -55,6 +55,14 @@ def refresh_due(pulls: int) -> bool:
     return pulls % REFRESH == 0
 
 
+def take_latest(
+    rewards: Statistics, counts: Int[np.ndarray, " K"], sums: Float[np.ndarray, " K"]
+) -> None:
+    """Add the rewards since the last exact computation, and begin to count anew."""
+    rewards.add_batch(counts, sums)
+    counts[:], sums[:] = 0, 0.0
+
+
 def with_latest(
     rewards: Statistics, counts: Int[np.ndarray, " K"], sums: Float[np.ndarray, " K"]
 ) -> Statistics:

@@ -20,7 +20,7 @@ once in a compiled loop with the same result as `next` and `record`, pull by pul
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, ClassVar, Literal, Protocol, get_args, runtime_checkable
+from typing import Any, ClassVar, Literal, Protocol, TypeGuard, get_args, runtime_checkable
 
 import numpy as np
 from jaxtyping import Int
@@ -210,6 +210,11 @@ def shown_name(strategy: Strategy) -> str:
     """
     unproven = promise_of(strategy) == "confidence" and not guaranteed(strategy)
     return f"{strategy.name} (no proof)" if unproven else strategy.name
+
+
+def is_number(value: object) -> TypeGuard[float]:
+    """Tell whether a setting is a number; True and False are none."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def check_choice(name: str, value: object, choices: Any) -> None:

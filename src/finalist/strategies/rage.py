@@ -54,6 +54,7 @@ from finalist.strategies.protocol import (
     Verdict,
     check_record,
     check_size,
+    is_number,
     refuse_decided,
 )
 from finalist.strategies.xy_adaptive import phase_design
@@ -93,12 +94,12 @@ class RAGE:
     rounding: float = 0.1
 
     def __post_init__(self) -> None:
-        if not (_is_number(self.first_gap) and GAPS[0] <= self.first_gap <= GAPS[1]):
+        if not (is_number(self.first_gap) and GAPS[0] <= self.first_gap <= GAPS[1]):
             raise ProblemError(
                 f"first_gap is {self.first_gap!r}; it is a gap in units of sigma, between "
                 f"{GAPS[0]:g} and {GAPS[1]:g}."
             )
-        if not (_is_number(self.rounding) and 0 < self.rounding <= 1):
+        if not (is_number(self.rounding) and 0 < self.rounding <= 1):
             raise ProblemError(f"rounding is {self.rounding!r}; it lies above 0, up to 1.")
 
     def start(self, problem: Problem, seed: int = 0) -> "RAGERun":  # noqa: ARG002
@@ -237,7 +238,3 @@ def compare(
             widths[cdist(unseen[block], unseen) > 1.0] = np.inf
         least[block], most[block] = (gaps - widths).max(axis=1), (gaps + widths).max(axis=1)
     return least, most
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)

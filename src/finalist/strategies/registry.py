@@ -1,5 +1,9 @@
 """Every strategy by its name."""
 
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass, replace
+from typing import Any
+
 import numpy as np
 from jaxtyping import Float
 
@@ -77,3 +81,43 @@ def named(name: str, arms: Arms, theta: Float[np.ndarray, " d"] | None = None) -
         )
     known: Strategy = knowing(arms, theta)
     return known
+
+
+def settings_of(name: str) -> tuple[str, ...]:
+    """Return the names of a strategy's settings; none if there is no such strategy.
+
+    Examples
+    --------
+    >>> settings_of("gauntlet"), settings_of("peace")
+    (('growth',), ())
+    """
+    strategy: Any = STRATEGIES.get(name)
+    return tuple(field.name for field in fields(strategy)) if is_dataclass(strategy) else ()
+
+
+def configured(
+    name: str,
+    settings: Mapping[str, Any],
+    arms: Arms,
+    theta: Float[np.ndarray, " d"] | None = None,
+) -> Strategy:
+    """Return the strategy of that name with some settings that are not as usual.
+
+    One that has to know the size of the true parameter is told by theta, or by its setting.
+
+    Examples
+    --------
+    >>> import finalist as fl
+    >>> configured("lingape", {"theta_norm": 2.0}, fl.Arms.unstructured(3)).ridge
+    1.0
+    """
+    known = settings_of(name)
+    unknown = [word for word in settings if word not in known]
+    if unknown and name in STRATEGIES:
+        raise ProblemError(
+            f"{name} has no setting {unknown[0]!r}; it has {', '.join(known) or 'none'}."
+        )
+    if theta is None and "theta_norm" in settings and name in STRATEGIES:
+        return STRATEGIES[name](**settings)
+    changed: Strategy = replace(named(name, arms, theta), **settings)  # type: ignore[type-var]
+    return changed

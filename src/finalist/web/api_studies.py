@@ -7,7 +7,7 @@ from fastapi import APIRouter, Query
 from finalist.arms import Arms
 from finalist.errors import ConflictError, ProblemError, UnknownStudyError
 from finalist.noise import UNSET, Unset
-from finalist.strategies import Strategy, named
+from finalist.strategies import Strategy, configured
 from finalist.study import Study
 from finalist.web.answers import CountAnswer, StudiesAnswer, StudyAnswer, WordsAnswer
 from finalist.web.depends import Looked, Number, Opened
@@ -93,20 +93,10 @@ def sigma_of(body: Question) -> float | Unset | None:
 
 def strategy_of(name: str, settings: dict[str, Any], arms: Arms) -> Strategy:
     """Return a strategy of a name, with settings that are not as usual."""
-    strategy = named(name, arms)
-    if not settings:
-        return strategy
-    known = set(vars(strategy))
-    unknown = sorted(set(settings) - known)
-    if unknown:
-        raise ProblemError(
-            f"{name} has no setting {unknown[0]!r}; it has {', '.join(sorted(known)) or 'none'}."
-        )
     try:
-        made: Strategy = type(strategy)(**settings)
+        return configured(name, settings, arms)
     except TypeError as error:
         raise ProblemError(f"the settings of {name} cannot be {settings!r}: {error}.") from error
-    return made
 
 
 def _about(studies: Studies, number: int) -> dict[str, Any]:
