@@ -134,7 +134,7 @@ def information(
         diagonal = np.abs(root.diagonal())
         if diagonal.min() > CLEARLY_REGULAR * diagonal.max():
             return Information(_identity(r), root)
-    norms = np.linalg.norm(rows, axis=1, keepdims=True)
+    norms = np.sqrt(np.add.reduce(rows * rows, axis=1, keepdims=True))
     norms[norms == 0.0] = 1.0
     unit: np.ndarray = rows / norms
     # The row space from rows of length 1: pivoted QR of their transpose.

@@ -1,6 +1,5 @@
 """Where the gauntlet measures, and against whom each arm is tested; both from the past alone."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -114,12 +113,12 @@ def allocate(aim: Aim, size: int) -> tuple[Int[np.ndarray, " K"], Information]:
 
     Beside them what they can estimate.
     """
-    needed, design = aim.Z[aim.leader] - aim.Z[aim.others], _designer(aim)
-    designs = [design(Y) for Y in aim.directions()]
+    needed, designer = aim.Z[aim.leader] - aim.Z[aim.others], Designer(aim)
+    designs = [designer.design(Y) for Y in aim.directions()]
     weights = np.add.reduce(designs) / len(designs)
     doubtful = aim.doubtful()
     if len(doubtful) > 0:
-        weights = (1.0 - AGAIN) * weights + AGAIN * design(doubtful)
+        weights = (1.0 - AGAIN) * weights + AGAIN * designer.design(doubtful)
     weights = np.where(weights < min(0.2 / size, 0.3 * weights.max()), 0.0, weights)
     counts = within(_round_heaviest(weights, size), aim.room)
     return estimable(aim.Z, counts, needed, aim.room)
@@ -155,28 +154,28 @@ def _round_heaviest(weights: Float[np.ndarray, " K"], size: int) -> Int[np.ndarr
     return round_design(kept / kept.sum(), size)
 
 
-def _designer(
-    aim: Aim,
-) -> Callable[[Float[np.ndarray, "n r"]], Float[np.ndarray, " K"]]:
-    """Return what designs for directions, with the arms that can still be pulled."""
-    usable: Int[np.ndarray, " u"] = np.flatnonzero(aim.room)
-    Z, last = aim.Z, aim.last.astype(float)
-    if 0 < len(usable) < len(Z):
-        left = information(Z[usable], np.ones(len(usable)))
-        if left.rank == Z.shape[1]:  # else plan as if all could be pulled, then make it fit
-            Z, last = Z[usable], last[usable]
-    start = last if last.any() else None
-    tolerance = TOLERANCE if len(Z) <= MANY else ROUGH
+class Designer:
+    """Designs for directions, with the arms that can still be pulled."""
 
-    def design(Y: Float[np.ndarray, "n r"]) -> Float[np.ndarray, " K"]:
-        found = rough_design(Z, Y, tolerance, start)[0]
-        if len(Z) == len(aim.Z):
+    def __init__(self, aim: Aim) -> None:
+        self._Z, last, self._usable = aim.Z, aim.last.astype(float), aim.room.nonzero()[0]
+        self._K = len(aim.Z)
+        if 0 < len(self._usable) < self._K:
+            Z = aim.Z[self._usable]
+            left = information(Z, np.ones(len(Z)))
+            if left.rank == Z.shape[1]:  # else plan as if all could be pulled, then make it fit
+                self._Z, last = Z, last[self._usable]
+        self._start = last if last.any() else None
+        self._tolerance = TOLERANCE if len(self._Z) <= MANY else ROUGH
+
+    def design(self, Y: Float[np.ndarray, "n r"]) -> Float[np.ndarray, " K"]:
+        """Return a design for some directions."""
+        found = rough_design(self._Z, Y, self._tolerance, self._start)[0]
+        if len(found) == self._K:
             return found
-        weights = np.zeros(len(aim.Z))
-        weights[usable] = found
+        weights = np.zeros(self._K)
+        weights[self._usable] = found
         return weights
-
-    return design
 
 
 def estimable(
@@ -229,12 +228,13 @@ def choose_rivals(
     rivals = np.sort(np.argsort(-means, kind="stable")[: RIVALS + 1])  # the leader is the first
     W = Z @ info.inverse_root.T  # ||w_a - w_x|| = ||a - x||_{A_k^+}
     chosen = np.empty(len(survivors), dtype=np.int64)
+    partial = info.rank < Z.shape[1]
+    outside = Z - (Z @ info.basis) @ info.basis.T if partial else Z
     for start in range(0, len(survivors), BLOCK):
         some = survivors[start : start + BLOCK]
         width = _distances(W[rivals], W[some])
         usable = width > 0.0
-        if info.rank < Z.shape[1]:
-            outside = Z - (Z @ info.basis) @ info.basis.T
+        if partial:
             length = _distances(Z[rivals], Z[some])
             usable &= _distances(outside[rivals], outside[some]) <= SPAN_TOLERANCE * length
         gaps = means[rivals][:, None] - means[some]
