@@ -125,6 +125,7 @@ def main(folder: Path) -> None:
                 photograph(page, folder / f"page-winner-{theme}.png")
                 page.goto(f"{url}/studies/2")
                 photograph(page, folder / f"page-plane-{theme}.png", ".chart.plane")
+                photograph(page, folder / f"page-change-{theme}.png", "#change")
                 page.goto(f"{url}/new")
                 photograph(page, folder / f"page-new-{theme}.png")
                 plan(page, url)

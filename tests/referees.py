@@ -313,6 +313,16 @@ def greedy_step(features: Matrix, counts: Vector, directions: Directions) -> int
     return min(k for k in tied if total[k] >= most - TIE * abs(most))
 
 
+def greedy_mean_step(features: Matrix, counts: Vector) -> int:
+    """Choose argmin_x mean_y y'(A + xx')^-1 y over the arms y; ties go to the lowest index."""
+    now, saved = variances(features, counts, features).mean(), []
+    for arm in range(len(features)):
+        pulled = counts.astype(float)
+        pulled[arm] += 1.0
+        saved.append(float(now - variances(features, pulled, features).mean()))
+    return min(k for k, s in enumerate(saved) if s >= max(saved) * (1.0 - TIE))
+
+
 # ---- closed forms ------------------------------------------------------------------------
 
 

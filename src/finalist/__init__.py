@@ -12,12 +12,14 @@ __version__ = "0.1.0.dev0"
 
 if TYPE_CHECKING:
     from finalist.arms import Arms
+    from finalist.arms_table import ArmsTable, read_table
     from finalist.client import connect
     from finalist.complexity import Complexity, complexity
     from finalist.design import Design, optimal_design, round_design
     from finalist.noise import Bernoulli, Best, EpsilonBest, Gaussian, SubGaussian, TopM
     from finalist.planning import Plan, plan
     from finalist.problem import Problem
+    from finalist.region import Region
     from finalist.simulation import Simulation, simulate
     from finalist.strategies import (
         GSE,
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
         Peace,
         TrackAndStop,
         Uniform,
+        VAllocation,
         XYAdaptive,
         XYAllocation,
         XYOracle,
@@ -42,6 +45,7 @@ if TYPE_CHECKING:
 _HOME = {
     "RAGE": "strategies",
     "Arms": "arms",
+    "ArmsTable": "arms_table",
     "Bernoulli": "noise",
     "Best": "noise",
     "Complexity": "complexity",
@@ -60,12 +64,14 @@ _HOME = {
     "LinGame": "strategies",
     "Plan": "planning",
     "Problem": "problem",
+    "Region": "region",
     "Simulation": "simulation",
     "Study": "study",
     "SubGaussian": "noise",
     "TopM": "noise",
     "TrackAndStop": "strategies",
     "Uniform": "strategies",
+    "VAllocation": "strategies",
     "XYAdaptive": "strategies",
     "XYAllocation": "strategies",
     "XYOracle": "strategies",
@@ -73,6 +79,7 @@ _HOME = {
     "connect": "client",
     "optimal_design": "design",
     "plan": "planning",
+    "read_table": "arms_table",
     "round_design": "design",
     "simulate": "simulation",
     "studies": "study",
@@ -82,6 +89,7 @@ __all__ = [
     "GSE",
     "RAGE",
     "Arms",
+    "ArmsTable",
     "Bernoulli",
     "Best",
     "Complexity",
@@ -99,12 +107,14 @@ __all__ = [
     "Peace",
     "Plan",
     "Problem",
+    "Region",
     "Simulation",
     "Study",
     "SubGaussian",
     "TopM",
     "TrackAndStop",
     "Uniform",
+    "VAllocation",
     "XYAdaptive",
     "XYAllocation",
     "XYOracle",
@@ -113,6 +123,7 @@ __all__ = [
     "connect",
     "optimal_design",
     "plan",
+    "read_table",
     "round_design",
     "simulate",
     "studies",

@@ -2,8 +2,8 @@
 
 Arms with identical features cannot be told apart by any measurement; they are one arm with
 several names. Every other module works in span coordinates Z with X = Z B, in which the arms
-are well scaled (Z'Z / K = I): features of any size, collinear features and d > K then need no
-special care, and X theta = Z phi.
+are well scaled (Z'Z / K = I, over the arms that can be pulled): features of any size, collinear
+features and d > K then need no special care, and X theta = Z phi.
 """
 
 import difflib
@@ -13,7 +13,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from numpy.typing import ArrayLike
 
 from finalist import arms_files, arms_io
@@ -23,6 +23,9 @@ from finalist.span import Span, factorise, shorten
 
 if TYPE_CHECKING:
     import pandas as pd
+
+#: Says something of every arm.
+Mask = Bool[np.ndarray, " K"]
 
 
 @final
@@ -37,6 +40,9 @@ class Arms:
     names : sequence of str, optional
         A name for each row; by default x1, x2, ... Rows with identical features become one
         arm with several names, so there may be fewer arms than rows.
+    measurable : (N,) sequence of bool, optional
+        Which rows can be pulled; all unless said. The others can still win: they are judged by
+        measuring the rest, as far as those tell.
 
     Attributes
     ----------
@@ -47,9 +53,11 @@ class Arms:
     names, aliases : tuple
         The first name and all the names of each arm.
     rank : int
-        Dimension r of the span of the arms.
+        Dimension r of the span of the arms that can be pulled.
     coordinates : (K, r) array
-        The arms in span coordinates Z, with Z'Z / K = I, read-only.
+        The arms in span coordinates Z, with Z'Z / K = I over those that can be pulled, read-only.
+    measurable, candidate : (K,) arrays of bool
+        Which arms can be pulled, and which can win; all unless said.
 
     Examples
     --------
@@ -64,18 +72,27 @@ class Arms:
 
     __slots__ = (
         "_aliases",
+        "_candidate",
         "_coordinates",
         "_feature_names",
         "_features",
         "_given",
         "_index",
+        "_measurable",
         "_names",
         "_owner",
         "_span",
     )
 
-    def __init__(self, features: Any, names: Iterable[str] | None = None) -> None:
-        self._merge(arms_io.read_input(features, names))
+    def __init__(
+        self,
+        features: Any,
+        names: Iterable[str] | None = None,
+        *,
+        measurable: ArrayLike | None = None,
+    ) -> None:
+        table = arms_io.read_input(features, names)
+        self._merge(table, _as_mask("measurable", measurable, len(table.features)), None)
 
     @classmethod
     def from_csv(cls, path: str | PathLike[str]) -> "Arms":
@@ -95,6 +112,11 @@ class Arms:
     def from_parquet(cls, path: str | PathLike[str]) -> "Arms":
         """Read a Parquet file, as a data frame (needs the extra `[parquet]`)."""
         return cls._from_table(arms_files.read_parquet(path))
+
+    @classmethod
+    def from_npy(cls, path: str | PathLike[str]) -> "Arms":
+        """Read a NumPy file (`numpy.save`) with the features, a row per arm: x1, x2, ..."""
+        return cls._from_table(arms_files.read_npy(path))
 
     @classmethod
     def from_formula(cls, formula: str, table: Any, names: Iterable[str] | None = None) -> "Arms":
@@ -136,18 +158,19 @@ class Arms:
     @classmethod
     def _from_table(cls, table: arms_io.Table) -> "Arms":
         arms = cls.__new__(cls)
-        arms._merge(table)
+        arms._merge(table, None, None)
         return arms
 
-    def _merge(self, table: arms_io.Table) -> None:
-        """Make one arm of the rows with identical features."""
+    def _merge(self, table: arms_io.Table, measurable: Mask | None, candidate: Mask | None) -> None:
+        """Make one arm of the rows with identical features; it can do what one of them can."""
         first_row = equal_rows(table.features)
         distinct = first_row == np.arange(len(first_row))
-        if distinct.all():
-            self._set(table.features, table.names, None, table.feature_names)
-        else:
+        features, owner = table.features, None
+        if not distinct.all():
             owner = (np.cumsum(distinct) - 1)[first_row]
-            self._set(table.features[distinct], table.names, owner, table.feature_names)
+            features = table.features[distinct]
+            measurable, candidate = (_any_of(m, owner) for m in (measurable, candidate))
+        self._set(features, table.names, owner, table.feature_names, measurable, candidate)
 
     def _set(
         self,
@@ -155,9 +178,16 @@ class Arms:
         given: tuple[str, ...] | None,
         owner: Int[np.ndarray, " N"] | None,
         feature_names: tuple[str, ...],
+        measurable: Mask | None,
+        candidate: Mask | None,
     ) -> None:
-        """Fill the slots; `given` has N names (None: x1, ..., xN), `owner` the arm of each."""
+        """Fill the slots; `given` has N names (None: x1, ..., xN), `owner` the arm of each.
+
+        Of the masks None means all.
+        """
         features.flags.writeable = False
+        self._measurable = _role("can be pulled", measurable, len(features))
+        self._candidate = _role("can win", candidate, len(features))
         self._features, self._feature_names = features, feature_names
         self._given, self._owner = given, owner
         self._names: tuple[str, ...] | None = None
@@ -201,13 +231,18 @@ class Arms:
         """Dimension of the span of the arms.
 
         It is the numerical rank: with columns scaled to size 1, singular values below
-        max(K, d, 64) units of rounding of the largest count as zero.
+        max(K, d, 64) units of rounding of the largest count as zero. Arms that cannot be pulled
+        do not count.
         """
         return len(self._factors().scale)
 
     @property
     def coordinates(self) -> Float[np.ndarray, "K r"]:
-        """The arms in span coordinates Z, with Z'Z / K = I, read-only."""
+        """The arms in span coordinates Z, with Z'Z / K = I for those that can be pulled.
+
+        Of an arm that cannot be pulled this is the part that the others have a share in; a
+        `Problem` refuses candidates that differ in more than that.
+        """
         if self._coordinates is None:
             Z = self._factors().coordinates(self._features)
             Z.flags.writeable = False
@@ -216,8 +251,93 @@ class Arms:
 
     def _factors(self) -> Span:
         if self._span is None:
-            self._span = factorise(self._features)
+            plain = self._measurable.all()
+            self._span = factorise(self._features if plain else self._features[self._measurable])
         return self._span
+
+    @property
+    def measurable(self) -> Mask:
+        """Which arms can be pulled, read-only."""
+        return self._measurable
+
+    @property
+    def candidate(self) -> Mask:
+        """Which arms can win, read-only."""
+        return self._candidate
+
+    def _marked(self, measurable: Mask | None, candidate: Mask | None) -> "Arms":
+        """Return these arms with other roles; None means all."""
+        arms = Arms.__new__(Arms)
+        parts = self._features, self._given, self._owner, self._feature_names
+        arms._set(*parts, measurable, candidate)
+        return arms
+
+    def with_candidates(self, candidates: "Arms") -> "Arms":
+        """Return these arms to be measured, and others to choose from, as one set.
+
+        Parameters
+        ----------
+        candidates : Arms
+            What the winner is chosen from, with the same features. One of them that has the
+            features of an arm is that arm, and can be measured too. Without names of their own
+            they are called z1, z2, ...
+
+        Examples
+        --------
+        >>> doses = Arms([[1.0, 1.0], [1.0, 2.0]], names=["low", "high"])
+        >>> both = doses.with_candidates(Arms([[1.0, 3.0]], names=["extreme"]))
+        >>> both.names, both.measurable.tolist(), both.candidate.tolist()
+        (('low', 'high', 'extreme'), [True, True, False], [False, False, True])
+        """
+        if candidates.feature_names != self.feature_names:
+            raise ArmsError(
+                f"the candidates have the features {', '.join(candidates.feature_names)} and the "
+                f"arms {', '.join(self.feature_names)}; use the same, in the same order."
+            )
+        first, second = self._table(), candidates._table()
+        given = second.names or ()
+        if candidates._given is None:
+            given = tuple(f"z{i}" for i in range(1, len(given) + 1))
+        names = (*(first.names or ()), *given)
+        features = np.vstack([first.features, second.features])
+        rows = len(first.features)
+        owner = equal_rows(features)
+        seen = {name: i for i, name in enumerate(first.names or ())}
+        again = np.zeros(len(names), dtype=bool)
+        for i, name in enumerate(names[rows:], start=rows):
+            if name in seen and owner[i] != owner[seen[name]]:
+                raise ArmsError(
+                    f"{arms_io.show(name)} is an arm and a candidate with other features; give one "
+                    "of them another name."
+                )
+            again[i] = name in seen
+        # Also a row that comes again under its name.
+        can_win = (np.bincount(owner, np.arange(len(names)) >= rows) > 0)[owner]
+        rest = ~again
+        table = arms_io.Table(
+            features[rest],
+            tuple(name for name, more in zip(names, rest.tolist(), strict=True) if more),
+            self.feature_names,
+        )
+        joined = Arms.__new__(Arms)
+        can_be_pulled = np.zeros(len(names), dtype=bool)
+        can_be_pulled[:rows] = self._measurable[self._owners()]
+        joined._merge(table, can_be_pulled[rest], can_win[rest])
+        return joined
+
+    def only(self, some: Mask) -> "Arms":
+        """Return some of the arms, with all their names; among themselves they can do all.
+
+        Examples
+        --------
+        >>> arms = Arms([[1.0], [2.0], [3.0]], names=["a", "b", "c"])
+        >>> arms.only(np.array([True, False, True])).names
+        ('a', 'c')
+        """
+        names = [name for i in np.flatnonzero(some) for name in self.aliases[i]]
+        rows = self._owners()[some[self._owners()]]
+        table = arms_io.Table(self._features[rows], tuple(names), self._feature_names)
+        return Arms._from_table(table)
 
     def __len__(self) -> int:
         return len(self._features)
@@ -326,11 +446,13 @@ class Arms:
         frame.insert(0, "name", table.names)
         return frame
 
+    def _owners(self) -> Int[np.ndarray, " N"]:
+        """Return the arm of each row of the table, a row for every name."""
+        return np.arange(len(self)) if self._owner is None else np.sort(self._owner)
+
     def _table(self) -> arms_io.Table:
         names = tuple(name for aliases in self.aliases for name in aliases)
-        features = self._features
-        if self._owner is not None:
-            features = np.repeat(features, np.bincount(self._owner), axis=0)
+        features = self._features if self._owner is None else self._features[self._owners()]
         return arms_io.Table(features, names, self._feature_names)
 
     def __repr__(self) -> str:
@@ -342,6 +464,8 @@ class Arms:
         return (
             self._feature_names == other._feature_names
             and np.array_equal(self._features, other._features)
+            and np.array_equal(self._measurable, other._measurable)
+            and np.array_equal(self._candidate, other._candidate)
             and self.aliases == other.aliases
         )
 
@@ -355,7 +479,8 @@ class Arms:
         return self
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _restore, (self._features, self._given, self._owner, self._feature_names)
+        masks = self._measurable, self._candidate
+        return _restore, (self._features, self._given, self._owner, self._feature_names, *masks)
 
 
 def _restore(
@@ -363,11 +488,40 @@ def _restore(
     given: tuple[str, ...] | None,
     owner: Int[np.ndarray, " N"] | None,
     feature_names: tuple[str, ...],
+    measurable: Mask,
+    candidate: Mask,
 ) -> Arms:
     """Rebuild unpickled arms; NumPy forgets that an array was read-only."""
     arms = Arms.__new__(Arms)
-    arms._set(features, given, owner, feature_names)
+    arms._set(features, given, owner, feature_names, measurable, candidate)
     return arms
+
+
+def _as_mask(name: str, value: ArrayLike | None, rows: int) -> Mask | None:
+    """Return what the user says of each row, checked."""
+    if value is None:
+        return None
+    mask = np.asarray(value)
+    if mask.dtype != bool or mask.shape != (rows,):
+        raise ArmsError(
+            f"{name} has shape {mask.shape} and type {mask.dtype}; give True or False for each of "
+            f"the {rows} rows."
+        )
+    return mask
+
+
+def _any_of(mask: Mask | None, owner: Int[np.ndarray, " N"]) -> Mask | None:
+    """Return for each arm whether one of its rows is marked."""
+    return None if mask is None else np.bincount(owner, mask, owner.max() + 1) > 0
+
+
+def _role(what: str, mask: Mask | None, K: int) -> Mask:
+    """Return a mask of its own, read-only; refuse one that is empty."""
+    role = np.ones(K, dtype=bool) if mask is None else np.array(mask, dtype=bool)
+    if not role.any():
+        raise ArmsError(f"no arm {what}; mark at least one.")
+    role.flags.writeable = False
+    return role
 
 
 def _similar(name: str, names: Iterable[str]) -> list[str]:

@@ -5,7 +5,7 @@ does. Names that a spreadsheet might run as a formula are written with an apostr
 """
 
 import csv
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,6 +22,7 @@ from finalist.arms_io import (
     checked,
     is_name,
     more,
+    read_array,
     read_input,
     show,
 )
@@ -78,15 +79,18 @@ class Cells(NamedTuple):
     numbers: dict[str, Float[np.ndarray, " N"]]
 
 
-def read_cells(path: str | PathLike[str]) -> Cells:
-    """Read a comma-separated file with a header line, whatever its cells hold."""
+def read_cells(path: str | PathLike[str], aside: Sequence[str] = ()) -> Cells:
+    """Read a comma-separated file with a header line, whatever its cells hold.
+
+    Columns that are put aside are neither names nor numbers.
+    """
     lines, rows = _csv_rows(path)
     columns = _csv_header(path, rows)
     cells = dict(zip(columns, zip(*rows[1:], strict=True), strict=True))
     label = next(filter(is_name, columns), None)
-    numbers = {c: _numbers(texts) for c, texts in cells.items() if c != label}
+    numbers = {c: _numbers(t) for c, t in cells.items() if c != label and c not in aside}
     if label is None:
-        label = next((c for c in columns if _holds_text(cells[c], numbers[c])), None)
+        label = next((c for c in numbers if _holds_text(cells[c], numbers[c])), None)
     if label is not None:
         numbers.pop(label, None)
     return Cells(lines[1:], cells, label, numbers)
@@ -94,7 +98,35 @@ def read_cells(path: str | PathLike[str]) -> Cells:
 
 def read_csv(path: str | PathLike[str]) -> Table:
     """Read a comma-separated file with a header line; errors have the line and the column."""
-    lines, cells, label, numbers = read_cells(path)
+    return _csv_table(path, read_cells(path))
+
+
+def read_aside(
+    path: str | PathLike[str], aside: Sequence[str]
+) -> tuple[Table, dict[str, tuple[str, ...]]]:
+    """Read a CSV or Parquet file; return the cells of some columns as text, not as features."""
+    if Path(path).suffix.lower() in (".parquet", ".pq"):
+        frame = _parquet_frame(path)
+        _require(path, aside, frame.column_names)
+        columns = {name: tuple(map(str, frame[name].to_pylist())) for name in aside}
+        rest = frame.drop_columns(list(aside))
+        return _as_file_error(path, lambda: read_input(rest, None)), columns
+    found = read_cells(path, aside)
+    _require(path, aside, list(found.columns))
+    return _csv_table(path, found), {name: found.columns[name] for name in aside}
+
+
+def _require(path: str | PathLike[str], wanted: Sequence[str], columns: Sequence[str]) -> None:
+    for name in wanted:
+        if name not in columns:
+            raise FileFormatError(
+                f"{path}, line 1: there is no column {name!r}. The columns are "
+                f"{show(list(columns), 200)}."
+            )
+
+
+def _csv_table(path: str | PathLike[str], found: Cells) -> Table:
+    lines, cells, label, numbers = found
 
     def place(i: int, column: str) -> str:
         return f"{path}, line {lines[i]}, column {column!r}"
@@ -172,10 +204,11 @@ def _numbers(cells: tuple[str, ...]) -> Float[np.ndarray, " N"]:
             return np.fromiter(map(float, cells), np.float64, len(cells))
     except ValueError:
         pass
-    return np.fromiter(map(_number, cells), np.float64, len(cells))
+    return np.fromiter(map(number, cells), np.float64, len(cells))
 
 
-def _number(cell: str) -> float:
+def number(cell: str) -> float:
+    """Return the number in a cell, NaN if it holds none."""
     try:
         return np.nan if "_" in cell else float(cell)
     except ValueError:
@@ -228,12 +261,27 @@ def _parquet() -> Any:
 
 def read_parquet(path: str | PathLike[str]) -> Table:
     """Read a Parquet file; errors have the row and the column."""
+    frame = _parquet_frame(path)
+    return _as_file_error(path, lambda: read_input(frame, None))
+
+
+def _parquet_frame(path: str | PathLike[str]) -> Any:
     pa = _parquet()
     try:
-        frame = pa.parquet.read_table(Path(path))
+        return pa.parquet.read_table(Path(path))
     except pa.ArrowInvalid as error:
         raise FileFormatError(f"{path}: this is not a Parquet file ({error}).") from error
-    return _as_file_error(path, lambda: read_input(frame, None))
+
+
+def read_npy(path: str | PathLike[str]) -> Table:
+    """Read a NumPy file with the features, without a copy of it in memory beside the result."""
+    try:
+        array = np.load(Path(path), mmap_mode="r", allow_pickle=False)
+    except (ValueError, EOFError) as error:
+        raise FileFormatError(
+            f"{path}: this is not a NumPy file with numbers ({error})."
+        ) from error
+    return _as_file_error(path, lambda: read_array(array, None))
 
 
 def write_parquet(path: str | PathLike[str], table: Table) -> None:

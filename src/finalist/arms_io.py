@@ -119,7 +119,9 @@ def _cell(i: int, column: str, value: object, names: tuple[str, ...] | None) -> 
 
 def more(count: int) -> str:
     """Say how many further cells are wrong in the same way."""
-    return "" if count == 1 else f" (and {count - 1} more cells like it)"
+    if count == 1:
+        return ""
+    return f" (and {count - 1} more {'cell' if count == 2 else 'cells'} like it)"
 
 
 # --- arrays ---------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from finalist.client_values import (
     arms_body,
     arms_of,
     batch_of,
+    each,
     noise_words,
     results_body,
     status_of,
@@ -96,20 +97,29 @@ class Server:
         delta: float = 0.05,
         objective: Literal["max", "min"] = "max",
         epsilon: float = 0.0,
+        top: int = 1,
         budget: int | None = None,
         max_pulls_per_arm: int | None = None,
+        candidates: Arms | None = None,
+        cost: PerArm = 1.0,
+        batch_intercept: bool = False,
+        misspecification: float = 0.0,
         seed: int | None = None,
         metadata: dict[str, Any] | None = None,
     ) -> "RemoteStudy":
         """Begin a study; all words are those of `Study.create`."""
         body = {
             "name": name,
-            "arms": arms_body(arms),
+            "arms": arms_body(arms if candidates is None else arms.with_candidates(candidates)),
             **strategy_words(strategy),
             **noise_words(sigma, noise),
             "delta": delta,
             "objective": objective,
             "epsilon": epsilon,
+            "top": top,
+            "cost": each(cost),
+            "batch_intercept": batch_intercept,
+            "misspecification": misspecification,
             "budget": budget,
             "max_pulls_per_arm": max_pulls_per_arm,
             "seed": seed,
@@ -215,9 +225,10 @@ class RemoteStudy:
         """Take arms out of the question; as `Study.withdraw`."""
         return self._words("withdraw", {"names": list(names)})
 
-    def add(self, arms: Arms) -> str:
+    def add(self, arms: Arms, *, sigma: PerArm | None = None, cost: PerArm | None = None) -> str:
         """Add arms to the question; as `Study.add`."""
-        return self._words("add", arms_body(arms))
+        more = {"sigma": each(sigma), "cost": each(cost)}
+        return self._words("add", arms_body(arms) | more)
 
     def fork(self, name: str, until: int) -> "RemoteStudy":
         """Start a new study from the log before the decision on a batch; as `Study.fork`."""

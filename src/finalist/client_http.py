@@ -16,6 +16,8 @@ from finalist.errors import FinalistError, RemoteError
 
 #: Seconds before the second try and between later ones; each wait is twice the one before.
 FIRST_WAIT, LONGEST_WAIT = 0.1, 5.0
+#: Answers of a server, or of a proxy before it, that may be others in a moment.
+_AGAIN = (502, 503, 504)
 _PREFIX = "/api/v1"
 
 
@@ -93,9 +95,10 @@ class Http:
             else:
                 if status < 400:
                     return answer
-                if late or status != 503 or after is None:
+                not_done = status == 503 and after is not None  # as our own servers say it
+                if late or not (not_done or (repeat and status in _AGAIN)):
                     raise _error(status, answer, self.url)
-                wait = max(wait, min(after, LONGEST_WAIT))
+                wait = max(wait, min(after or 0.0, LONGEST_WAIT))
             time.sleep(wait * random.uniform(0.5, 1.0))
         raise AssertionError
 

@@ -26,9 +26,20 @@ def arms_body(arms: Arms) -> dict[str, Any]:
     if not isinstance(arms, Arms):
         raise StudyError(f"arms is of type {type(arms).__name__}; use Arms(features).")
     names, features, columns = arms_table(arms)
+    rows = arms._owners()
+    roles = {
+        word: mask[rows].tolist()
+        for word, mask in (("measurable", arms.measurable), ("candidate", arms.candidate))
+        if not mask.all()
+    }
     if columns == [f"f{i}" for i in range(1, len(names) + 1)] and _is_unit(features):
-        return {"names": names}
-    return {"names": names, "features": features.tolist(), "feature_names": columns}
+        return {"names": names, **roles}
+    return {"names": names, "features": features.tolist(), "feature_names": columns, **roles}
+
+
+def each(value: PerArm | None) -> Any:
+    """Return one number, or a list of one for each arm, as JSON has them."""
+    return None if value is None else np.asarray(value, dtype=float).tolist()
 
 
 def _is_unit(features: np.ndarray) -> bool:
@@ -41,7 +52,9 @@ def arms_of(answer: dict[str, Any]) -> Arms:
     each = answer["arms"]
     names = tuple(name for arm in each for name in arm["names"])
     rows = [arm["features"] for arm in each for _ in arm["names"]]
-    return Arms._from_table(Table(np.array(rows, float), names, tuple(answer["feature_names"])))
+    table = Table(np.array(rows, float), names, tuple(answer["feature_names"]))
+    masks = [np.array([arm[word] for arm in each]) for word in ("measurable", "candidate")]
+    return Arms._from_table(table)._marked(*masks)
 
 
 def strategy_words(strategy: Strategy | str) -> dict[str, Any]:
@@ -57,9 +70,7 @@ def noise_words(sigma: PerArm | Unset | None, noise: Noise | str | None) -> dict
     word = _MODELS[type(model)]
     if word == "bernoulli":
         return {"noise": word}
-    if model.sigma is not None and not isinstance(model.sigma, float | int):
-        raise StudyError("a study on a server has one sigma for all arms; give a number.")
-    return {"noise": word, "sigma": None if model.sigma is None else float(model.sigma)}
+    return {"noise": word, "sigma": each(model.sigma)}
 
 
 def table_of(results: Any) -> bytes | None:
@@ -96,7 +107,8 @@ def batch_of(answer: dict[str, Any]) -> Batch:
 def status_of(answer: dict[str, Any]) -> Status:
     """Return the status that the API sent."""
     words = {key: value for key, value in answer.items() if key not in ("last", "forecast")}
-    words |= {key: tuple(words[key]) for key in ("survivors", "assumptions", "warnings")}
+    lists = ("winners", "survivors", "assumptions", "warnings")
+    words |= {key: tuple(words[key]) for key in lists}
     words["arms"] = tuple(ArmStatus(**arm) for arm in answer["arms"])
     found = answer["forecast"]
     if found is None:

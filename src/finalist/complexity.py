@@ -13,10 +13,12 @@ from functools import cached_property
 
 import numpy as np
 from jaxtyping import Float, Int
+from numpy.typing import ArrayLike
 
 from finalist.arms import Arms
 from finalist.bounds import Bound, lower_bound_pulls, smallest_pulls, static_radius
 from finalist.design import Design, optimal_design
+from finalist.design.measured import Measured
 from finalist.design.optimal import Task, directions_task, solve_task
 from finalist.errors import ProblemError, TiedArmsError
 from finalist.information import information
@@ -82,7 +84,9 @@ class Complexity:
     def oracle_design(self) -> Design:
         """The design of an oracle that knows theta (Soare 2014, eq:oracle.strategy)."""
         arms = self.problem.arms
-        return optimal_design(arms, "xy") if len(arms) == 1 else solve_task(arms, self._task)
+        if len(arms) == 1:
+            return optimal_design(arms, "xy")
+        return solve_task(Measured.of(arms), self._task)
 
     @property
     def h_lb(self) -> float:
@@ -241,6 +245,44 @@ def _refuse_ties(arms: Arms, tied: Int[np.ndarray, " m"]) -> None:
             f"{names}{more} are equally good; a complexity needs a single best arm. "
             "Change theta, or leave all but one of them out."
         )
+
+
+def least_cost(problem: Problem, theta: ArrayLike) -> float:
+    """Return what no method can do without on average, in pulls or, where they differ, in cost.
+
+    T* kl(delta, 1 - delta), with T* = 2 min over designs, max over candidates x, of
+    ||x* - x||^2 / gap^2 in the norm of the inverse of sum_i lam_i x_i x_i' / (sigma_i^2 c_i): the
+    bound of Gaussian rewards (Garivier and Kaufmann 2016, Soare 2015) with unequal noise and cost.
+
+    Parameters
+    ----------
+    problem : Problem
+        The best candidate is asked for; the noise is Gaussian and known.
+    theta : (d,) array-like
+
+    Raises
+    ------
+    TiedArmsError
+        When two candidates are best.
+
+    Examples
+    --------
+    >>> problem = Problem(Arms.unstructured(2), delta=0.05)
+    >>> round(least_cost(problem, [1.0, 0.0]), 3)  # 8 kl
+    21.2
+    """
+    arms, candidates = problem.arms, np.flatnonzero(problem.arms.candidate)
+    if len(candidates) == 1:
+        return 0.0
+    among = Problem(problem.candidates, objective=problem.objective)
+    best, gaps = _best_and_gaps(among, np.asarray(theta, dtype=float))
+    others = np.delete(np.arange(len(candidates)), best)
+    smallest, Z = float(gaps[others].min()), arms.coordinates[candidates]
+    Y = (Z[best] - Z[others]) * (smallest / gaps[others])[:, None]
+    sigma = 1.0 if problem.noise.sigma is None else problem.noise.sigma
+    measured = Measured.of(arms, sigma, problem.cost)
+    design = solve_task(measured, directions_task(measured.rows, Y))
+    return lower_bound_pulls(2.0 * design.lower_bound / smallest**2, problem.delta)
 
 
 def _closest_tie(c: Complexity) -> float:

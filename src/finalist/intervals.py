@@ -54,14 +54,14 @@ def pooled_widths(
     array([0.62])
     """
     none = np.full(len(directions), np.inf)
-    if start is None or fit.information.rank < fit.arms.rank:
+    if start is None or fit.information.rank < fit.dimension:
         return none
     if sigma is None:
         if fit.degrees_of_freedom < 1 or fit.residual_variance == 0.0:
             return none
         sigma = likely_sigma(fit.residual_variance, fit.degrees_of_freedom)
     grown = max(fit.information.log_det - start, 0.0)
-    return pooled_radius(grown, fit.arms.rank, 1.0 - confidence, sigma) * fit.widths(directions)
+    return pooled_radius(grown, fit.dimension, 1.0 - confidence, sigma) * fit.widths(directions)
 
 
 def leader(fit: Estimate, sign: int, among: Sequence[int]) -> int:
@@ -77,8 +77,14 @@ def leader(fit: Estimate, sign: int, among: Sequence[int]) -> int:
     >>> leader(estimate(fl.Arms.unstructured(3), s), 1, [0, 2])
     2
     """
+    return leaders(fit, sign, among, 1)[0]
+
+
+def leaders(fit: Estimate, sign: int, among: Sequence[int], count: int) -> tuple[int, ...]:
+    """Return the best of some arms by the estimate, the very best first (see `leader`)."""
     means = sign * fit.means()[list(among)]
-    return int(among[int(np.where(np.isnan(means), -np.inf, means).argmax())])
+    order = np.argsort(-np.where(np.isnan(means), -np.inf, means), kind="stable")
+    return tuple(int(among[i]) for i in order[:count])
 
 
 def error_estimate(
@@ -177,22 +183,23 @@ def certainty(
     >>> round(certainty(fit, 0, sign=1, sigma=1.0, start=start), 3)
     0.988
     """
-    if sigma is None or start is None or fit.information.rank < fit.arms.rank:
+    if sigma is None or start is None or fit.information.rank < fit.dimension:
         return None
     _, gaps, widths = _rivals(fit, winner, sign, epsilon)
     if len(gaps) == 0:
         return 1.0
     z = float((gaps / (sigma * widths)).min())
     grown = max(fit.information.log_det - start, 0.0)
-    return min(1.0 - pooled_level(grown, fit.arms.rank, z), math.nextafter(1.0, 0.0))
+    return min(1.0 - pooled_level(grown, fit.dimension, z), math.nextafter(1.0, 0.0))
 
 
 def _rivals(
     fit: Estimate, winner: int, sign: int, epsilon: float
 ) -> tuple[Float[np.ndarray, "M r"], Float[np.ndarray, " M"], Float[np.ndarray, " M"]]:
     """Return the winner minus each other arm, how far that is above -epsilon, and its width."""
-    Z = fit.arms.coordinates
-    Y = sign * (Z[winner] - np.delete(Z, winner, axis=0))
+    Z, others = fit.arms.coordinates, fit.arms.candidate.copy()
+    others[winner] = False
+    Y = sign * (Z[winner] - Z[others])
     return Y, fit.gaps(Y) + epsilon, fit.widths(Y)
 
 

@@ -1,15 +1,16 @@
 """The least-squares estimate and what it says.
 
 `estimate` solves for the parameter in span coordinates, by ordinary least squares (Soare 2014,
-Sect. 2: theta_hat = A^-1 b) or with a ridge (Prop. 2). `Estimate` answers what the data say: means,
-widths, residual variance and a test of linearity.
+Sect. 2: theta_hat = A^-1 b), weighted where the noise differs between arms, or with a ridge
+(Prop. 2). `Estimate` answers what the data say: means, widths, residual variance and a test of
+linearity.
 """
 
 import math
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int64
 from scipy.linalg import qr, solve_triangular
 
 from finalist.arms import Arms
@@ -62,6 +63,9 @@ class Estimate:
         Factor of A, or of A + ridge * I.
     penalty : (p, r) array
         Rows of which the ridge is the sum of squares; none for ordinary least squares.
+    precisions : (K,) array or None
+        1 / sigma^2 of each arm, by which its pulls count; then sigma is 1 everywhere below. None
+        where all pulls count the same.
     """
 
     arms: Arms
@@ -70,6 +74,12 @@ class Estimate:
     phi: Float[np.ndarray, " r"]
     information: Information
     penalty: Float[np.ndarray, "p r"]
+    precisions: Float[np.ndarray, " K"] | None = None
+
+    @property
+    def dimension(self) -> int:
+        """The rank that the information has when all that can be estimated is."""
+        return self.arms.rank
 
     def means(self) -> Float[np.ndarray, " K"]:
         """Return the estimated reward of each arm, NaN where the data say nothing."""
@@ -114,8 +124,10 @@ class Estimate:
         df_pure = self.statistics.pulls - distinct
         if df_fit == 0 or df_pure == 0:
             return None
-        ss_fit, ss_pure = self._fit_squares(), self._pure_squares()
-        n, mean = self.statistics.count, self.statistics.mean
+        return self._test_of_fit(self._fit_squares(), df_fit, self._pure_squares(), df_pure)
+
+    def _test_of_fit(self, ss_fit: float, df_fit: int, ss_pure: float, df_pure: int) -> LackOfFit:
+        n, mean = self._weights(), self.statistics.mean
         rounding = float(n.sum() * (ROUNDING * np.max(np.abs(mean))) ** 2)
         f, p = _f_test(ss_fit, df_fit, ss_pure, df_pure, rounding)
         return LackOfFit(f, p, df_fit, df_pure, ss_fit, ss_pure)
@@ -129,14 +141,18 @@ class Estimate:
         log_penalty = float(np.linalg.slogdet(self.penalty)[1])
         return 2 * (log_root - log_penalty) - self.arms.rank * math.log(self.ridge)
 
+    def _weights(self) -> Float[np.ndarray, " K"]:
+        return weights_of(self.statistics.count, self.precisions)
+
     def _fit_squares(self) -> float:
-        n, mean = self.statistics.count, self.statistics.mean
+        n, mean = self._weights(), self.statistics.mean
         pulled = n > 0
         residual = mean[pulled] - self.arms.coordinates[pulled] @ self.phi
         return float(n[pulled] @ residual**2)
 
     def _pure_squares(self) -> float:
-        pure = float(self.statistics.m2.sum())
+        m2 = self.statistics.m2
+        pure = float(m2.sum() if self.precisions is None else (m2 * self.precisions).sum())
         if np.isnan(pure):
             raise EstimateError(
                 "the scatter within arms is unknown because a batch was added as sums only; "
@@ -152,8 +168,20 @@ class Estimate:
             )
 
 
+def weights_of(
+    count: Int64[np.ndarray, " K"], precisions: Float[np.ndarray, " K"] | None
+) -> Float[np.ndarray, " K"]:
+    """Return what the pulls of each arm count in least squares."""
+    n = count.astype(float)
+    return n if precisions is None else n * precisions
+
+
 def estimate(
-    arms: Arms, statistics: Statistics, ridge: float = 0.0, known: Information | None = None
+    arms: Arms,
+    statistics: Statistics,
+    ridge: float = 0.0,
+    known: Information | None = None,
+    precisions: Float[np.ndarray, " K"] | None = None,
 ) -> Estimate:
     """Estimate the parameter by least squares.
 
@@ -167,6 +195,8 @@ def estimate(
         eta of Soare 2014, Prop. 2: the penalty eta ||theta||^2, theta in feature space.
     known : Information, optional
         That of the counts, where it has been computed already; not with a ridge.
+    precisions : (K,) array, optional
+        1 / sigma^2 of each arm, where it differs (`Problem.precisions`); not with a ridge.
 
     Returns
     -------
@@ -191,7 +221,7 @@ def estimate(
             f"the statistics are of {len(statistics.count)} arms and there are {len(arms)}."
         )
     kept = statistics.copy()
-    Z, n = arms.coordinates, kept.count.astype(float)
+    Z, n = arms.coordinates, weights_of(kept.count, precisions)
     if ridge > 0:
         P = _penalty(arms)
         info = information(np.vstack([Z, P]), np.append(n, np.full(len(P), ridge)))
@@ -204,7 +234,7 @@ def estimate(
         phi = phi + info.solve(Z.T @ (n * (kept.mean - Z @ phi)))
     for array in (kept.count, kept.mean, kept.m2, kept.carry, phi):
         array.setflags(write=False)
-    return Estimate(arms, kept, float(ridge), phi, info, P)
+    return Estimate(arms, kept, float(ridge), phi, info, P, precisions)
 
 
 def _penalty(arms: Arms) -> Float[np.ndarray, "r r"]:

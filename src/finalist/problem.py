@@ -1,10 +1,10 @@
 """What is asked: arms, candidates, noise, goal, confidence and costs, as one value.
 
 Every later layer takes a `Problem`. It is the setting of Soare 2014, Sect. 2 (find the best arm
-with probability at least 1 - delta), and can express more than this version carries out: arms
-to measure that differ from the candidates, unequal noise, costs, top-m. A consumer declares
-which of these words it supports and calls `Problem.refuse_unsupported`, so that nothing is
-ignored silently.
+with probability at least 1 - delta) and more: arms to measure that differ from the candidates,
+unequal noise, costs, shifts between batches, a model that is not quite linear, top-m. Not every
+strategy carries out all of it. Each declares which of these words it supports and calls
+`Problem.refuse_unsupported`, so that nothing is ignored silently.
 """
 
 from dataclasses import KW_ONLY, dataclass, field, replace
@@ -43,6 +43,7 @@ Feature = Literal[
     "minimise",
     "cost",
     "batch intercept",
+    "misspecification",
     "limited pulls",
 ]
 
@@ -57,10 +58,11 @@ class Problem:
     Parameters
     ----------
     arms : Arms
-        What can be measured (K arms).
+        What can be measured. Kept is one set of K arms with the candidates among them; which of
+        them can be pulled and which can win, `arms.measurable` and `arms.candidate` say.
     candidates : Arms, optional
-        What the winner is chosen from; the arms themselves unless given. Differences of
-        candidates must lie in the span of the arms.
+        What the winner is chosen from; those that `arms.candidate` says unless given, that is all.
+        Differences of candidates must lie in the span of the arms that can be measured.
     noise : Gaussian, SubGaussian or Bernoulli
     goal : Best, EpsilonBest or TopM
     delta : float
@@ -68,9 +70,11 @@ class Problem:
     objective : "max" or "min"
         Whether a large or a small reward is good.
     cost : float or (K,) sequence
-        Cost of a pull.
+        Cost of a pull. Here and in sigma the arms that cannot be pulled may be left out.
     batch_intercept : bool
-        Whether each batch is shifted by a constant of its own, unknown.
+        Whether each batch is shifted by a constant of its own, unknown: plates, days.
+    misspecification : float
+        How far the mean of an arm may be from a linear function of its features, at most.
     most_pulls : int, optional
         How often each arm can be pulled at most: there is no more material.
     budget : int, optional
@@ -88,27 +92,31 @@ class Problem:
 
     arms: Arms
     _: KW_ONLY
-    candidates: Arms = None  # type: ignore[assignment]  # None means the arms
+    candidates: Arms = None  # type: ignore[assignment]  # None means those of the arms
     noise: Noise = field(default_factory=Gaussian)
     goal: Goal = field(default_factory=Best)
     delta: float = 0.05
     objective: Literal["max", "min"] = "max"
     cost: PerArm = 1.0
     batch_intercept: bool = False
+    misspecification: float = 0.0
     most_pulls: int | None = None
     budget: int | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.arms, Arms):
             raise ProblemError(f"arms is of type {_type(self.arms)}; use Arms(features).")
-        if cast(Arms | None, self.candidates) is None:
-            object.__setattr__(self, "candidates", self.arms)
+        _join_candidates(self)
         store_positive(self, "cost", self.cost, "Use cost=1 if all pulls cost the same.")
         object.__setattr__(self, "delta", _checked_delta(self.delta))
         _check_choices(self)
         _check_candidates(self)
-        _check_length("sigma", self.noise.sigma, self.arms)
-        _check_length("cost", self.cost, self.arms)
+        if isinstance(self.noise.sigma, tuple):
+            sigma = _of_all("sigma", self.noise.sigma, self.arms)
+            object.__setattr__(self, "noise", replace(self.noise, sigma=sigma))
+        if isinstance(self.cost, tuple):
+            object.__setattr__(self, "cost", _of_all("cost", self.cost, self.arms))
+        object.__setattr__(self, "misspecification", _checked_bias(self.misspecification))
         if isinstance(self.goal, TopM) and self.goal.m >= len(self.candidates):
             raise ProblemError(
                 f"m is {self.goal.m} and there are {len(self.candidates)} candidates; "
@@ -126,6 +134,11 @@ class Problem:
         return self.goal.epsilon if isinstance(self.goal, EpsilonBest) else 0.0
 
     @property
+    def top(self) -> int:
+        """How many of the best are asked for; 1 unless the goal is `TopM`."""
+        return self.goal.m if isinstance(self.goal, TopM) else 1
+
+    @property
     def sigma(self) -> float:
         """The one sigma of all arms; refused when it is unknown or differs between arms."""
         sigma = self.noise.sigma
@@ -141,6 +154,21 @@ class Problem:
         return _per_arm(self.sigma if self.noise.sigma is None else self.noise.sigma, self.arms)
 
     @property
+    def scale(self) -> float | None:
+        """What standard errors are multiplied by: sigma, 1 if it differs between arms, or None.
+
+        In the second case `precisions` carry the noise; None means unknown.
+        """
+        sigma = self.noise.sigma
+        return 1.0 if isinstance(sigma, tuple) else cast(float | None, sigma)
+
+    @property
+    def precisions(self) -> Float[np.ndarray, " K"] | None:
+        """1 / sigma^2 of each arm if it differs between arms, else None."""
+        sigma = self.noise.sigma
+        return 1.0 / np.square(sigma) if isinstance(sigma, tuple) else None
+
+    @property
     def costs(self) -> Float[np.ndarray, " K"]:
         """Cost of one pull of each arm, read-only."""
         return _per_arm(self.cost, self.arms)
@@ -154,12 +182,13 @@ class Problem:
             "sigma per arm": isinstance(noise.sigma, tuple),
             "sub-gaussian": isinstance(noise, SubGaussian),
             "bernoulli": isinstance(noise, Bernoulli),
-            "other candidates": self.candidates != self.arms,
+            "other candidates": not (self.arms.measurable.all() and self.arms.candidate.all()),
             "epsilon-best": isinstance(goal, EpsilonBest),
-            "top-m": isinstance(goal, TopM),
+            "top-m": self.top > 1,
             "minimise": self.objective == "min",
             "cost": self.cost != 1.0,
             "batch intercept": self.batch_intercept,
+            "misspecification": self.misspecification > 0,
             "limited pulls": self.most_pulls is not None,
         }
         return frozenset(word for word, needed in present.items() if needed)
@@ -197,9 +226,8 @@ class Problem:
             )
 
     def with_(self, **changes: Any) -> "Problem":
-        """Return the problem with some fields changed; candidates follow new arms if the same."""
-        if "arms" in changes and self.candidates is self.arms:
-            changes.setdefault("candidates", changes["arms"])
+        """Return the problem with some fields changed; new arms bring their own candidates."""
+        changes.setdefault("candidates", None)  # the arms know their candidates
         return replace(self, **changes)
 
 
@@ -209,6 +237,7 @@ def as_problem(
     sigma: PerArm | Unset | None = UNSET,
     noise: Noise | str | None = None,
     epsilon: float = 0.0,
+    top: int = 1,
     goal: Goal | None = None,
     **settings: Any,
 ) -> Problem:
@@ -223,11 +252,13 @@ def as_problem(
         Model of the noise. A `Noise` object and "bernoulli" have their own sigma.
     epsilon : float, default 0.0
         Positive: an arm less than `epsilon` away from the best one is good enough.
+    top : int, default 1
+        How many of the best are asked for.
     goal : Goal, optional
-        Instead of `epsilon`.
+        Instead of `epsilon` and `top`.
     **settings
-        `delta`, `objective`, `candidates`, `cost`, `batch_intercept`, `most_pulls` and `budget` of
-        `Problem`.
+        `delta`, `objective`, `candidates`, `cost`, `batch_intercept`, `misspecification`,
+        `most_pulls` and `budget` of `Problem`.
 
     Examples
     --------
@@ -238,6 +269,11 @@ def as_problem(
     """
     if goal is not None and epsilon != 0:
         raise ProblemError(f"epsilon={epsilon!r} and goal={goal!r} are both given; give one.")
+    if top != 1 and (goal is not None or epsilon != 0):
+        other = f"goal={goal!r}" if goal is not None else f"epsilon={epsilon!r}"
+        raise ProblemError(f"top={top!r} and {other} are both given; give one.")
+    if goal is None and top != 1:
+        goal = TopM(top)
     if goal is None:
         goal = Best() if epsilon == 0 else EpsilonBest(epsilon)
     return Problem(arms, noise=as_noise(sigma, noise), goal=goal, **settings)
@@ -257,12 +293,30 @@ def _checked_delta(value: object) -> float:
     return delta
 
 
-def _check_length(name: str, value: PerArm | None, arms: Arms) -> None:
-    if isinstance(value, tuple) and len(value) != len(arms):
+def _checked_bias(value: object) -> float:
+    bias = checked_number(value, "misspecification")
+    if not (0 <= bias < float("inf")):
         raise ProblemError(
-            f"{name} has {len(value)} values for {len(arms)} arms; give one per arm, in the order "
-            "of arms.names (arms with identical features are one arm)."
+            f"misspecification is {bias}; it is how far a mean may be from the linear model, in "
+            "units of the reward, 0 or more."
         )
+    return bias
+
+
+def _of_all(name: str, values: tuple[float, ...], arms: Arms) -> tuple[float, ...]:
+    """Return one value for each arm; those that cannot be pulled may have been left out."""
+    if len(values) == len(arms):
+        return values
+    pulled = int(arms.measurable.sum())
+    if len(values) != pulled:
+        either = "" if pulled == len(arms) else f", or for the {pulled} that can be pulled"
+        raise ProblemError(
+            f"{name} has {len(values)} values for {len(arms)} arms; give one per arm{either}, in "
+            "the order of arms.names (arms with identical features are one arm)."
+        )
+    all_of = np.ones(len(arms))
+    all_of[arms.measurable] = values
+    return tuple(all_of.tolist())
 
 
 def _per_arm(value: PerArm, arms: Arms) -> Float[np.ndarray, " K"]:
@@ -288,17 +342,32 @@ def _check_choices(problem: Problem) -> None:
             raise ProblemError(f"{name} is {most!r}; it is a number of pulls, 1 or more, or None.")
 
 
+def _join_candidates(problem: Problem) -> None:
+    """Make one set of arms and candidates."""
+    arms, candidates = problem.arms, cast(Arms | None, problem.candidates)
+    if candidates is not None:
+        if not isinstance(candidates, Arms):
+            raise ProblemError(f"candidates is of type {_type(candidates)}; use Arms(features).")
+        d, other = arms.features.shape[1], candidates.features.shape[1]
+        if d != other:
+            raise ProblemError(f"candidates have {other} features and arms {d}; use the same.")
+        if candidates != arms:
+            arms = arms.with_candidates(candidates)
+            object.__setattr__(problem, "arms", arms)
+    own = arms if arms.candidate.all() else arms.only(arms.candidate)
+    object.__setattr__(problem, "candidates", own)
+
+
 def _check_candidates(problem: Problem) -> None:
     """Refuse candidates whose differences the arms cannot estimate."""
     arms, candidates = problem.arms, problem.candidates
-    if candidates is arms:
+    if arms.measurable.all():
         return
-    if not isinstance(candidates, Arms):
-        raise ProblemError(f"candidates is of type {_type(candidates)}; use Arms(features).")
-    d, d_candidates = arms.features.shape[1], candidates.features.shape[1]
-    if d != d_candidates:
-        raise ProblemError(f"candidates have {d_candidates} features and arms {d}; use the same.")
     directions = candidates.features[1:] - candidates.features[0]
+    if problem.batch_intercept:  # only what is free of the constant of a batch can be compared
+        wider = np.column_stack([arms.features, np.ones(len(arms))])
+        arms = Arms(wider, measurable=arms.measurable)
+        directions = np.column_stack([directions, np.zeros(len(directions))])
     try:
         arms.to_span(directions)
     except OutsideSpanError as error:

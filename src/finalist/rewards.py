@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from finalist.errors import RewardError
-from finalist.statistics import Statistics
+from finalist.statistics import LARGEST_REWARD, Statistics
 
 Kind = Literal["gaussian", "bounded", "bernoulli"]
 
@@ -45,12 +45,14 @@ class DrawnRewards:
     ----------
     means : (K,) array
         The expected reward of each arm.
-    sigma : float
-        Size of the noise; not used for Bernoulli rewards.
+    sigma : float or (K,) array
+        Size of the noise, of all arms or of each; not used for Bernoulli rewards.
     kind : "gaussian", "bounded" or "bernoulli"
         Normal noise; noise +sigma or -sigma, with probability 1/2 each, the most spread of all
         bounded ones; rewards 0 and 1.
     rng : numpy.random.Generator
+    shift : float
+        Standard deviation of a constant that all rewards of a batch share, 0 for none.
 
     Examples
     --------
@@ -60,9 +62,10 @@ class DrawnRewards:
     """
 
     means: Float[np.ndarray, " K"]
-    sigma: float
+    sigma: float | Float[np.ndarray, " K"]
     kind: Kind
     rng: np.random.Generator
+    shift: float = 0.0
 
     def __post_init__(self) -> None:
         if self.kind not in get_args(Kind):
@@ -74,6 +77,14 @@ class DrawnRewards:
                 f"the expected rewards of the arms go from {low:.6g} to {high:.6g}; Bernoulli "
                 "rewards need them between 0 and 1. Change theta or the features."
             )
+        largest = max(-low, high) + 100.0 * (float(np.max(self.sigma)) + self.shift)
+        if not largest <= LARGEST_REWARD:
+            raise RewardError(
+                f"rewards of size {largest:.3g} would be drawn; the largest is "
+                f"{LARGEST_REWARD:g}. Give a smaller sigma or theta."
+            )
+        if self.binary and self.shift > 0.0:
+            raise RewardError("rewards 0 and 1 cannot be shifted; leave out shift.")
 
     @property
     def binary(self) -> bool:
@@ -81,34 +92,41 @@ class DrawnRewards:
         return self.kind == "bernoulli"
 
     def noise(self, n: int) -> Float[np.ndarray, " n"]:
-        """Draw what makes rewards of means, for n pulls of whatever arms."""
+        """Draw what makes rewards of means, for n pulls of whatever arms, all equally noisy."""
+        return self._noise(n, self.sigma)
+
+    def _noise(self, n: int, sigma: float | Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
         if self.kind == "gaussian":
-            return self.sigma * self.rng.standard_normal(n)
+            return np.asarray(sigma * self.rng.standard_normal(n))
         uniform = self.rng.random(n)
-        return uniform if self.binary else np.where(uniform < 0.5, -self.sigma, self.sigma)
+        return uniform if self.binary else np.where(uniform < 0.5, -sigma, sigma)
 
     def pulls(self, arms: Int[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
         """Return the rewards of pulls, in their order."""
-        means, noise = self.means[arms], self.noise(len(arms))
+        means, noise = self.means[arms], self._noise(len(arms), self._sigma_of(arms))
         return np.asarray(noise < means, dtype=float) if self.binary else means + noise
+
+    def _sigma_of(self, arms: Int[np.ndarray, " n"]) -> float | Float[np.ndarray, " n"]:
+        return self.sigma if isinstance(self.sigma, float) else self.sigma[arms]
 
     def batch(self, counts: Int[np.ndarray, " K"]) -> Statistics:
         """Return the rewards of a batch, summed up; a single pull is drawn as `pulls` does."""
         pulled = counts.nonzero()[0]
+        shift = self.shift * self.rng.standard_normal() if self.shift > 0.0 else 0.0
         if counts.sum() == 1:
             rewards = Statistics.empty(len(self.means))
-            rewards.add(int(pulled[0]), float(self.pulls(pulled)[0]))
+            rewards.add(int(pulled[0]), float(self.pulls(pulled)[0]) + shift)
             return rewards
-        n, means = counts[pulled], self.means[pulled]
+        n, means, sigma = counts[pulled], self.means[pulled] + shift, self._sigma_of(pulled)
         total, squares = np.zeros((2, len(counts)))
         if self.kind == "gaussian":
-            noise = self.sigma * np.sqrt(n) * self.rng.standard_normal(len(n))
+            noise = sigma * np.sqrt(n) * self.rng.standard_normal(len(n))
             total[pulled] = n * means + noise
-            squares[pulled] = self.sigma**2 * self._chi_square(n - 1)
+            squares[pulled] = sigma**2 * self._chi_square(n - 1)
         else:
             # The number of the larger of two values.
             k = self.rng.binomial(n, means if self.binary else 0.5)
-            low, step = (0.0, 1.0) if self.binary else (means - self.sigma, 2 * self.sigma)
+            low, step = (0.0, 1.0) if self.binary else (means - sigma, 2 * sigma)
             total[pulled] = n * low + step * k
             squares[pulled] = step**2 * k * ((n - k) / n)
         return Statistics.of_batch(counts, total, squares)

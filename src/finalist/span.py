@@ -108,10 +108,12 @@ class Span:
 def scale_columns(
     X: Float[np.ndarray, "n d"], exponents: Int[np.ndarray, " d"]
 ) -> Float[np.ndarray, "n d"]:
-    """Divide columns by powers of two, exactly."""
+    """Divide columns by powers of two, exactly; a column of zeros stays one."""
     if np.abs(exponents).max() < 1000:
         return np.asarray(X * np.ldexp(1.0, -exponents))  # much faster than ldexp of all X
-    return np.asarray(np.ldexp(X, -exponents))
+    # What only arms have that cannot be pulled is outside the span.
+    inside = np.where(exponents == _ZERO_COLUMN, 0.0, X)
+    return np.asarray(np.ldexp(inside, -exponents))
 
 
 def long_product(

@@ -30,7 +30,7 @@ def as_json(*arguments: object) -> Any:
 
 
 def test_json_has_the_numbers_of_the_library(arms_file: Path) -> None:
-    names = ("--strategy", "xy", "--against", "g", "--against", "xy-oracle")
+    names = ("--strategy", "xy", "--against", "v", "--against", "xy-oracle")
     more = ("--seed", 3, "--delta", 0.1, "--epsilon", 0.1, "--objective", "min")
     found = as_json(arms_file, *FEW, *names, *more, "--max-pulls", 500)
     expected = fl.plan(
@@ -39,7 +39,7 @@ def test_json_has_the_numbers_of_the_library(arms_file: Path) -> None:
         sigma=0.5,
         draws=4,
         strategy="xy",
-        against=("g", "xy-oracle"),
+        against=("v", "xy-oracle"),
         seed=3,
         delta=0.1,
         epsilon=0.1,
@@ -47,7 +47,7 @@ def test_json_has_the_numbers_of_the_library(arms_file: Path) -> None:
         max_pulls=500,
     )
     assert found == json.loads(json.dumps(expected.to_dict()))
-    assert [row["name"] for row in found["rows"]] == ["xy", "g", "xy-oracle"]
+    assert [row["name"] for row in found["rows"]] == ["xy", "v", "xy-oracle"]
 
 
 def test_theta_can_be_given_instead(arms_file: Path, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 import finalist as fl
 from finalist.simulation.task import Outcome, Task
-from finalist.strategies import XYAdaptive
+from finalist.strategies import XYAdaptive, configured
 from tests.cli.common import ARMS, MAGIC, check_refused, run, write
 
 THETA = "0.3,0.6"
@@ -68,6 +68,17 @@ def test_json_has_the_numbers_of_the_library(arms_file: Path) -> None:
             assert value == json.loads(json.dumps(getattr(expected, word)))
     assert [arm["mean_reward"] for arm in found["arms"]] == arms.means(theta).tolist()
     assert [arm["mean_pulls"] for arm in found["arms"]] == list(expected.mean_pulls_per_arm)
+
+
+@pytest.mark.parametrize("name", ["g", "xy", "v"])
+def test_static_strategies_by_name(arms_file: Path, name: str) -> None:
+    settings = ("--strategy", name, "--set", "allocation=greedy", "--set", "bound=soare")
+    found = as_json(arms_file, *FEW, *settings)
+    arms = fl.Arms.from_csv(arms_file)
+    strategy: Any = configured(name, {"allocation": "greedy", "bound": "soare"}, arms)
+    r = fl.simulate(arms, [0.3, 0.6], strategy, sigma=0.2, runs=8)
+    assert found["name"] == name
+    assert [one["pulls_per_arm"] for one in found["runs"]] == r.pulls_per_arm.tolist()
 
 
 def test_json_keys_are_those_of_the_help(arms_file: Path) -> None:

@@ -294,8 +294,12 @@ def test_a_decided_run_takes_nothing_more(name):
 def test_what_is_not_carried_out_is_refused(name):
     arms = fl.Arms.unstructured(3)
     strategy = named(name, arms, THETA)
+    problem = as_problem(arms, goal=fl.TopM(2))
+    if name == "gauntlet":  # it carries out everything
+        assert strategy.start(problem).next().size > 0
+        return
     with pytest.raises(fl.errors.NotYetSupportedError):
-        strategy.start(as_problem(arms, goal=fl.TopM(2)))
+        strategy.start(problem)
 
 
 @EVERY

@@ -45,7 +45,7 @@ def test_a_batch_is_chosen_without_its_rewards():
     # Rewards have one way in, together with a batch that is complete; sizes are plain numbers.
     assert list(inspect.signature(GauntletRun.next).parameters) == ["self", "size"]
     assert list(inspect.signature(GauntletRun.record).parameters) == ["self", "batch", "rewards"]
-    public = {name for name in vars(GauntletRun) if not name.startswith("_")}
+    public = {name for name in dir(GauntletRun) if not name.startswith("_")}
     looks = {"verdict", "evidence", "interval", "words", "least_size", "own_size"}
     # `inform` is refused after the first batch, `changed` spends a level of its own.
     assert public == looks | {"next", "record", "inform", "changed", "lose"}

@@ -107,7 +107,7 @@ def strategies(instance: Instance) -> Iterator[Strategy]:
     """Yield every strategy that claims delta, in every form of its rule, for an instance."""
     few = len(instance.features) < 10  # with many arms the greedy rules take long
     yield Uniform()
-    for name in ("g", "xy"):
+    for name in ("g", "xy", "v"):
         static: Any = named(name, instance.arms)
         yield static
         if few:

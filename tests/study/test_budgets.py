@@ -192,7 +192,7 @@ def test_what_such_a_strategy_cannot_do_is_refused(where):
         study.add(fl.Arms([[0.5, 0.5, 0.5]], ["e"]))
     study.tell(LAB.rewards(study.ask(5)))
     finish(study, LAB)
-    with pytest.raises(ConflictError, match="winner"):
+    with pytest.raises(ConflictError, match="recommendation"):
         study.stop("too late")
 
 

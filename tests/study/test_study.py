@@ -638,10 +638,12 @@ def test_reopening_solves_no_design(where, monkeypatch):
         study.tell(HARD.rewards(study.ask(12)))
     study.ask(12)
     expected = study.status(forecast=False)
-    from finalist.strategies import gauntlet
+    from finalist.strategies import gauntlet, gauntlet_choosing
 
-    for solver in ("allocate", "choose_rivals", "pilot_weights", "Rounded"):
+    for solver in ("allocate", "choose_rivals"):
         monkeypatch.setattr(gauntlet, solver, None)
+    for solver in ("pilot_weights", "Rounded"):
+        monkeypatch.setattr(gauntlet_choosing, solver, None)
     again = Study.open(where, "one")
     assert again.status(forecast=False) == expected
     assert len(again.ask(12)) == 12

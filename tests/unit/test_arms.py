@@ -84,7 +84,7 @@ def test_arms_cannot_be_changed(arms):
     ("features", "message"),
     [
         ([[1.0, 2.0], [3.0, np.nan]], r"row 2, column 'f2': nan is not a finite number\. Correct"),
-        ([[1.0, -np.inf], [np.nan, 1.0]], r"row 1, column 'f2': -inf .*and 1 more cells"),
+        ([[1.0, -np.inf], [np.nan, 1.0]], r"row 1, column 'f2': -inf .*and 1 more cell like"),
         ([[1.0, None]], r"row 1, column 'f2': nan"),
         ([[1.0, 2.0], [3.0, "x"]], r"row 2, column 'f2': 'x' is not a number.*from_formula"),
         ([[1, 10**400]], r"row 1, column 'f2': 1000.*is not a number"),

@@ -9,13 +9,13 @@ from scipy import stats
 
 import finalist as fl
 from finalist.bounds import pooled_radius
-from finalist.errors import FinalistError, NotYetSupportedError
+from finalist.errors import FinalistError
 from finalist.information import information
 from finalist.problem import as_problem
 from finalist.rewards import DrawnRewards
 from finalist.simulation.binomial import exact_lower_bound
 from finalist.statistics import Statistics
-from finalist.strategies import Batch, gauntlet
+from finalist.strategies import Batch, gauntlet, gauntlet_choosing
 from finalist.strategies.betting import Bets
 from finalist.strategies.gauntlet import Gauntlet
 from finalist.strategies.gauntlet_scores import normal_scores
@@ -205,8 +205,10 @@ def test_a_replay_from_json_solves_no_design_and_is_the_same(settings, monkeypat
     texts = [json.dumps([batch.counts.tolist(), dict(batch.note)]) for batch, _ in log]
     again = Gauntlet().start(problem, seed=0)
     with monkeypatch.context() as patch:
-        for solver in ("allocate", "choose_rivals", "pilot_weights", "Rounded"):
+        for solver in ("allocate", "choose_rivals"):
             patch.setattr(gauntlet, solver, None)
+        for solver in ("pilot_weights", "Rounded"):
+            patch.setattr(gauntlet_choosing, solver, None)
         for text, (_, rewards) in zip(texts, log, strict=True):
             counts, note = json.loads(text)
             again.record(Batch(np.array(counts), note), rewards)
@@ -417,17 +419,6 @@ def test_units_of_rewards_and_of_features_change_no_pull(factor, unknown):
     assert len(plain) > 3
     assert pulls(X, theta * factor, factor) == plain
     assert pulls(X * factor, theta / factor, 1.0) == plain
-
-
-def test_what_it_cannot_do_is_refused():
-    for settings in (
-        {"sigma": [1.0, 2.0, 3.0]},
-        {"cost": 2.0},
-        {"goal": fl.TopM(2)},
-        {"batch_intercept": True},
-    ):
-        with pytest.raises(NotYetSupportedError):
-            Gauntlet().start(as_problem(fl.Arms.unstructured(3), **settings))
 
 
 # ---- unknown sigma -----------------------------------------------------------------------

@@ -507,7 +507,6 @@ def test_a_plan_as_data():
         ({"gap": "much"}, "gap is 'much'"),
         ({"gap": 1.0, "sigma": None}, "a guess"),
         ({"gap": 1.0, "noise": fl.Gaussian(None)}, "a guess"),
-        ({"gap": 1.0, "sigma": [1.0, 2.0, 1.0]}, "sigma differs between arms"),
         ({"gap": 1.0, "draws": 0}, "draws is 0"),
         ({"gap": 1.0, "seed": -1}, "seed is -1"),
         ({"gap": 1.0, "max_pulls": 0}, "max_pulls is 0"),
@@ -542,3 +541,43 @@ def test_ctrl_c_ends_a_plan(monkeypatch):
     monkeypatch.setattr(Draws, "run", interrupted)
     with pytest.raises(KeyboardInterrupt):
         fl.plan(TWO, gap=1.0, draws=4)
+
+
+def test_a_plan_speaks_of_cost_where_pulls_cost_different_amounts():
+    arms = fl.Arms(instances.unit_sphere(8, 3, 1))
+    cost = np.linspace(1.0, 8.0, 8)
+    found = fl.plan(arms, gap=0.5, sigma=np.linspace(0.5, 1.5, 8), cost=cost, draws=6, seed=1)
+    assert [row.name for row in found.rows] == ["gauntlet", "uniform"]
+    assert "units of cost with gauntlet" in found.words()
+    assert found.unit == found.to_dict()["unit"] == "units of cost"
+    assert found.lower_bound is not None
+    assert found.lower_bound < found.rows[0].mean < found.rows[1].mean
+    one = fl.simulate(arms, np.array([1.0, 0.3, 0.0]), sigma=2.0, cost=cost, runs=1, seed=4)
+    given = fl.plan(
+        arms, theta=np.array([1.0, 0.3, 0.0]), sigma=2.0, cost=cost, draws=1, seed=4, against=[]
+    )
+    assert given.rows[0].pulls[0] == pytest.approx(one.cost[0])
+
+
+def test_a_plan_of_what_uniform_cannot_do_is_of_the_strategy_alone():
+    arms = fl.Arms(instances.unit_sphere(8, 3, 1))
+    found = fl.plan(arms, gap=0.5, batch_intercept=True, top=2, draws=3)
+    assert [row.name for row in found.rows] == ["gauntlet"]
+    assert found.lower_bound is None
+
+
+def test_the_least_cost_is_that_of_the_paper_in_its_setting():
+    from finalist.complexity import least_cost
+
+    arms, theta = fl.Arms(instances.unit_sphere(8, 3, 1)), np.array([1.0, 0.3, 0.0])
+    plain = fl.complexity(arms, theta, sigma=2.0, delta=0.1).lower_bound
+    problem = as_problem(arms, sigma=2.0, delta=0.1)
+    assert least_cost(problem, theta) == pytest.approx(plain, rel=1e-6)
+    assert least_cost(problem.with_(cost=3.0), theta) == pytest.approx(3.0 * plain, rel=1e-6)
+    each = as_problem(arms, sigma=[2.0] * 8, delta=0.1, cost=[3.0] * 8)
+    assert least_cost(each, theta) == pytest.approx(3.0 * plain, rel=1e-6)
+    # Two arms alone: sigma_i sqrt(c_i) add up, (s1 sqrt(c1) + s2 sqrt(c2))^2 2 kl / gap^2.
+    two = as_problem(fl.Arms.unstructured(2), sigma=[1.0, 2.0], cost=[4.0, 9.0], delta=0.1)
+    one = as_problem(fl.Arms.unstructured(2), delta=0.1)
+    ratio = least_cost(two, [1.0, 0.0]) / least_cost(one, [1.0, 0.0])
+    assert ratio == pytest.approx((2.0 + 6.0) ** 2 / 4.0, rel=1e-5)

@@ -3,10 +3,11 @@
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from finalist.arms import Arms
-from finalist.errors import NotYetSupportedError, OutsideSpanError, ProblemError
+from finalist.errors import ArmsError, NotYetSupportedError, OutsideSpanError, ProblemError
 from finalist.noise import Bernoulli, Best, EpsilonBest, Gaussian, SubGaussian, TopM
 from finalist.problem import FEATURES, Problem, as_problem
 
@@ -34,6 +35,7 @@ def every_feature(arms):
         "minimise": Problem(arms, objective="min"),
         "cost": Problem(arms, cost=[1.0, 1.0, 2.0]),
         "batch intercept": Problem(arms, batch_intercept=True),
+        "misspecification": Problem(arms, misspecification=0.1),
         "limited pulls": Problem(arms, most_pulls=3),
     }
 
@@ -156,7 +158,7 @@ def test_candidates_must_have_the_same_features(arms):
 def test_only_differences_of_candidates_need_be_in_the_span():
     arms = Arms(np.array([[1.0, 0.0], [2.0, 0.0]]))
     shifted = Arms(np.array([[1.0, 5.0], [7.0, 5.0]]))
-    assert Problem(arms, candidates=shifted).candidates is shifted
+    assert Problem(arms, candidates=shifted).candidates.features.tolist() == [[1, 5], [7, 5]]
     outside = Arms(np.array([[1.0, 5.0], [7.0, 5.0], [1.0, 4.0]]), names=["a", "b", "c"])
     with pytest.raises(ProblemError, match=r"minus the first, 'a'.*direction 2") as caught:
         Problem(arms, candidates=outside)
@@ -219,10 +221,48 @@ def test_with_changes_and_checks(arms):
         problem.with_(delta=7.0)
 
 
-def test_candidates_follow_new_arms_unless_they_are_others(arms, others):
+def test_candidates_come_with_new_arms_unless_given(arms, others):
     assert Problem(arms).with_(arms=others).candidates is others
-    assert Problem(arms, candidates=others).with_(arms=arms).candidates is others
-    assert Problem(arms).with_(candidates=others).candidates is others
+    problem = Problem(arms, candidates=others)
+    assert problem.with_(arms=arms).candidates is arms
+    assert Problem(arms).with_(candidates=others) == problem
+    assert problem.with_(delta=0.2).arms is problem.arms
+    again = Problem(problem.arms)  # the roles are those of the arms
+    assert again.candidates.names == ("z1", "z2", "z3")
+    assert again.needs == {"other candidates"}
+
+
+def test_arms_and_candidates_are_one_set(arms):
+    named = Arms(np.array([[0.0, 1.0], [5.0, 5.0]]), names=["second", "far"])
+    problem = Problem(arms, candidates=named, noise=Gaussian([1.0, 2.0, 3.0]))
+    assert problem.arms.aliases == (("x1",), ("x2", "second"), ("x3",), ("far",))
+    assert problem.arms.measurable.tolist() == [True, True, True, False]
+    assert problem.arms.candidate.tolist() == [False, True, False, True]
+    assert problem.noise.sigma == (1.0, 2.0, 3.0, 1.0)  # an arm that is never pulled has any
+    with pytest.raises(ProblemError, match="sigma has 2 values for 4 arms; give one per arm, or"):
+        Problem(arms, candidates=named, noise=Gaussian([1.0, 2.0]))
+    clash = Arms(np.array([[7.0, 7.0]]), names=["x1"])
+    with pytest.raises(ArmsError, match="'x1' is an arm and a candidate with other features"):
+        Problem(arms, candidates=clash)
+    other = Arms(pd.DataFrame({"dose": [1.0], "time": [2.0]}))
+    with pytest.raises(ArmsError, match="features dose, time and the arms f1, f2"):
+        Problem(arms, candidates=other)
+
+
+def test_the_span_is_that_of_what_can_be_pulled():
+    rows = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [3.0, 4.0, 0.0]])
+    arms = Arms(rows, measurable=[True, True, False])
+    assert arms.rank == 2
+    Z = arms.coordinates
+    np.testing.assert_allclose(Z[2], 3 * Z[0] + 4 * Z[1], atol=1e-14)
+    np.testing.assert_allclose(Z[:2].T @ Z[:2] / 2, np.eye(2), atol=1e-14)
+    assert Problem(arms).needs == {"other candidates"}
+    far = Arms([*rows.tolist(), [0.0, 0.0, 1.0]], measurable=[True, True, False, False])
+    with pytest.raises(ProblemError, match="cannot be compared"):
+        Problem(far)
+    for mask, message in (([True], "for each of the 3 rows"), ([False] * 3, "no arm can be")):
+        with pytest.raises(ArmsError, match=message):
+            Arms(rows, measurable=mask)
 
 
 def test_as_problem_reads_sigma_and_noise(arms):
@@ -254,3 +294,13 @@ def test_as_problem_reads_epsilon_and_goal(arms):
     assert as_problem(arms, goal=TopM(2)).goal == TopM(2)
     with pytest.raises(ProblemError, match="both given"):
         as_problem(arms, epsilon=0.2, goal=TopM(2))
+
+
+def test_with_a_constant_for_each_batch_less_can_be_compared():
+    arms = Arms(np.eye(3))
+    candidates = Arms([[1.0, 1.0, 1.0], [1.0, 0.0, 0.0]], names=["all", "one"])
+    Problem(arms, candidates=candidates)
+    with pytest.raises(ProblemError, match="cannot be compared"):
+        Problem(arms, candidates=candidates, batch_intercept=True)
+    level = Arms([[0.5, 0.5, 0.0], [0.0, 0.5, 0.5]], names=["first", "last"])
+    Problem(arms, candidates=level, batch_intercept=True)

@@ -7,7 +7,7 @@ import pytest
 
 import finalist as fl
 from finalist.errors import ProblemError, SimulationError
-from finalist.intervals import leader
+from finalist.intervals import leaders
 from finalist.least_squares import estimate
 from finalist.simulation import Store
 from finalist.simulation.blocks import arrays_of, identity, outcomes
@@ -18,7 +18,7 @@ from tests.unit.test_simulation import ARMS, ARRAYS, THETA, check_same
 HARD = np.array([0.3, 0.2, 0.0])
 
 
-@pytest.mark.parametrize("name", ["gauntlet", "xy", "uniform", "xy-adaptive"])
+@pytest.mark.parametrize("name", ["gauntlet", "xy", "v", "uniform", "xy-adaptive"])
 def test_a_large_budget_changes_nothing(name):
     plain = fl.simulate(ARMS, THETA, name, runs=12, sigma=0.5)
     other = fl.simulate(ARMS, THETA, name, runs=12, sigma=0.5, budget=10**7)
@@ -54,11 +54,11 @@ def test_playing_recommends_what_stepping_does(name, monkeypatch):
 def test_the_recommendation_is_the_best_by_all_rewards(monkeypatch):
     seen = []
 
-    def noted(fit, sign, among):
+    def noted(fit, sign, among, count):
         seen.append((fit, sign, among))
-        return leader(fit, sign, among)
+        return leaders(fit, sign, among, count)
 
-    monkeypatch.setattr("finalist.simulation.task.leader", noted)
+    monkeypatch.setattr("finalist.simulation.task.leaders", noted)
     result = fl.simulate(ARMS, HARD, "gauntlet", runs=20, budget=150, sigma=0.3, objective="min")
     open_runs = np.flatnonzero(~result.certain)
     assert len(seen) == len(open_runs) > 0

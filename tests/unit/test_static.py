@@ -1,5 +1,6 @@
-"""G, XY and the oracle's empirical rule: against a twin that evaluates the rule at every pull."""
+"""G, XY, V and the oracle's empirical rule: against a twin that evaluates it at every pull."""
 
+from dataclasses import replace
 from functools import partial
 from itertools import islice
 from typing import Any
@@ -14,7 +15,8 @@ from finalist.errors import ParameterError, ProblemError
 from finalist.problem import as_problem
 from finalist.rewards import DrawnRewards
 from finalist.simulation.binomial import exact_lower_bound
-from finalist.strategies import GAllocation, XYAllocation, XYOracle
+from finalist.statistics import Statistics
+from finalist.strategies import GAllocation, VAllocation, XYAllocation, XYOracle, named
 from finalist.strategies.static import CHUNK, StaticRun
 from finalist.strategies.xy_oracle import make_aim, oracle_design
 from tests import instances
@@ -65,15 +67,17 @@ CASES: dict[str, tuple[Any, Any, dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("bound", ["sharp", "soare"])
-@pytest.mark.parametrize("criterion", ["g", "xy"])
+@pytest.mark.parametrize(
+    ("criterion", "bound"),
+    [("g", "sharp"), ("g", "soare"), ("xy", "sharp"), ("xy", "soare"), ("v", "sharp")],
+)
 @pytest.mark.parametrize("allocation", ["relaxed", "greedy"])
-def test_it_stops_at_the_first_pull_at_which_the_rule_holds(case, bound, criterion, allocation):
+def test_it_stops_at_the_first_pull_at_which_the_rule_holds(case, criterion, bound, allocation):
     X, theta, settings = CASES[case]
     arms = fl.Arms(X)
     problem = as_problem(arms, sigma=0.3, delta=0.1, **settings)
-    make: Any = GAllocation if criterion == "g" else XYAllocation
-    strategy = make(bound, allocation)
+    usual: Any = named(criterion, arms)
+    strategy = replace(usual, bound=bound, allocation=allocation)
     for seed in range(2):
         means = arms.means(theta)
         run = strategy.start(problem)
@@ -267,7 +271,7 @@ def test_a_radius_three_times_too_small_is_caught(factor, monkeypatch):
     assert (exact_lower_bound(wrong, runs, 0.999) > problem.delta) == (factor < 1)
 
 
-@pytest.mark.parametrize("make", [GAllocation, XYAllocation, partial(XYOracle, [1.0])])
+@pytest.mark.parametrize("make", [GAllocation, XYAllocation, VAllocation, partial(XYOracle, [1.0])])
 def test_settings_are_checked(make):
     with pytest.raises(ProblemError, match="bound is 'best'"):
         make(bound="best")
@@ -283,3 +287,78 @@ def test_the_oracle_needs_a_parameter():
         XYOracle([1.0], stopping="never")  # type: ignore[arg-type]
     with pytest.raises(ParameterError):
         XYOracle([1.0, 2.0]).start(as_problem(fl.Arms.unstructured(3)))
+
+
+# ---- noise, roles and costs of each arm ------------------------------------------------------
+
+SPHERE = fl.Arms(instances.unit_sphere(9, 3, 2))
+DIRECTION = np.array([1.0, 0.4, -0.2])
+MEASURABLE = np.arange(9) < 5
+SIGMAS = np.linspace(0.3, 1.5, 9)
+
+
+def holds_weighted(problem, counts, mean, delta=0.05):
+    """The rule of the paper by plain NumPy, weighted: the candidate that is best, or None."""
+    X, c = problem.arms.features, np.flatnonzero(problem.arms.candidate)
+    w = counts / problem.sigmas**2
+    A = (X * w[:, None]).T @ X
+    if np.linalg.matrix_rank(A) < 3:
+        return None
+    theta = np.linalg.solve(A, X.T @ (w * mean))
+    radius = static_radius(int(counts.sum()), len(c), delta, 1.0)
+    for x in c:
+        others = c[c != x]
+        Y = X[x] - X[others]
+        width = np.sqrt(np.einsum("ij,ij->i", Y, np.linalg.solve(A, Y.T).T))
+        if (Y @ theta >= radius * width).all():
+            return int(x)
+    return None
+
+
+@pytest.mark.parametrize("name", ["g", "xy", "v", "uniform", "xy-adaptive"])
+def test_arms_that_cannot_be_measured_and_noise_of_each(name):
+    arms = fl.Arms(SPHERE.features, measurable=MEASURABLE)
+    theta = 2.0 * DIRECTION
+    result = fl.simulate(arms, theta, name, sigma=SIGMAS, runs=6, seed=2)
+    assert result.correct.all()
+    assert result.pulls_per_arm[:, ~MEASURABLE].sum() == 0
+    chosen = fl.Arms(SPHERE.features[:4]).with_candidates(fl.Arms(SPHERE.features[4:]))
+    result = fl.simulate(chosen, theta, name, runs=4, seed=2)
+    assert result.correct.all()
+    assert (result.winner >= 4).all()
+
+
+@pytest.mark.parametrize("name", ["g", "uniform"])
+def test_the_rule_is_that_of_weighted_least_squares(name):
+    arms = fl.Arms(SPHERE.features, measurable=MEASURABLE)
+    problem = as_problem(arms, sigma=SIGMAS)
+    means = arms.means(3.0 * DIRECTION)
+    rewards = DrawnRewards(means, SIGMAS, "gaussian", np.random.default_rng(4))
+    run = named(name, arms).start(problem)
+    pooled = Statistics.empty(9)
+    for _ in range(200):
+        batch = run.next(12)
+        values = rewards.batch(batch.counts)
+        run.record(batch, values)
+        pooled.merge(values)
+        assert run.verdict.winner == holds_weighted(problem, pooled.count, pooled.mean)
+        if run.verdict.decided:
+            break
+    assert run.verdict.decided
+    again = run.pooled().mean if hasattr(run, "pooled") else pooled.mean
+    np.testing.assert_allclose(again[MEASURABLE], pooled.mean[MEASURABLE], rtol=1e-9)
+
+
+def test_greedy_rules_know_arms_of_one_kind_only():
+    for strategy in (fl.GAllocation(allocation="greedy"), fl.XYAdaptive(allocation="greedy")):
+        with pytest.raises(fl.errors.NotYetSupportedError, match="sigma per arm"):
+            fl.simulate(SPHERE, DIRECTION, strategy, sigma=SIGMAS, runs=1)
+
+
+def test_cheap_arms_are_pulled_more_by_a_static_design():
+    cost = np.linspace(5.0, 0.5, 9)
+    aware = fl.simulate(SPHERE, DIRECTION, "g", cost=cost, runs=10)
+    blind = fl.simulate(SPHERE, DIRECTION, "g", runs=10)
+    assert aware.cost.mean() < (blind.pulls_per_arm @ cost).mean()
+    with pytest.raises(fl.errors.NotYetSupportedError, match="cost"):
+        fl.simulate(SPHERE, DIRECTION, "xy-adaptive", cost=cost, runs=1)

@@ -15,19 +15,23 @@ import httpx
 
 from finalist.web import create_app
 from finalist.web.addresses import address_of, listen
+from finalist.web.connections import Limits
 from finalist.web.server import Server, close_events, make_server
 
 HOST = "127.0.0.1"
-#: The applications that are served from threads, by their addresses.
+#: The applications that are served from threads and their servers, by their addresses.
 APPS: dict[str, Any] = {}
+SERVERS: dict[str, Server] = {}
 
 
 @contextmanager
-def in_thread(place: Path | str, **settings: Any) -> Iterator[str]:
+def in_thread(
+    place: Path | str, *, port: int = 0, limits: Limits | None = None, **settings: Any
+) -> Iterator[str]:
     """Serve a database from a thread; give the address, without a slash at the end."""
-    bound = listen(HOST, 0)
+    bound = listen(HOST, port)
     app = create_app(place, **settings)
-    server: Server = make_server(app)
+    server: Server = make_server(app, limits)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]}, daemon=True)
     thread.start()
     until = time.monotonic() + 30
@@ -35,11 +39,11 @@ def in_thread(place: Path | str, **settings: Any) -> Iterator[str]:
         time.sleep(0.01)
     assert server.started
     url = address_of(HOST, bound).rstrip("/")
-    APPS[url] = app
+    APPS[url], SERVERS[url] = app, server
     try:
         yield url
     finally:
-        del APPS[url]
+        del APPS[url], SERVERS[url]
         close_events(app)
         server.should_exit = True
         thread.join(30)

@@ -21,6 +21,22 @@ def client(place):
         yield client
 
 
+def test_errors_do_not_say_where_the_database_is(tmp_path):
+    place = tmp_path / "lab.db"
+    with in_thread(place) as url, api(url) as client:
+        number = new_study(client)
+        with Study.open(place, "colours") as study:  # in another process, say
+            study.delete()
+        answers = [client.get("/studies/999"), client.post(f"/studies/{number}/ask", json={})]
+        place.rename(tmp_path / "elsewhere.db")
+        answers.append(client.get(f"/studies/{number}"))
+        (tmp_path / "elsewhere.db").rename(place)
+    assert [answer.status_code for answer in answers] == [404, 404, 503]
+    for answer in answers:
+        assert "lab.db" in answer.json()["message"]
+        assert str(tmp_path) not in answer.text
+
+
 def rewards(batch, value=0.5):
     return {"results": [{"pull_id": p["pull_id"], "reward": value} for p in batch["pulls"]]}
 

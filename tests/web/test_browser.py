@@ -126,7 +126,7 @@ def test_two_browsers_see_each_other_and_keep_what_is_typed(chromium, page, tmp_
         before = other.locator("table.batch tbody tr").count()
         first.fill("0.5")
         page.get_by_role("button", name="Store rewards").click()
-        page.get_by_text("1 new rewards are stored.").wait_for()
+        page.get_by_text("1 new reward is stored.").wait_for()
         start = time.monotonic()
         other.locator("table.batch tbody tr").nth(before - 1).wait_for(
             state="detached", timeout=30_000
@@ -144,6 +144,45 @@ def test_two_browsers_see_each_other_and_keep_what_is_typed(chromium, page, tmp_
         assert other.locator(f"#{kept}").input_value() == "0.25"  # also after a refused form
         assert other.locator("table.batch input").nth(3).input_value() == "oops"
         context.close()
+
+
+def test_a_study_is_changed_and_deleted_by_clicking(page, tmp_path):
+    with in_thread(lab(tmp_path / "lab.db", open_batch=False)) as url:
+        page.goto(url + "/studies/1")
+        page.get_by_role("navigation", name="Parts").get_by_role("link", name="Change").click()
+        page.get_by_label("Withdraw", exact=True).select_option("elm")
+        page.get_by_label("because", exact=True).fill("sold out")
+        page.get_by_role("button", name="Withdraw").click()
+        assert page.get_by_text("The arm is withdrawn.").is_visible()
+        assert page.locator("table.arms tbody tr").count() == 2
+        page.get_by_role("link", name="Add arms").click()
+        page.get_by_label("Or paste the rows").fill("name,f1,f2\nfir,0.9,oops\nyew,1,1")
+        page.get_by_role("button", name="Look at the table").click()
+        assert page.locator("td.bad").inner_text().endswith("oops")
+        page.get_by_label("Or paste the rows").fill("name,f1,f2\nfir,0.9,0.3\nyew,1,1")
+        page.get_by_role("button", name="Look at the table").click()
+        page.get_by_role("button", name="Add 2 arms").click()
+        assert page.get_by_text("2 new arms are tested from here on.").is_visible()
+        assert page.locator("table.arms tbody tr").count() == 4
+        page.get_by_label("Stop without a winner, because").fill(" ")
+        page.get_by_role("button", name="Stop").click()
+        assert page.locator("#change [role=alert]").is_visible()
+        page.wait_for_function(  # the reason is in sight
+            "document.getElementById('change').getBoundingClientRect().top < 400"
+        )
+        page.get_by_label("Stop without a winner, because").fill("rain")
+        page.get_by_role("button", name="Stop").click()
+        page.get_by_role("button", name="Resume").click()
+        page.get_by_role("button", name="Get the batch").click()
+        assert page.get_by_text("is open; the arms can change when it is complete").is_visible()
+        page.get_by_role("link", name="Delete the study").click()
+        page.get_by_label("Type the name").fill("tree")
+        page.get_by_role("button", name="Delete for good").click()
+        assert page.get_by_text("Nothing was deleted").is_visible()
+        page.get_by_label("Type the name").fill("trees")
+        page.get_by_role("button", name="Delete for good").click()
+        assert page.get_by_text("The study is deleted.").is_visible()
+        assert page.get_by_role("heading", name="No studies yet").is_visible()
 
 
 def test_everything_works_without_javascript(chromium, tmp_path):

@@ -222,7 +222,10 @@ class Faulty:
             while piece := far.recv(65536):
                 answer += piece
             self.count += 1
-            if not self.lose(self.count, request):
+            lost = self.lose(self.count, request)
+            if isinstance(lost, bytes):  # which comes instead
+                near.sendall(lost)
+            elif not lost:
                 near.sendall(answer)
 
     @staticmethod
@@ -269,6 +272,43 @@ def test_what_cannot_be_repeated_is_not(url):
         proxy.close()
     assert [e["kind"] for e in study.history()].count("voided") == 1
     assert proxy.count == 3  # two to open it, and one
+
+
+def bare(status):
+    """Return what says neither when to come back nor whether anything was done."""
+    return b"HTTP/1.1 %d Sorry\r\nConnection: close\r\n\r\nSorry" % status
+
+
+@pytest.mark.parametrize("status", [502, 503, 504])
+def test_a_server_that_is_full_or_away_behind_a_proxy_is_asked_again(url, status):
+    study = fl.connect(url).create(f"full {status}", fl.Arms.unstructured(["a", "b"]), sigma=1.0)
+    batch = study.ask(4)
+    proxy = Faulty(int(url.rsplit(":")[-1]), lambda n, _: n % 2 and bare(status))
+    try:
+        remote = fl.connect(proxy.url).open(f"full {status}")
+        for pull in batch:
+            assert remote.tell({pull.pull_id: 0.5}) == 1
+        seen = proxy.count
+        with pytest.raises(RemoteError, match="Sorry"):
+            remote.note("once")
+        assert proxy.count == seen + 1
+    finally:
+        proxy.close()
+    kinds = [event["kind"] for event in study.history()]
+    assert kinds.count("told") == len(batch)
+    assert seen == 2 * (2 + len(batch))
+
+
+def test_a_server_that_stays_full_is_given_up(url):
+    proxy = Faulty(int(url.rsplit(":")[-1]), lambda *_: bare(503))
+    begin = time.monotonic()
+    try:
+        with pytest.raises(RemoteError, match="Sorry"):
+            fl.connect(proxy.url, patience=1.0).studies()
+    finally:
+        proxy.close()
+    assert 1.0 <= time.monotonic() - begin < 20
+    assert 3 <= proxy.count < 20
 
 
 def test_a_server_that_is_not_there():

@@ -1,7 +1,9 @@
 """How requests get at studies: handles that are lent, files that are replaced, PostgreSQL."""
 
+import re
 import threading
 
+import httpx
 import pytest
 
 import finalist as fl
@@ -131,6 +133,61 @@ def test_a_backup_that_is_put_in_place_is_served(studies, place, tmp_path):
         study.note("in the backup")
         assert len(study.history()) == 2
     assert look(studies, number) == 0
+
+
+def test_nothing_is_kept_of_a_file_that_was_replaced(place, tmp_path):
+    """A backup with as many events as the file had must not show what the file said."""
+    number = make(place, "x")
+    with Study.open(place, "x") as study:
+        study.tell({p.pull_id: 0.0 for p in study.ask(8)})
+        pulls = {p.pull_id: p.arm for p in study.ask(8)}
+    backup(place, tmp_path / "copy.db")
+
+    def tell(best):
+        with Study.open(place, "x") as study:
+            study.tell({pull: 50.0 if arm == best else -50.0 for pull, arm in pulls.items()})
+
+    def look(client):
+        status = client.get(f"/api/v1/studies/{number}/status").json()
+        svg = client.get(f"/studies/{number}/chart/estimates.svg", headers=tags)
+        tags["If-None-Match"] = svg.headers["etag"]
+        return {
+            "last": status["last"],
+            "leader": status["leader"],
+            "list": client.get("/api/v1/studies").json()["studies"][0]["sentence"],
+            "page": re.findall(r'<tr class="winner">\s*<th[^>]*>(\w)<', page(client)),
+            "svg": svg.text if svg.status_code == 200 else svg.status_code,
+        }
+
+    def page(client):
+        return client.get(f"/studies/{number}").text
+
+    tags: dict[str, str] = {}
+    with in_thread(place) as url, httpx.Client(base_url=url, timeout=60, trust_env=False) as client:
+        tell("a")
+        first = look(client)
+        assert (first["leader"], first["page"]) == ("a", ["a"])
+        assert look(client)["svg"] == 304
+        for end in ("-wal", "-shm"):
+            place.with_name(place.name + end).unlink(missing_ok=True)
+        (tmp_path / "copy.db").replace(place)
+        tell("b")
+        second = look(client)
+    assert second["last"] == first["last"]
+    assert (second["leader"], second["page"]) == ("b", ["b"])
+    assert second["list"].startswith("b is the best")
+    assert second["svg"] not in (304, first["svg"])
+
+
+def test_a_name_that_another_study_has_now_deletes_nothing(studies, place):
+    number = make(place, "x")
+    studies.row(number)
+    with Study.open(place, "x") as study:
+        study.delete()
+    other = make(place, "x")
+    with pytest.raises(UnknownStudyError):
+        studies.delete(number)
+    assert [row.id for row in studies.rows()] == [other]
 
 
 def test_a_file_that_is_gone_is_said(studies, place):

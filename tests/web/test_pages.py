@@ -5,13 +5,17 @@ import sqlite3
 import time
 from itertools import pairwise
 
+import numpy as np
 import pytest
 
 import finalist as fl
 from finalist.study import Study
+from finalist.study.pulls import Pulls
 from finalist.web import pages_looking
 from finalist.web.arms_preview import MOST_BYTES, pack
+from finalist.web.looks import look_at
 from finalist.web.new_study import DEFAULTS
+from finalist.web.words import name as shown_name
 from tests.web.labs import EVIL, EVIL_STUDY, Page, evil_study, person, plane_study
 
 TABLE = "name,a,b\noak,1,0\nash,0,1\nelm,0.6,0.7\n"
@@ -25,8 +29,18 @@ def evil(tmp_path_factory):
     plane_study(place, "stopped")
     with Study.open(place, "stopped") as study:
         study.stop(EVIL[7])
+    changed_study(place)
     with person(place) as somebody:
         yield somebody
+
+
+def changed_study(place, name="changed"):
+    """Make a study whose arms have changed, with hostile names."""
+    arms = fl.Arms(np.array([[1.0, 0.0], [0.0, 1.0], [0.6, 0.7], [0.1, 0.2]]), [*EVIL[:3], EVIL[7]])
+    with Study.create(place, name, arms, sigma=1.0, seed=3) as study:
+        study.tell({p.pull_id: 0.5 for p in study.ask(size=12)})
+        study.withdraw(EVIL[0])
+        study.add(fl.Arms(np.array([[0.2, 0.9]]), [EVIL[6]]))
 
 
 @pytest.fixture
@@ -72,6 +86,16 @@ def evil_pages(somebody):
     yield somebody.post(f"/studies/{n}/upload", {"pasted": "pull_id,reward\n1," + EVIL[0]})
     yield somebody.post(f"/studies/{n}/fork", {"name": EVIL[7], "until": "77"})
     yield somebody.post(f"/studies/{n}/pulls/{pulls[0]}/void", {"reason": " "})
+    yield somebody.post(f"/studies/{n}/withdraw", {"arm": EVIL[0], "reason": EVIL[7]})
+    yield somebody.get(f"/studies/{n}/add")
+    yield somebody.post(f"/studies/{n}/add", files={"file": (EVIL[0], evil_table.encode())})
+    yield somebody.post(f"/studies/{n}/add", {"pasted": evil_table + "\nlast,oops<b>"})
+    yield somebody.get(f"/studies/{numbers(somebody)['changed']}")
+    yield somebody.get(f"/studies/{numbers(somebody)['changed']}/history")
+    table = "name,f1,f2\n" + '"' + EVIL[7] + '",0.5,0.5'
+    yield somebody.post(f"/studies/{numbers(somebody)['changed']}/add", {"pasted": table})
+    yield somebody.get(f"/studies/{n}/delete")
+    yield somebody.post(f"/studies/{n}/delete", {"name": EVIL[7]})
     yield somebody.get("/nothing/here<script>")
     yield somebody.get(f"/studies/{n}/report.html")
 
@@ -82,7 +106,7 @@ def pages(evil):
 
 
 def test_no_page_lets_a_name_out_of_its_text(pages):
-    assert len(pages) == 25
+    assert len(pages) == 34
     for url, status, text in pages:
         assert status in (200, 404, 409, 422), url
         page = Page(text)
@@ -196,6 +220,15 @@ def test_bad_cells_are_shown_in_place(somebody):
     assert "13 of 31 rows" in answer.text
 
 
+@pytest.mark.parametrize(
+    ("bad", "words"), [(2, "(and 1 more cell like it)"), (3, "(and 2 more cells like it)")]
+)
+def test_bad_cells_are_counted(somebody, bad, words):
+    rows = "".join(f"z{i},oops,2\n" for i in range(bad))
+    answer = somebody.post("/new", files={"file": ("t.csv", f"name,a,b\no,1,1\n{rows}".encode())})
+    assert words in answer.text
+
+
 def test_the_preview_says_what_was_found(somebody):
     table = TABLE.replace("b\n", "b,c\n", 1).replace("oak,1,0", "oak,1,0,1") + "pine,1,0,1\n"
     table = table.replace("ash,0,1", "ash,0,1,0").replace("elm,0.6,0.7", "elm,0.6,0.7,0.6")
@@ -265,7 +298,7 @@ def test_a_study_has_the_settings_of_the_form(somebody, tmp_path):
         ("epsilon", "-1", "is below 0"),
         ("epsilon", "0,5", "with a point, not a comma"),
         ("budget", "1.5", "not a whole number"),
-        ("batch_size", "1e10", "not a whole number"),
+        ("batch_size", "10001", "a whole number from 1 to 10,000"),
         ("strategy", "xy-oracle", "is not one of these"),
         ("noise", "sub-gaussian", "its size must be known"),
         ("sigma", "", "Write the size of the noise"),
@@ -335,10 +368,11 @@ def test_typed_rewards_are_stored_all_or_none(at_work):
     assert re.search(rf'name="reward-{second}"[^>]*aria-invalid="true"', answer.text)
     assert len(open_pulls(at_work)) == 6
     answer = at_work.post("/studies/1/tell", typed | {f"reward-{second}": "\N{MINUS SIGN}1.5"})
-    assert answer.headers["location"] == "/studies/1?said=stored&n=2"
+    assert answer.headers["location"] == "/studies/1?said=stored&n=2#main"
     assert "2 new rewards are stored." in at_work.get(answer.headers["location"]).text
+    assert "1 new reward is stored." in at_work.get("/studies/1?said=stored-one").text
     again = at_work.post("/studies/1/tell", {f"reward-{first}": "0.5"})
-    assert again.headers["location"] == "/studies/1?said=same"
+    assert again.headers["location"] == "/studies/1?said=same#main"
     other = at_work.post("/studies/1/tell", {f"reward-{first}": "0.75"})
     assert other.status_code == 409
     assert "amend" in other.text
@@ -356,11 +390,11 @@ def test_a_batch_goes_to_a_spreadsheet_and_back(at_work):
     answer = at_work.post(
         "/studies/1/upload", files={"file": ("b.csv", "\n".join(filled).encode())}
     )
-    assert answer.headers["location"] == "/studies/1?said=stored&n=3"
+    assert answer.headers["location"] == "/studies/1?said=stored&n=3#main"
     pull = open_pulls(at_work)[0]
     pasted = f"pull_id\treward\n{pull}\t0,5"
     answer = at_work.post("/studies/1/upload", {"pasted": pasted, "decimal": ","})
-    assert answer.headers["location"] == "/studies/1?said=stored&n=1"
+    assert answer.headers["location"] == "/studies/1?said=stored-one#main"
 
 
 def test_pulls_can_be_void_missing_and_amended(at_work):
@@ -386,11 +420,13 @@ def test_pulls_can_be_void_missing_and_amended(at_work):
 def test_a_study_can_be_stopped_resumed_and_forked(at_work):
     assert at_work.post("/studies/1/stop", {"reason": ""}).status_code == 422
     at_work.post("/studies/1/stop", {"reason": "rain"})
-    assert "Reason: rain" in at_work.get("/studies/1").text
+    page = at_work.get("/studies/1").text
+    assert "Reason: rain" in page
+    assert '<span class="tag ended">Stopped</span>' in page
     assert "said=resumed" in at_work.post("/studies/1/resume").headers["location"]
     assert at_work.post("/studies/1/resume").status_code == 409
     answer = at_work.post("/studies/1/fork", {"name": "again", "until": "2"})
-    assert answer.headers["location"] == "/studies/2?said=forked"
+    assert answer.headers["location"] == "/studies/2?said=forked#main"
     assert "Measure batch 2" in at_work.get("/studies/2").text
     assert at_work.post("/studies/1/fork", {"name": "more", "until": "x"}).status_code == 422
 
@@ -421,6 +457,49 @@ def test_a_winner_ends_the_asking(somebody, tmp_path):
     assert '<span class="tag winner">' in somebody.get("/").text
     assert somebody.get("/studies/1/chart/forecast.svg").status_code == 422
     assert "the study has ended" in somebody.get("/studies/1/forecast").text
+
+
+def test_without_a_guarantee_nobody_wins(somebody, tmp_path):
+    arms = fl.Arms.unstructured(["a", "b", "c"])
+    with Study.create(tmp_path / "lab.db", "s", arms, "gse", sigma=1.0, budget=30, seed=1) as study:
+        while batch := study.ask():
+            last = batch
+            study.tell({p.pull_id: float(p.arm == "b") for p in batch[1:]})
+            if len(batch) > 1 and study.ask()[0].pull_id == batch[0].pull_id:
+                told = somebody.client.post(
+                    "/api/v1/studies/1/tell",
+                    json={"results": [{"pull_id": batch[0].pull_id, "reward": 0.5}]},
+                ).json()
+    assert last.batch > 1
+    assert (told["verdict"], told["winner"], told["risk"]) == ("winner", "b", None)
+    (line,) = somebody.get("/api/v1/studies").json()["studies"]
+    assert (line["winner"], line["risk"]) == ("b", None)
+    for path in (
+        "/",
+        "/studies/1",
+        "/studies/1/history",
+        "/studies/1/delete",
+        "/studies/1/report.html",
+    ):
+        text = re.sub(r"<style>.*?</style>", "", somebody.get(path).text, flags=re.S)
+        text = re.sub(r"\s+", " ", Page(text).text)
+        assert "winner" not in text.lower().replace("the winner will be a recommendation", ""), path
+        assert " wins" not in text, path
+        assert "recommend" in text, path
+    assert '<span class="tag winner">recommended</span> b' in somebody.get("/").text
+    assert "b is recommended." in somebody.get("/studies/1/history").text
+    drawing = somebody.get("/studies/1/chart/estimates.svg").text
+    assert ">recommended<" in drawing
+    assert ">winner<" not in drawing
+    for act, data in (("stop", {"reason": "x"}), ("withdraw", {"arm": "0-0", "reason": "x"})):
+        answer = somebody.post(f"/studies/1/{act}", data)
+        assert answer.status_code == 409
+        assert "the study has a recommendation" in answer.text
+
+
+def test_a_guarantee_is_in_the_list(somebody, tmp_path):
+    plane_study(tmp_path / "lab.db")
+    assert somebody.get("/api/v1/studies").json()["studies"][0]["risk"] == 0.05
 
 
 def test_a_budget_that_is_used_up_is_said(somebody, tmp_path):
@@ -490,3 +569,248 @@ def test_a_study_that_cannot_be_read_hides_no_other(somebody, tmp_path):
     assert "cannot be read" in page
     assert "ask for the next batch" in page
     assert somebody.get("/studies/2").status_code == 500
+
+
+# ---- changing it -------------------------------------------------------------------------
+
+
+@pytest.fixture
+def between(somebody, tmp_path):
+    """Give somebody whose study has no batch open."""
+    plane_study(tmp_path / "lab.db")
+    return somebody
+
+
+def events(somebody):
+    return somebody.get("/api/v1/studies/1/history").json()["events"]
+
+
+def names(somebody):
+    return [arm["names"][0] for arm in somebody.get("/api/v1/studies/1/arms").json()["arms"]]
+
+
+def test_an_arm_can_be_withdrawn_with_a_reason(between):
+    page = between.get("/studies/1").text.replace("\xa0", " ")
+    assert "A winner is then wrong with probability at most 7.5 %, not 5 %." in page
+    assert re.findall(r'<option value="(0-\d)">(\w+)<', page) == [
+        ("0-0", "oak"),
+        ("0-1", "ash"),
+        ("0-2", "elm"),
+    ]
+    answer = between.post("/studies/1/withdraw", {"arm": "0-1", "reason": "sold out <b>"})
+    assert answer.headers["location"] == "/studies/1?said=withdrawn#main"
+    assert names(between) == ["oak", "elm"]
+    page = Page(between.get("/studies/1").text).text.replace("\xa0", " ")
+    assert "ash was withdrawn. All arms are tested from here on at the level 0.025." in page
+    assert "ash was withdrawn: sold out <b>" in page
+    assert "at most 8.75 %, not 7.5 %" in page
+
+
+@pytest.mark.parametrize(
+    ("data", "status", "words"),
+    [
+        ({"arm": "", "reason": "x"}, 422, "choose the arm"),
+        ({"arm": "0-1", "reason": " "}, 422, "reason is"),
+        ({"arm": "0-1", "reason": "x" * 9_999}, 422, "at most 10000 characters"),
+        ({"arm": "1-1", "reason": "x"}, 409, "the arms have changed since"),
+        ({"arm": "0-3", "reason": "x"}, 409, "the arms have changed since"),
+        ({"arm": "0-" + "9" * 5000, "reason": "x"}, 409, "the arms have changed since"),
+        ({"arm_name": "pine", "reason": "x"}, 404, "pine"),
+    ],
+)
+def test_a_withdrawal_that_is_refused_leaves_everything(between, data, status, words):
+    before = events(between)
+    answer = between.post("/studies/1/withdraw", data)
+    assert (answer.status_code, events(between)) == (status, before)
+    assert words in Page(answer.text).text
+    assert 'role="alert"' in answer.text.split('id="change"')[1]
+
+
+def test_arms_do_not_change_while_a_batch_is_open(at_work):
+    before = events(at_work)
+    page = Page(at_work.get("/studies/1").text)
+    assert "Batch 3 is open; the arms can change when it is complete." in page.text
+    assert not any("withdraw" in (form.get("action") or "") for form in page.all("form"))
+    for path, data in (
+        ("withdraw", {"arm": "0-1", "reason": "x"}),
+        ("add", {"pasted": "name,f1,f2\npine,1,1"}),
+        ("add", {"arms": pack(b"name,f1,f2\npine,1,1")}),
+    ):
+        answer = at_work.post(f"/studies/1/{path}", data)
+        assert answer.status_code == 409
+        assert "atch 3 is open; the arms can change when it is complete." in answer.text
+    assert events(at_work) == before
+
+
+def test_a_strategy_that_keeps_its_arms_says_so(somebody, tmp_path):
+    plane_study(tmp_path / "lab.db", strategy="uniform")
+    assert "This strategy cannot go on with other arms; the gauntlet can." in (
+        somebody.get("/studies/1").text
+    )
+    answer = somebody.post("/studies/1/withdraw", {"arm": "0-1", "reason": "x"})
+    assert "this strategy cannot go on with other arms" in answer.text
+    assert len(names(somebody)) == 3
+
+
+def test_arms_can_be_added_after_a_look_at_them(between):
+    before = events(between)
+    table = "name,f1,f2\npine,0.9,0.1\nfir,0.2,0.9\nlarch,1,0\n"
+    answer = between.post("/studies/1/add", files={"file": ("more.csv", table.encode())})
+    assert answer.status_code == 200
+    page = re.sub(r"\s+", " ", Page(answer.text).text)
+    assert "2 new arms are tested from here on. The others have the features of arms" in page
+    assert "at most 7.5 %, not 5 %" in page
+    assert events(between) == before
+    packed = re.search(r'name="arms" value="([^"]+)"', answer.text)
+    assert packed is not None
+    answer = between.post("/studies/1/add", {"arms": packed[1]})
+    assert answer.headers["location"] == "/studies/1?said=added&n=2#main"
+    assert names(between) == ["oak", "ash", "elm", "pine", "fir"]
+    history = between.get("/studies/1/history").text
+    assert "pine, fir were added and are tested at the level 0.025." in history
+    answer = between.post("/studies/1/add", {"arms": pack(b"name,f1,f2\nyew,0.1,0.1")})
+    assert answer.headers["location"] == "/studies/1?said=added-one#main"
+
+
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        ("", "There is no table"),
+        ("name,f1,f2\npine,oops,1\nfir,1,1", "line 2, column 'f1': 'oops' is not a finite number"),
+        ("name,f1\npine,1", "arms to add have the features f1; this study has f1, f2"),
+        ("name,f1,f2\nash,1,1", "there is an arm 'ash' already"),
+        ("name,f1,f2\npine,1,0", "have the features of arms that are there already"),
+        ("pine\nfir\nyew", "arms to add have the features"),
+        ("\n".join(f"tree {i}" for i in range(1500)), "arms to add have the features"),
+    ],
+)
+def test_arms_that_cannot_be_added_are_refused_in_words(between, table, words):
+    before = events(between)
+    for data in ({"pasted": table}, {"arms": pack(table.encode())}):
+        answer = between.post("/studies/1/add", data)
+        text = Page(answer.text).text
+        assert answer.status_code == 422, data
+        assert words.lower() in text.lower()
+        assert "Nothing was added." in text
+        if "oops" in table:
+            assert re.search(r'<td class="bad">.*oops', answer.text)
+        assert len(text) < 4000 + len(table)
+    assert events(between) == before
+
+
+def test_the_history_names_arms_as_they_were_called_then(somebody, tmp_path):
+    arms = fl.Arms.unstructured(["a", "b", "c", "d"])
+    with Study.create(tmp_path / "lab.db", "s", arms, sigma=0.01, seed=1) as study:
+        means = {"a": 0.0, "b": 1.0, "c": 1.0, "d": 0.5}
+        for _ in range(2):
+            study.tell({p.pull_id: means[p.arm] for p in study.ask(size=40)})
+        out = set(study.arms.names) - set(study.status().survivors)
+        assert out == {"a", "d"}
+        study.withdraw("b")
+    page = Page(somebody.get("/studies/1/history").text).text
+    assert "a, d are out." in page
+    assert "b was withdrawn." in page
+
+
+def test_a_study_is_deleted_after_its_name_was_typed(between, tmp_path):
+    plane_study(tmp_path / "lab.db", "other")
+    page = Page(between.get("/studies/1/delete").text).text
+    for part in ("24 rewards of 3 arms", "events of its history", "It cannot be undone"):
+        assert part in page
+    for wrong in ("", "Plane", "other", "plane\0"):
+        answer = between.post("/studies/1/delete", {"name": wrong})
+        assert answer.status_code == 422
+        assert "Nothing was deleted" in answer.text
+    assert set(numbers(between)) == {"plane", "other"}
+    answer = between.post("/studies/1/delete", {"name": " plane "})
+    assert answer.headers["location"] == "/?said=deleted"
+    assert "The study is deleted." in between.get("/?said=deleted").text
+    assert set(numbers(between)) == {"other"}
+    for path in ("", "/delete", "/add"):
+        assert between.get(f"/studies/1{path}").status_code == 404
+    assert between.post("/studies/1/delete", {"name": "plane"}).status_code == 404
+
+
+def test_a_name_that_cannot_be_typed_is_typed_as_it_is_shown(somebody, tmp_path):
+    Study.create(
+        tmp_path / "lab.db", "two\nlines \u202e" + "x" * 500, fl.Arms.unstructured(2)
+    ).close()
+    shown = "two\\nlines \\u202e"
+    assert shown in Page(somebody.get("/studies/1/delete").text).text
+    answer = somebody.post(
+        "/studies/1/delete", {"name": shown_name("two\nlines \u202e" + "x" * 500)}
+    )
+    assert answer.status_code == 303
+    assert numbers(somebody) == {}
+
+
+def test_changes_need_the_secret_of_the_form(between):
+    for path in ("withdraw", "add", "delete"):
+        answer = between.client.post(f"/studies/1/{path}", data={"name": "plane", "arm": "0-1"})
+        assert answer.status_code == 403
+    assert names(between) == ["oak", "ash", "elm"]
+
+
+def test_many_arms_are_withdrawn_by_name(somebody, tmp_path, monkeypatch):
+    monkeypatch.setattr(pages_looking, "MOST_CHOICES", 2)
+    plane_study(tmp_path / "lab.db")
+    page = somebody.get("/studies/1").text
+    assert '<input id="arm" name="arm_name"' in page
+    answer = somebody.post("/studies/1/withdraw", {"arm_name": "ash", "reason": "x"})
+    assert answer.status_code == 303
+    assert names(somebody) == ["oak", "elm"]
+
+
+# ---- small things ------------------------------------------------------------------------
+
+
+def test_times_say_that_they_are_utc(between):
+    for path in ("/", "/studies/1", "/studies/1/history"):
+        times = re.findall(r"<time[^>]*>([^<]+)<", between.get(path).text)
+        assert times
+        assert all(re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d UTC", time) for time in times), path
+    assert "UTC UTC" not in between.get("/studies/1").text
+
+
+def test_an_error_leads_back_to_the_study(between):
+    page = Page(between.get("/studies/1/pulls/1").text)
+    links = [a["href"] for a in page.all("a")]
+    for link in ("/studies/1", "/api/v1/studies/1/export.csv", "/studies/1#change"):
+        assert link in links
+    answer = between.client.post("/studies/1/note", data={"text": "x"})
+    assert answer.status_code == 403
+    assert "/studies/1" in [a["href"] for a in Page(answer.text).all("a")]
+    for path in ("/studies/2", "/studies/2/history", "/nothing"):
+        links = [a["href"] for a in Page(between.get(path).text).all("a")]
+        assert not any(link.startswith("/studies/") for link in links), path
+
+
+def test_a_batch_size_from_elsewhere_is_no_wish_that_is_refused(somebody, tmp_path):
+    plane_study(tmp_path / "lab.db", metadata={"batch_size": 10**9})
+    assert '000000"' not in somebody.get("/studies/1").text
+    assert somebody.post("/studies/1/ask", {"size": ""}).status_code == 303
+
+
+def test_a_large_batch_is_read_at_once_and_not_pull_by_pull(tmp_path, monkeypatch):
+    arms = fl.Arms.unstructured(["a", "b", "c"])
+    with Study.create(tmp_path / "lab.db", "s", arms, sigma=1.0, seed=1) as study:
+        batch = study.ask(2_000)
+        study.tell({p.pull_id: 0.5 for p in batch[:1_000]})
+        robot = study.ask(10, worker="robot")
+        asked, column = [], Pulls.__getattr__
+
+        def counted(pulls, word):
+            asked.append(word)
+            return column(pulls, word)
+
+        monkeypatch.setattr(Pulls, "__getattr__", counted)
+        look = look_at(study, 1)
+        again = study.ask(2_000)
+    assert len(asked) < 200
+    assert look.batch is not None
+    assert look.batch.pulls == again.pulls
+    assert [(p.pull_id, p.arm) for p in again] == [(p.pull_id, p.arm) for p in batch[1_000:]]
+    assert [p for p in again if p.worker is not None] == list(robot)
+    assert {p.worker for p in robot} == {"robot"}
+    assert [t.pull_id for t in look.told] == [p.pull_id for p in batch[:1_000]]
+    assert {(t.arm, t.fate, t.reward) for t in look.told} == {(a, "told", 0.5) for a in "abc"}

@@ -1,5 +1,6 @@
 """Who may ask for what: exposure, hostile requests, requests from other sites; on real servers."""
 
+import hmac
 import os
 import re
 import signal
@@ -8,6 +9,7 @@ import stat
 import subprocess
 import sys
 import time
+from contextlib import ExitStack
 from pathlib import Path
 
 import httpx
@@ -16,7 +18,8 @@ import pytest
 from finalist.web import tokens
 from finalist.web.headers import CONTENT_POLICY
 from finalist.web.security import MOST_BODY, MOST_BODY_UNKNOWN
-from finalist.web.tokens import MOST_FAILURES, Failures, hash_of, new_session, session_is_good
+from finalist.web.tokens import MOST_FAILURES, Failures, Sessions, hash_of
+from tests.web.browsers import browser
 from tests.web.servers import HOST, Process, api, in_thread, new_study
 
 TOKEN = "correct-horse-battery-staple-42"
@@ -329,9 +332,14 @@ def test_signing_in_and_out(guarded):
         assert "samesite=strict" in cookie
         assert TOKEN not in right.headers["set-cookie"]
         assert browser.get("/api/v1/studies").status_code == 200
-        secret = browser.cookies["finalist_form"]
-        browser.post("/logout", data={"csrf": secret})
+        port = guarded.rsplit(":")[-1]
+        copied = browser.cookies[f"finalist_session_{port}"]
+        secret = browser.cookies[f"finalist_form_{port}"]
+        assert browser.post("/logout", data={"csrf": secret}).headers["location"] == "/login"
         assert browser.get("/api/v1/studies").status_code == 401
+    with httpx.Client(base_url=guarded, trust_env=False) as thief:  # signed out for everyone
+        thief.cookies.set(f"finalist_session_{port}", copied)
+        assert thief.get("/api/v1/studies").status_code == 401
 
 
 @pytest.mark.parametrize(
@@ -342,23 +350,138 @@ def test_signing_in_leads_nowhere_else(guarded, where):
         assert sign_in(browser, TOKEN, next=where).headers["location"] == "/"
 
 
-def test_sessions_end_and_cannot_be_made_up():
-    known = hash_of(TOKEN)
-    session = new_session(known, now=1000.0)
-    assert session_is_good(session, known, now=1001.0)
-    assert not session_is_good(session, known, now=1000.0 + tokens.SESSION + 1)
-    assert not session_is_good(session, hash_of("another"), now=1001.0)
-    end, _, seal = session.partition(".")
-    for forged in (
-        f"{int(end) + 1}.{seal}",
-        f"{end}.{seal[:-1]}",
-        end,
-        "",
-        ".",
-        f"x.{seal}",
-        "é.é",
+def test_sessions_end_and_cannot_be_made_up(monkeypatch):
+    sessions = Sessions()
+    session = sessions.begin(now=1000.0)
+    assert sessions.is_good(session, now=1001.0)
+    assert not sessions.is_good(session, now=1000.0 + tokens.SESSION + 1)
+    for forged in (session[:-1], session + "x", hash_of(session), "", ".", "é", "\ud800"):
+        assert not sessions.is_good(forged, now=1001.0)
+    assert not Sessions().is_good(session, now=1001.0)
+    monkeypatch.setattr(tokens, "MOST_SESSIONS", 3)
+    later = [sessions.begin(now=1000.0) for _ in range(3)]
+    assert [sessions.is_good(s, now=1001.0) for s in (session, *later)] == [False] + 3 * [True]
+
+
+def test_nothing_on_the_disk_lets_anybody_in(tmp_path):
+    """Whoever has a copy of the files has everything but the token, and what was made of it."""
+    place, known = tmp_path / "lab.db", hash_of(TOKEN)
+    tokens.store_hash(place, known)
+    with (
+        in_thread(place, token_hash=tokens.stored_hash(place)) as url,
+        httpx.Client(base_url=url, trust_env=False) as browser,
     ):
-        assert not session_is_good(forged, known, now=1001.0)
+        port = url.rsplit(":")[-1]
+        sign_in(browser, TOKEN)
+        session = browser.cookies[f"finalist_session_{port}"]
+        files = b"".join(path.read_bytes() for path in tmp_path.iterdir())
+        for secret in (TOKEN, session, hash_of(session)):
+            assert secret.encode() not in files
+        end = str(int(time.time()) + 3600)
+        seal = hmac.new(bytes.fromhex(known), f"session until {end}".encode(), "sha256")
+        for forged in (known, f"{end}.{seal.hexdigest()}", TOKEN):
+            headers = {"Cookie": f"finalist_session_{port}={forged}; finalist_session={forged}"}
+            answer = httpx.get(f"{url}/api/v1/studies", headers=headers, trust_env=False)
+            assert answer.status_code == 401
+
+
+def test_a_form_that_was_open_over_a_restart_is_not_lost(tmp_path):
+    place, known = tmp_path / "lab.db", hash_of(TOKEN)
+    with httpx.Client(trust_env=False) as browser:
+        with in_thread(place, token_hash=known) as url:
+            browser.base_url = url
+            sign_in(browser, TOKEN)
+            form = {"csrf": secret_of(browser.get("/new").text), "pasted": "name,x\na,1\nb,2\n"}
+        with in_thread(place, token_hash=known, port=int(url.rsplit(":")[-1])):
+            page = browser.post("/new", data=form)
+            assert page.status_code == 401
+            assert "Sign in again" in page.text
+            assert "Nothing was changed" in page.text
+            assert 'href="/login" target="_blank"' in page.text
+            secret = secret_of(page.text)
+            assert browser.post("/logout", data={"csrf": secret}).headers["location"] == "/login"
+            assert sign_in(browser, TOKEN).status_code == 303
+            assert "2 arms" in browser.post("/new", data=form).text  # as the browser sends it again
+
+
+def test_a_browser_sends_a_form_again_after_signing_in_again(tmp_path):
+    """As the page says: sign in in a new tab, come back, load again."""
+    place, known = tmp_path / "lab.db", hash_of(TOKEN)
+    with browser() as chromium, ExitStack() as servers:
+        context = chromium.new_context()
+        page = context.new_page()
+        url = servers.enter_context(in_thread(place, token_hash=known))
+        page.goto(f"{url}/new")
+        page.get_by_label("Token").fill(TOKEN)
+        page.get_by_role("button", name="Sign in").click()
+        (tmp_path / "trees.csv").write_text("name,x\noak,1\nash,2\n")
+        page.set_input_files("#file", tmp_path / "trees.csv")
+        servers.close()
+        with in_thread(place, token_hash=known, port=int(url.rsplit(":")[-1])):
+            page.get_by_role("button", name="Look at the table").click()
+            assert page.get_by_role("heading", name="Sign in again").is_visible()
+            with context.expect_page() as opened:
+                page.get_by_role("main").get_by_role("link", name="Sign in").click()
+            opened.value.get_by_label("Token").fill(TOKEN)
+            opened.value.get_by_role("button", name="Sign in").click()
+            opened.value.get_by_role("heading", name="No studies yet").wait_for()
+            page.reload()
+            assert page.get_by_text("2 arms").is_visible()
+        context.close()
+
+
+def test_a_page_in_a_browser_follows_again_after_signing_in_again(tmp_path):
+    """A browser gives up a stream that was refused; the page does not."""
+    place, known = tmp_path / "lab.db", hash_of(TOKEN)
+    with browser() as chromium, ExitStack() as servers:
+        context = chromium.new_context()
+        page, other = context.new_page(), context.new_page()
+        url = servers.enter_context(in_thread(place, token_hash=known))
+        with api(url, headers={"Authorization": f"Bearer {TOKEN}"}) as client:
+            new_study(client, "watched")
+        for tab in (page, other):
+            tab.goto(f"{url}/login?next=/studies/1")
+            tab.get_by_label("Token").fill(TOKEN)
+            tab.get_by_role("button", name="Sign in").click()
+            tab.get_by_role("heading", name="watched").wait_for()
+        servers.close()
+        with in_thread(place, token_hash=known, port=int(url.rsplit(":")[-1])):
+            with page.expect_response(lambda answer: answer.status == 401, timeout=20_000):
+                pass
+            other.goto(f"{url}/login")
+            other.get_by_label("Token").fill(TOKEN)
+            other.get_by_role("button", name="Sign in").click()
+            other.get_by_role("link", name="watched").wait_for()
+            with api(url, headers={"Authorization": f"Bearer {TOKEN}"}) as client:
+                client.post("/studies/1/ask", json={"size": 3}).raise_for_status()
+            page.locator("table.batch").wait_for(timeout=30_000)
+        context.close()
+
+
+def test_without_a_token_forms_outlive_a_restart(tmp_path):
+    with httpx.Client(trust_env=False) as browser:
+        with in_thread(tmp_path / "lab.db") as url:
+            browser.base_url = url
+            form = {"csrf": secret_of(browser.get("/new").text), "pasted": "name,x\na,1\nb,2\n"}
+        with in_thread(tmp_path / "lab.db", port=int(url.rsplit(":")[-1])):
+            assert "2 arms" in browser.post("/new", data=form).text
+
+
+def test_two_servers_on_one_machine_do_not_sign_each_other_out(tmp_path):
+    known = hash_of(TOKEN)
+    with (
+        in_thread(tmp_path / "a.db", token_hash=known) as one,
+        in_thread(tmp_path / "b.db", token_hash=known) as two,
+        httpx.Client(trust_env=False) as browser,  # which knows hosts apart, but not ports
+    ):
+        for url in (one, two):
+            browser.base_url = url
+            sign_in(browser, TOKEN)
+        for url in (one, two):
+            assert browser.get(f"{url}/api/v1/studies").status_code == 200
+        names = {cookie.name for cookie in browser.cookies.jar}
+        ports = [url.rsplit(":")[-1] for url in (one, two)]
+        assert names == {f"finalist_{kind}_{p}" for kind in ("form", "session") for p in ports}
 
 
 def test_too_many_wrong_tokens(guarded):
@@ -383,6 +506,8 @@ def test_failures_are_forgotten_in_time_and_counted_by_network(monkeypatch):
     assert failures.wait("2001:db8::2") == 61
     assert failures.wait("2001:db8:0:1::2") == 0
     assert failures.wait("10.0.0.1") == 0
+    failures.count("::ffff:10.0.0.1")
+    assert {"10.0.0.1", "2001:db8::/64"} == set(failures._times)
     now[0] += 61
     assert failures.wait("2001:db8::1") == 0
     for number in range(11_000):

@@ -6,8 +6,8 @@ import pytest
 
 from finalist.errors import RewardError
 from finalist.web.arms_preview import _names_alone
-from finalist.web.pages_actions import _size
 from finalist.web.strict import _once, read_json
+from finalist.web.typed import read_size
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_many_keys_of_which_the_last_is_there_twice_are_refused_in_one_pass():
 @pytest.mark.parametrize("text", ["0000000010012345", "9" * 5000, "10001", "0", "-1", "1e3"])
 def test_sizes_of_a_batch_are_limited_whatever_they_look_like(text):
     with pytest.raises(RewardError, match="whole number from 1"):
-        _size(text)
+        read_size(text)
 
 
 def test_a_table_that_is_only_a_mark_of_its_encoding_has_no_names():

@@ -22,6 +22,7 @@ TEXT = [
     ("good", "good-page"),
     ("warn", "warn-page"),
     ("bad", "bad-page"),
+    ("card", "bad"),
     ("win", "win-page"),
     ("link", "info-page"),
     ("ink", "info-page"),

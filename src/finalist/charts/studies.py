@@ -35,6 +35,7 @@ def intervals_chart(
     survives: Bool[np.ndarray, " K"],
     winner: int | None = None,
     *,
+    first: str = "winner",
     sign: int = 1,
     title: str = "Estimates",
     subtitle: Sequence[str] = (),
@@ -49,6 +50,8 @@ def intervals_chart(
     survives : (K,) array of bool
         Arms that are out are grey.
     winner : int, optional
+    first : str
+        What the winner is called; without a guarantee it is a recommendation.
     sign : int
         1 if large means are good, -1 if small ones are.
     title : str
@@ -78,11 +81,11 @@ def intervals_chart(
             "estimate": float(estimate[i]),
             "low": _finite(low[i], estimate[i]),
             "high": _finite(high[i], estimate[i]),
-            "what": "winner" if i == winner else "possible" if survives[i] else "out",
+            "what": first if i == winner else "possible" if survives[i] else "out",
         }
         for label, i in zip(labels([names[i] for i in shown]), shown, strict=True)
     ]
-    words = ["winner", "possible", "out"]
+    words = [first, "possible", "out"]
     found = [word for word in words if any(row["what"] == word for row in rows)]
     colours = dict(zip(words, (ACCENT, PALETTE[0], _GREY), strict=True))
     colour = alt.Color(

@@ -11,9 +11,12 @@ from finalist.cli.options import (
     AllOption,
     ArmsFile,
     ChartOption,
+    CostColumnOption,
     Format,
     FormatOption,
+    MeasurableOption,
     OutputOption,
+    SigmaColumnOption,
 )
 
 if TYPE_CHECKING:
@@ -28,7 +31,9 @@ HELP = """Say how to share measurements among the arms.
 Example:
   finalist design arms.csv --criterion xy --pulls 96
 
-The table has the arms to pull, the heaviest first; --format csv has the same rows in full.
+The table has the arms to pull, the heaviest first; --format csv has the same rows in full. Columns
+of ARMS that are no features are named: --sigma-column, --cost-column, --measurable-column; the
+weights are shares of the pulls.
 --format json has every arm, in the order of the file, under the keys
 
 \b
@@ -77,6 +82,9 @@ def design(
             "columns of ARMS, one direction per row.",
         ),
     ] = None,
+    measurable_column: MeasurableOption = None,
+    sigma_column: SigmaColumnOption = None,
+    cost_column: CostColumnOption = None,
     tol: Annotated[float, typer.Option(help="Stop within this factor of the optimum.")] = 1e-6,
     max_seconds: Annotated[
         float | None, typer.Option(metavar="S", help="Stop after about S seconds.")
@@ -97,12 +105,20 @@ def design(
 
     from finalist.design import optimal_design, round_design
 
-    arms = inputs.read_arms(arms_file)
+    table = inputs.read_table(arms_file, measurable_column, sigma_column, cost_column)
+    arms = table.arms
     goal: Any = str((criterion or CriterionName.xy).value)
     if directions is not None:
         goal = np.array(inputs.read_vectors(directions, arms))
     with output.working("Solving the design..."):
-        result = optimal_design(arms, goal, tol, max_seconds=max_seconds)
+        result = optimal_design(
+            arms,
+            goal,
+            tol,
+            max_seconds=max_seconds,
+            sigma=1.0 if table.sigma is None else table.sigma,
+            cost=1.0 if table.cost is None else table.cost,
+        )
     counts = None if pulls is None else round_design(result, pulls)
     if form is Format.json:
         text = output.to_json(_as_dict(arms, result, tol, pulls, counts))
@@ -112,7 +128,9 @@ def design(
         if form is Format.csv:
             text = output.to_csv(header, rows)
         else:
-            text = _table(arms, result, header, rows, everything)
+            noise = "sigma = 1" if table.sigma is None else "sigma of each arm"
+            unit = f"{noise}, {'1 pull' if table.cost is None else '1 unit of cost'}"
+            text = _table(arms, result, header, rows, everything, unit)
     output.deliver(text, out)
     if chart is not None:
         _draw(arms, result, counts, chart)
@@ -159,13 +177,18 @@ def _as_dict(
 
 
 def _table(
-    arms: "Arms", result: "Design", header: list[str], rows: list[list[Any]], everything: bool
+    arms: "Arms",
+    result: "Design",
+    header: list[str],
+    rows: list[list[Any]],
+    everything: bool,
+    unit: str,
 ) -> str:
     cells = [[name, f"{weight:.6f}", *(f"{n:,}" for n in rest)] for name, weight, *rest in rows]
     named = sum(map(len, arms.aliases))
     d = len(arms.feature_names)
     facts = [
-        ("value", output.number(result.value), f"{_MEANING[result.criterion]}, sigma = 1, 1 pull"),
+        ("value", output.number(result.value), f"{_MEANING[result.criterion]}, {unit}"),
         ("lower bound", output.number(result.lower_bound), "no design has a smaller value"),
         ("gap", f"{result.gap:.1e}", "the value is at most 1 + gap times the best possible"),
         (

@@ -7,18 +7,44 @@ import csv
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from finalist.errors import FileFormatError, ParameterError
+from finalist.errors import FileFormatError, ParameterError, ProblemError
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from finalist.arms import Arms
     from finalist.arms_io import Table
+    from finalist.arms_table import ArmsTable
 
 
 def read_arms(path: Path) -> "Arms":
-    """Read a file of arms, .parquet by its suffix, otherwise CSV."""
+    """Read a file of arms, .parquet or .npy by its suffix, otherwise CSV."""
     from finalist.arms import Arms
 
+    if path.suffix.lower() == ".npy":
+        return Arms.from_npy(path)
     return Arms.from_parquet(path) if _is_parquet(path) else Arms.from_csv(path)
+
+
+def read_table(
+    path: Path, measurable: str | None, sigma: str | None, cost: str | None
+) -> "ArmsTable":
+    """Read a file of arms with columns that are no features."""
+    from finalist.arms_table import ArmsTable
+    from finalist.arms_table import read_table as read
+
+    if measurable is None and sigma is None and cost is None:
+        return ArmsTable(read_arms(path))
+    return read(path, measurable=measurable, sigma=sigma, cost=cost)
+
+
+def alone(column: "np.ndarray", given: object) -> "np.ndarray":
+    """Return the noise of each arm, refusing one for all beside it."""
+    if given is not None:
+        raise ProblemError(
+            f"--sigma {given} and --sigma-column are both given; give the noise once."
+        )
+    return column
 
 
 def read_vectors(path: Path, arms: "Arms") -> list[list[float]]:

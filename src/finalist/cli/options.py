@@ -41,7 +41,7 @@ ArmsFile = Annotated[
     Path,
     typer.Argument(
         metavar="ARMS",
-        help="File of arms, .csv or .parquet.",
+        help="File of arms, .csv, .parquet or .npy.",
         exists=True,
         dir_okay=False,
         readable=True,
@@ -104,5 +104,52 @@ ThetaFileOption = Annotated[
         exists=True,
         dir_okay=False,
         help="The parameter in a file: numbers, or the columns of ARMS with a single row.",
+    ),
+]
+TopOption = Annotated[
+    int, typer.Option("--top", metavar="M", help="How many of the best arms to find.")
+]
+CandidatesOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--candidates",
+        metavar="FILE",
+        exists=True,
+        dir_okay=False,
+        help="What the winner is chosen from, by measuring ARMS; the same columns.",
+    ),
+]
+MeasurableOption = Annotated[
+    str | None,
+    typer.Option(
+        "--measurable-column",
+        metavar="COLUMN",
+        help="Column of ARMS that says yes or no: which can be measured.",
+    ),
+]
+SigmaColumnOption = Annotated[
+    str | None,
+    typer.Option(
+        "--sigma-column", metavar="COLUMN", help="Column of ARMS with the noise of each arm."
+    ),
+]
+CostColumnOption = Annotated[
+    str | None,
+    typer.Option(
+        "--cost-column", metavar="COLUMN", help="Column of ARMS with the cost of a pull of each."
+    ),
+]
+InterceptOption = Annotated[
+    bool,
+    typer.Option(
+        "--batch-intercept", help="All rewards of a batch share a constant: plates, days."
+    ),
+]
+MisspecificationOption = Annotated[
+    float,
+    typer.Option(
+        "--misspecification",
+        metavar="C",
+        help="How far, at most, means are from a linear function of the features.",
     ),
 ]

@@ -8,21 +8,28 @@ from finalist.cli import inputs, output
 from finalist.cli.options import (
     AnySigmaOption,
     ArmsFile,
+    CandidatesOption,
+    CostColumnOption,
     DeltaOption,
     EpsilonOption,
     Format,
     FormatOption,
+    InterceptOption,
     JobsOption,
     MaxPullsOption,
+    MeasurableOption,
+    MisspecificationOption,
     NoiseName,
     NoiseOption,
     Objective,
     ObjectiveOption,
     OutputOption,
     SeedOption,
+    SigmaColumnOption,
     StrategyOption,
     ThetaFileOption,
     ThetaOption,
+    TopOption,
 )
 
 if TYPE_CHECKING:
@@ -36,13 +43,14 @@ Example:
 
 Strategies are simulated with parameters of random direction, under which the best arm leads the
 second best by --gap; or with one parameter, --theta. All of them meet the same parameters, and
-stop by themselves: strategies that spend a fixed budget are for 'finalist simulate'. --format csv
-has one row per strategy: name, median, low (5 %), high (90 %), mean, undecided, wrong. --format
-json has everything under the keys
+stop by themselves: strategies that spend a fixed budget are for 'finalist simulate'. Columns of
+ARMS that are no features are named: --sigma-column, --cost-column, --measurable-column; with costs
+the plan speaks of cost, not of pulls. --format csv has one row per strategy: name, median, low
+(5 %), high (90 %), mean, undecided, wrong. --format json has everything under the keys
 
 \b
-  words, gap, sigma, delta, draws, max_pulls, seed, lower_bound, rows (list
-  of name, median, low, high, mean, undecided, wrong, pulls)
+  words, gap, sigma, delta, draws, max_pulls, seed, lower_bound, unit,
+  rows (list of name, median, low, high, mean, undecided, wrong, pulls)
 
 What is infinite, because draws were stopped undecided, is null, and inf in csv.
 """
@@ -61,10 +69,19 @@ def plan(
     against: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="NAME", help="A strategy to compare with; repeat.", show_default="uniform"
+            metavar="NAME",
+            help="A strategy to compare with; repeat.",
+            show_default="uniform, if it can do what is asked",
         ),
     ] = None,
     epsilon: EpsilonOption = 0.0,
+    top: TopOption = 1,
+    candidates: CandidatesOption = None,
+    measurable_column: MeasurableOption = None,
+    sigma_column: SigmaColumnOption = None,
+    cost_column: CostColumnOption = None,
+    batch_intercept: InterceptOption = False,
+    misspecification: MisspecificationOption = 0.0,
     objective: ObjectiveOption = Objective.max,
     noise: NoiseOption = NoiseName.gaussian,
     draws: Annotated[
@@ -81,11 +98,13 @@ def plan(
     import finalist as fl
     from finalist.noise import UNSET
 
-    arms = inputs.read_arms(arms_file)
+    table = inputs.read_table(arms_file, measurable_column, sigma_column, cost_column)
+    arms = table.arms
+    size = table.sigma if table.sigma is None else inputs.alone(table.sigma, sigma)
     given = theta is not None or theta_file is not None
     result: Plan = fl.plan(
         arms,
-        sigma=UNSET if sigma is None else sigma,
+        sigma=size if size is not None else UNSET if sigma is None else sigma,
         delta=delta,
         gap=gap,
         theta=inputs.read_theta(theta, theta_file, arms) if given else None,
@@ -93,10 +112,15 @@ def plan(
         noise=noise.value,
         objective=objective.value,
         epsilon=epsilon,
+        top=top,
+        candidates=None if candidates is None else inputs.read_arms(candidates),
+        cost=1.0 if table.cost is None else table.cost,
+        batch_intercept=batch_intercept,
+        misspecification=misspecification,
         draws=draws,
         seed=seed,
         n_jobs=jobs,
-        against=against or ["uniform"],
+        against=against,
         max_pulls=max_pulls,
     )
     if form is Format.json:

@@ -14,22 +14,29 @@ from finalist.cli.options import (
     AnySigmaOption,
     ArmsFile,
     BudgetOption,
+    CandidatesOption,
     ChartOption,
+    CostColumnOption,
     DeltaOption,
     EpsilonOption,
     Format,
     FormatOption,
+    InterceptOption,
     JobsOption,
     MaxPullsOption,
+    MeasurableOption,
+    MisspecificationOption,
     NoiseName,
     NoiseOption,
     Objective,
     ObjectiveOption,
     OutputOption,
     SeedOption,
+    SigmaColumnOption,
     StrategyOption,
     ThetaFileOption,
     ThetaOption,
+    TopOption,
 )
 from finalist.errors import ProblemError
 from finalist.files import printable
@@ -52,17 +59,19 @@ Run i depends on --seed and i alone: more runs or more processes change nothing 
 --budget a run ends when it has so many pulls, at the latest, and the winner is the arm that is
 recommended then: without a guarantee, except in runs that are 'certain', which decided before. A
 name with '(no proof)' is that of a strategy whose delta is not proven; it is never certain. The
-strategies od-linbai, gse, peace and g-budget are for a fixed budget and never certain. --format
-csv has one row per run: run, winner, decided, correct, pulls, batches, seconds, with a budget
-certain, and a column 'pulls: NAME' for each arm. --format json has everything under the keys
+strategies od-linbai, gse, peace and g-budget are for a fixed budget and never certain. Columns of
+ARMS that are no features are named: --sigma-column, --cost-column, --measurable-column. With --top
+the winner is the first of the arms found. --format csv has one row per run: run, winner, decided,
+correct, pulls, batches, seconds, with costs cost, with a budget certain, and a column 'pulls: NAME'
+for each arm. --format json has everything under the keys
 
 \b
   name, strategy, delta, seed, requested, summary (runs, undecided,
   errors, error_rate, error_interval, mean, standard_error, interval,
   median, quantiles, min, max, mean_batches, mean_seconds, budget,
-  certain), arms (list of name, mean_reward, mean_pulls), runs (list of
-  run, winner, decided, correct, pulls, batches, seconds, with a budget
-  certain, pulls_per_arm)
+  certain, mean_cost), arms (list of name, mean_reward, mean_pulls), runs (list of
+  run, winner, decided, correct, pulls, batches, seconds, with costs
+  cost, with a budget certain, pulls_per_arm)
 
 What is undefined is null. Ctrl-C prints the runs that are finished and ends with exit code 130.
 """
@@ -90,6 +99,17 @@ def simulate(
     sigma: AnySigmaOption = None,
     delta: DeltaOption = 0.05,
     epsilon: EpsilonOption = 0.0,
+    top: TopOption = 1,
+    candidates: CandidatesOption = None,
+    measurable_column: MeasurableOption = None,
+    sigma_column: SigmaColumnOption = None,
+    cost_column: CostColumnOption = None,
+    batch_intercept: InterceptOption = False,
+    misspecification: MisspecificationOption = 0.0,
+    shift: Annotated[
+        float,
+        typer.Option(help="Standard deviation of a constant that is drawn for each batch."),
+    ] = 0.0,
     objective: ObjectiveOption = Objective.max,
     noise: NoiseOption = NoiseName.gaussian,
     rewards: Annotated[
@@ -117,17 +137,26 @@ def simulate(
     from finalist.noise import UNSET
     from finalist.strategies import shown_name
 
-    arms = inputs.read_arms(arms_file)
+    table = inputs.read_table(arms_file, measurable_column, sigma_column, cost_column)
+    arms = table.arms
+    others = None if candidates is None else inputs.read_arms(candidates)
     parameter = np.array(inputs.read_theta(theta, theta_file, arms))
-    means = arms.means(parameter)
+    means = (arms if others is None else arms.with_candidates(others)).means(parameter)
+    size = table.sigma if table.sigma is None else inputs.alone(table.sigma, sigma)
     chosen = configured(strategy, settings or [], arms, parameter)
     result: Simulation = fl.simulate(
         arms,
         parameter,
         chosen,
-        sigma=UNSET if sigma is None else sigma,
+        sigma=size if size is not None else UNSET if sigma is None else sigma,
         delta=delta,
         epsilon=epsilon,
+        top=top,
+        candidates=others,
+        cost=1.0 if table.cost is None else table.cost,
+        batch_intercept=batch_intercept,
+        misspecification=misspecification,
+        shift=shift,
         objective=objective.value,
         noise=noise.value,
         rewards=None if rewards is None else rewards.value,
@@ -190,6 +219,7 @@ def _as_dict(result: "Simulation", means: "np.ndarray") -> dict[str, Any]:
     pulls = summary.pop("mean_pulls_per_arm")
     frame = result.to_frame()
     words = ["run", "winner", "decided", "correct", "pulls", "batches", "seconds"]
+    words += ["cost"] if result.costs is not None else []
     runs = frame[[*words, *(["certain"] if result.budget is not None else [])]]
     each = zip(runs.to_dict("records"), result.pulls_per_arm.tolist(), strict=True)
     return {

@@ -9,15 +9,22 @@ from finalist.cli import inputs
 from finalist.cli.options import (
     ArmsFile,
     BudgetOption,
+    CandidatesOption,
+    CostColumnOption,
     DeltaOption,
     EpsilonOption,
+    InterceptOption,
+    MeasurableOption,
+    MisspecificationOption,
     NoiseName,
     NoiseOption,
     Objective,
     ObjectiveOption,
     Printed,
     PrintedOption,
+    SigmaColumnOption,
     StrategyOption,
+    TopOption,
 )
 from finalist.cli.simulate import configured
 from finalist.cli.study_common import DbOption, DecimalOption, NewName, command, say, shown, where
@@ -42,7 +49,8 @@ the answer worthless, so there is no default (only --noise bernoulli needs none)
 CSV file with the columns 'arm' and 'reward' of measurements made before: they help to choose and
 are never tested. With --budget the best of the arms that are left is recommended when so many
 pulls are used up; the strategies od-linbai, gse, peace and g-budget are made for that, need it, and
-guarantee no probability of error. --format json has the keys name, where, created, arms, history,
+guarantee no probability of error. Columns of ARMS that are no features are named: --sigma-column,
+--cost-column, --measurable-column. --format json has the keys name, where, created, arms, history,
 settings.
 """
 
@@ -57,6 +65,13 @@ def new(
     delta: DeltaOption = 0.05,
     noise: NoiseOption = NoiseName.gaussian,
     epsilon: EpsilonOption = 0.0,
+    top: TopOption = 1,
+    candidates: CandidatesOption = None,
+    measurable_column: MeasurableOption = None,
+    sigma_column: SigmaColumnOption = None,
+    cost_column: CostColumnOption = None,
+    batch_intercept: InterceptOption = False,
+    misspecification: MisspecificationOption = 0.0,
     objective: ObjectiveOption = Objective.max,
     minimise: Annotated[
         bool, typer.Option("--minimise", help="The same as --objective min.")
@@ -84,7 +99,8 @@ def new(
     form: PrintedOption = Printed.table,
 ) -> None:
     """Read, create, say."""
-    arms = inputs.read_arms(arms_file)
+    table = inputs.read_table(arms_file, measurable_column, sigma_column, cost_column)
+    arms = table.arms
     earlier = [] if history is None else read_history(history, decimal)
     for arm, _ in earlier:
         arms.index(arm)  # an unknown one is refused before anything is created
@@ -95,10 +111,15 @@ def new(
         name,
         arms,
         configured(strategy, settings or [], arms, None),
-        sigma=_sigma(sigma, noise),
+        sigma=_sigma(sigma, noise) if table.sigma is None else inputs.alone(table.sigma, sigma),
         noise=noise.value,
         delta=delta,
         epsilon=epsilon,
+        top=top,
+        candidates=None if candidates is None else inputs.read_arms(candidates),
+        cost=1.0 if table.cost is None else table.cost,
+        batch_intercept=batch_intercept,
+        misspecification=misspecification,
         objective="min" if minimise else objective.value,
         budget=budget,
         max_pulls_per_arm=max_pulls_per_arm,

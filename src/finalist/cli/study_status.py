@@ -30,11 +30,13 @@ evidence over the pulls. --format csv has one row per arm; --format json has eve
 keys
 
 \b
-  name, verdict (continue, winner, undecided), winner, leader, survivors,
+  name, verdict (continue, winner, undecided), winner, winners, top, leader,
+  survivors,
   risk, recommendation, error_estimate, certainty, advice, sentence,
   pulls, open_pulls, batches, budget_left, assumptions, warnings,
   forecast (median, low, high, cap, words), arms (list of name, pulls,
-  estimate, low, high, evidence, p_value, rival, survives)
+  estimate, low, high, evidence, p_value, rival, survives, measurable,
+  candidate)
 
 'recommendation' is the arm to take when a study has ended. Without a guarantee (the budget is used
 up, or the strategy is one for a fixed budget or without a proof, whose 'risk' is null) it is null
@@ -145,7 +147,7 @@ def arms_table(found: "Status", everything: bool = False) -> "Iterator[Table | s
     rows = [
         [
             arm.name,
-            *([bar(arm.evidence or 0.0)] if with_evidence else []),
+            *([_evidence(arm)] if with_evidence else []),
             "-" if arm.estimate is None else f"{arm.estimate:.4g}",
             "-" if arm.high is None or arm.low is None else f"+- {(arm.high - arm.low) / 2:.3g}",
             f"{arm.pulls:,}",
@@ -158,9 +160,15 @@ def arms_table(found: "Status", everything: bool = False) -> "Iterator[Table | s
     yield from output.arms_table(header, rows, everything)
 
 
+def _evidence(arm: "ArmStatus") -> str:
+    return "" if arm.evidence is None else bar(arm.evidence)
+
+
 def _state(arm: "ArmStatus", found: "Status") -> str:
-    if arm.name == found.recommendation:
+    if arm.name == found.recommendation or arm.name in found.winners:
         return "winner" if found.winner is not None and found.risk is not None else "recommended"
+    if not arm.candidate:
+        return "measured only"
     return "possible" if arm.survives else "out"
 
 

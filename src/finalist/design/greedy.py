@@ -1,9 +1,10 @@
 """The greedy incremental allocations of the paper.
 
 Pull next the arm that leaves the smallest worst variance (Soare 2014,
-eq:g.optimal.design.incremental and eq:xy.optimal.design.incremental). On general arms the
-rule does not converge to the optimal design; it is here because the paper has it, and the
-rounded optimal design is the default everywhere.
+eq:g.optimal.design.incremental and eq:xy.optimal.design.incremental), or with "v" the smallest
+mean variance of the arms. On general arms the rule of the worst variance does not converge to
+the optimal design; it is here because the paper has it, and the rounded optimal design is the
+default everywhere.
 """
 
 from collections.abc import Iterator
@@ -32,8 +33,9 @@ class Greedy:
     Parameters
     ----------
     arms : Arms
-    criterion : {"g", "xy"} or (M, d) array
-        Which variances count: those of the arms, of all pairs, or of given directions.
+    criterion : {"g", "xy", "v"} or (M, d) array
+        Which variances count: those of the arms, of all pairs, or of given directions; with
+        "v" the mean of those of the arms.
     among : (m,) array of int, optional
         For "xy": only the pairs of these arms count; every arm may be pulled.
     """
@@ -41,33 +43,19 @@ class Greedy:
     def __init__(
         self, arms: Arms, criterion: Criterion, *, among: Int[np.ndarray, " m"] | None = None
     ) -> None:
-        from finalist.design import greedy_kernels
-
         if arms.rank == 0:
             raise DesignError("all features are zero; pulls of such an arm teach nothing.")
         Z = np.array(arms.coordinates)
-        if among is None:
-            Y, pairs = _directions(arms, criterion)
-        else:
-            Y, pairs = _pairs_among(arms, criterion, among), False
-        K, r = Z.shape
-        self._counts: Int[np.ndarray, " K"] = np.zeros(K, dtype=np.int64)
+        self._counts: Int[np.ndarray, " K"] = np.zeros(len(Z), dtype=np.int64)
         self._start = spanning_arms(Z)
         self._fresh = 0
-        self._state = greedy_kernels.State(
-            Z=Z,
-            Y=Y,
-            pairs=pairs,
-            inverse=np.zeros((r, r)),
-            cross=np.zeros((K, K) if pairs else (1, 1)),
-            leverage=np.zeros(K),
-            f=np.zeros(K * (K - 1) // 2 if pairs else len(Y)),
-            rowmax=np.zeros(K - 1 if pairs else 1),
-            a=np.zeros(r),
-            dots=np.zeros(max(K, len(Y))),
-            after=np.zeros(K),
-            total=np.zeros(K),
-        )
+        self._rule: _Worst | _Mean
+        if among is not None:
+            self._rule = _Worst(Z, _pairs_among(arms, criterion, among), False)
+        elif isinstance(criterion, str) and criterion == "v":
+            self._rule = _Mean(Z)
+        else:
+            self._rule = _Worst(Z, *_directions(arms, criterion))
 
     @property
     def counts(self) -> Int[np.ndarray, " K"]:
@@ -88,18 +76,50 @@ class Greedy:
         filled = len(start)
         while filled < pulls:
             if self._fresh == 0:
-                self._refresh()
+                self._rule.refresh(self._counts)
                 self._fresh = greedy_kernels.REFRESH
-            took = greedy_kernels.run(self._state, picks[filled:], self._fresh)
+            took = self._rule.run(picks[filled:], self._fresh)
             self._counts += np.bincount(picks[filled : filled + took], minlength=len(self._counts))
             self._fresh -= took
             filled += took
         return picks
 
-    def _refresh(self) -> None:
+    def __iter__(self) -> Iterator[int]:
+        while True:
+            yield from self.extend(CHUNK).tolist()
+
+
+class _Worst:
+    """The rule of the worst variance, over a list of directions or all pairs of arms."""
+
+    def __init__(self, Z: np.ndarray, Y: np.ndarray, pairs: bool) -> None:
+        from finalist.design import greedy_kernels
+
+        K, r = Z.shape
+        self._state = greedy_kernels.State(
+            Z=Z,
+            Y=Y,
+            pairs=pairs,
+            inverse=np.zeros((r, r)),
+            cross=np.zeros((K, K) if pairs else (1, 1)),
+            leverage=np.zeros(K),
+            f=np.zeros(K * (K - 1) // 2 if pairs else len(Y)),
+            rowmax=np.zeros(K - 1 if pairs else 1),
+            a=np.zeros(r),
+            dots=np.zeros(max(K, len(Y))),
+            after=np.zeros(K),
+            total=np.zeros(K),
+        )
+        self._run = greedy_kernels.run
+
+    def run(self, picks: Int[np.ndarray, " n"], fresh: int) -> int:
+        """Fill `picks`, at most `fresh` of them; return how many."""
+        return int(self._run(self._state, picks, fresh))
+
+    def refresh(self, counts: Int[np.ndarray, " K"]) -> None:
         """Compute the state anew from the counts, so that rounding errors do not add up."""
         state = self._state
-        R = information(state.Z, self._counts.astype(float)).inverse_root
+        R = information(state.Z, counts.astype(float)).inverse_root
         white = state.Z @ R.T
         state.inverse[:] = R.T @ R
         state.leverage[:] = np.einsum("ij,ij->i", white, white)
@@ -116,9 +136,27 @@ class Greedy:
             state.rowmax[i] = row.max()
             start += len(row)
 
-    def __iter__(self) -> Iterator[int]:
-        while True:
-            yield from self.extend(CHUNK).tolist()
+
+class _Mean:
+    """The rule of the mean variance of the arms."""
+
+    def __init__(self, Z: np.ndarray) -> None:
+        from finalist.design import greedy_kernels
+
+        self._state = greedy_kernels.MeanState(Z, np.zeros_like(Z), np.zeros(len(Z)))
+        self._run = greedy_kernels.run_mean
+
+    def run(self, picks: Int[np.ndarray, " n"], fresh: int) -> int:
+        """Fill `picks`, at most `fresh` of them; return how many."""
+        return int(self._run(self._state, picks, fresh))
+
+    def refresh(self, counts: Int[np.ndarray, " K"]) -> None:
+        """Compute the state anew from the counts."""
+        state = self._state
+        R = information(state.Z, counts.astype(float)).inverse_root
+        white = state.Z @ R.T
+        state.solved[:] = white @ R
+        state.leverage[:] = np.einsum("ij,ij->i", white, white)
 
 
 def greedy(arms: Arms, criterion: Criterion) -> Iterator[int]:
@@ -127,8 +165,9 @@ def greedy(arms: Arms, criterion: Criterion) -> Iterator[int]:
     Parameters
     ----------
     arms : Arms
-    criterion : {"g", "xy"} or (M, d) array
-        Which variances count: those of the arms, of all pairs, or of given directions.
+    criterion : {"g", "xy", "v"} or (M, d) array
+        Which variances count: those of the arms, of all pairs, or of given directions; with
+        "v" the mean of those of the arms.
 
     Yields
     ------
@@ -156,7 +195,7 @@ def greedy_allocation(arms: Arms, criterion: Criterion, pulls: int) -> Int[np.nd
     Parameters
     ----------
     arms : Arms
-    criterion : {"g", "xy"} or (M, d) array
+    criterion : {"g", "xy", "v"} or (M, d) array
     pulls : int
         At least the rank of the arms.
 
@@ -184,7 +223,7 @@ def _directions(arms: Arms, criterion: Criterion) -> tuple[Float[np.ndarray, "M 
         return np.array(arms.coordinates), False
     if criterion != "xy":
         raise DesignError(
-            f"criterion is {criterion!r}; the greedy rule knows 'g', 'xy' and directions."
+            f"criterion is {criterion!r}; the greedy rule knows 'g', 'xy', 'v' and directions."
         )
     _check_pairs(K)
     return np.zeros((0, arms.rank)), True

@@ -1,7 +1,7 @@
 """The compiled inner loop of the greedy rules, cached on disk.
 
-`run` is all that is called from outside; the steps it is made of are inlined into it. Maxima
-are written as comparisons, which the compiler turns into fast code, unlike `max`.
+`run` and `run_mean` are all that is called from outside; the steps they are made of are inlined.
+Maxima are written as comparisons, which the compiler turns into fast code, unlike `max`.
 """
 
 from typing import Any, NamedTuple
@@ -188,5 +188,58 @@ def run(state, picks, fresh):
     for t in range(steps):
         arm = choose(Z, Y, pairs, inverse, cross, leverage, f, rowmax, a, dots, after, total)
         absorb(arm, Z, Y, pairs, inverse, cross, leverage, f, rowmax, a, dots)
+        picks[t] = arm
+    return steps
+
+
+class MeanState(NamedTuple):
+    """Arms and the design matrix A, changed in place.
+
+    Attributes
+    ----------
+    Z : (K, r) array
+        The arms in span coordinates, in which the mean of z z' is I.
+    solved : (K, r) array
+        A^-1 z_i.
+    leverage : (K,) array
+        z_i'A^-1 z_i.
+    """
+
+    Z: np.ndarray
+    solved: np.ndarray
+    leverage: np.ndarray
+
+
+@njit(cache=True, **_FLAGS)
+def run_mean(state, picks, fresh):
+    """Fill `picks` like `run`, with argmin_i of the mean over arms y of y'(A + z_i z_i')^-1 y.
+
+    By the matrix inversion lemma the mean, which is tr A^-1 where the mean of y y' is I, falls by
+    ||A^-1 z_i||^2 / (1 + z_i'A^-1 z_i). Ties go to the first arm.
+    """
+    Z, solved, leverage = state
+    K, r = Z.shape
+    a, gain = np.empty(r), np.empty(K)
+    steps = min(len(picks), fresh)
+    for t in range(steps):
+        most = 0.0
+        for i in range(K):
+            square = 0.0
+            for j in range(r):
+                square += solved[i, j] * solved[i, j]
+            gain[i] = square / (1.0 + leverage[i])
+            most = gain[i] if gain[i] > most else most
+        arm = 0
+        while gain[arm] < most * (1.0 - TIE):
+            arm += 1
+        scale = 1.0 / (1.0 + leverage[arm])
+        a[:] = solved[arm]
+        for i in range(K):
+            dot = 0.0
+            for j in range(r):
+                dot += Z[i, j] * a[j]
+            for j in range(r):
+                solved[i, j] -= dot * scale * a[j]
+            leverage[i] -= dot * dot * scale
         picks[t] = arm
     return steps

@@ -6,6 +6,10 @@
 | xy         | max over pairs of (x-x')' Lambda^-1 (x-x')      | eq:xy.optimal.design.relax  |
 | v          | mean over arms of x' Lambda^-1 x                | Sect. 7                     |
 | directions | max over the rows y of an array, y' Lambda^-1 y | eq:oracle.strategy, Sect. 5 |
+
+Lambda = sum_i lam_i x_i x_i' / (sigma_i^2 c_i), with shares lam_i of the cost: pulls of different
+noise and cost are pulls of the arms x_i / (sigma_i sqrt(c_i)), and a share buys lam_i / c_i pulls.
+Only arms that can be measured have a share; arms that are compared are the candidates.
 """
 
 import math
@@ -20,6 +24,7 @@ from jaxtyping import Float, Int
 
 from finalist.arms import Arms
 from finalist.design.farthest import AllPairs, DirectionList, Directions, farthest_pairs
+from finalist.design.measured import Measured
 from finalist.design.minimax import solve_minimax
 from finalist.design.result import SOLVED, STALLED, Design, Solution, relative_gap
 from finalist.design.rounding import check_weights
@@ -27,6 +32,7 @@ from finalist.design.smooth import Smooth, solve_smooth
 from finalist.design.support import reduce_support
 from finalist.errors import DesignError, DirectionError
 from finalist.information import Information, information
+from finalist.noise import PerArm
 
 Criterion = Literal["g", "d", "xy", "v"] | Float[np.ndarray, "M d"]
 
@@ -55,13 +61,16 @@ def optimal_design(
     *,
     among: Int[np.ndarray, " m"] | None = None,
     max_seconds: float | None = None,
+    sigma: PerArm = 1.0,
+    cost: PerArm = 1.0,
 ) -> Design:
     """Find the design that minimises a criterion, with a certificate.
 
     Parameters
     ----------
     arms : Arms
-        The arms that can be pulled.
+        Pulled are those that `arms.measurable` says, compared those that `arms.candidate` says:
+        all, unless said.
     criterion : {"g", "d", "xy", "v"} or (M, d) array
         What to minimise: the largest variance over arms (`"g"`, and `"d"`, which has the
         same optimum), over differences of arms (`"xy"`), or over the rows of an array of
@@ -73,12 +82,17 @@ def optimal_design(
         (Soare 2014, eq:phase.allocation). All arms can still be pulled.
     max_seconds : float, optional
         Stop after about this time with the best design so far; its `status` says so.
+    sigma : float or (K,) sequence
+        Size of the noise of a pull of each arm; the criterion is the variance.
+    cost : float or (K,) sequence
+        Cost of a pull of each arm. Then the criterion is variance times cost: what it is after
+        one unit of cost.
 
     Returns
     -------
     Design
-        Weights on at most r(r+1)/2 + 1 arms, r being the rank, with value, lower bound
-        and gap. The value is evaluated over all arms, pairs or directions.
+        Weights, shares of the pulls, on at most r(r+1)/2 + 1 arms, r being the rank, with value,
+        lower bound and gap. The value is evaluated over all arms, pairs or directions.
 
     Raises
     ------
@@ -101,7 +115,9 @@ def optimal_design(
         raise DesignError(f"tol is {tol!r}; it must be a positive number such as 1e-6.")
     if max_seconds is not None and not (_is_number(max_seconds) and max_seconds >= 0):
         raise DesignError(f"max_seconds is {max_seconds!r}; it must be at least 0, or None.")
-    return solve_task(arms, make_task(arms, criterion, among), float(tol), max_seconds)
+    measured = Measured.of(arms, sigma, cost)
+    task = make_task(arms, criterion, among, measured.rows)
+    return solve_task(measured, task, float(tol), max_seconds)
 
 
 def _is_number(value: object) -> bool:
@@ -109,11 +125,12 @@ def _is_number(value: object) -> bool:
 
 
 def solve_task(
-    arms: Arms, task: Task, tol: float = 1e-6, max_seconds: float | None = None
+    measured: Measured, task: Task, tol: float = 1e-6, max_seconds: float | None = None
 ) -> Design:
     """Solve, tidy the support and evaluate the result."""
-    if arms.rank == 0 or len(arms) == 1:
-        return _trivial(arms, task)
+    Z = measured.rows
+    if Z.shape[1] == 0 or len(Z) == 1:
+        return _trivial(measured, task)
     deadline = math.inf if max_seconds is None else time.monotonic() + max_seconds
     try:
         solution = task.solve(SOLVER_SHARE * tol, deadline)
@@ -122,11 +139,12 @@ def solve_task(
             f"the design cannot be computed: {error}. The features are collinear up to rounding "
             "errors; leave out columns that others determine."
         ) from error
-    weights, value = tidy(arms.coordinates, solution, task, tol)
+    weights, value = tidy(Z, solution, task, tol)
     status = SOLVED
     if relative_gap(value, solution.lower_bound) > tol:
         status = STALLED if solution.status == SOLVED else solution.status
-    return Design(weights, value, solution.lower_bound, task.name, status, solution.iterations)
+    shares, lower = measured.shares(weights), solution.lower_bound
+    return Design(shares, value, lower, task.name, status, solution.iterations)
 
 
 def design_value(
@@ -135,6 +153,8 @@ def design_value(
     criterion: Criterion,
     *,
     among: Int[np.ndarray, " m"] | None = None,
+    sigma: PerArm = 1.0,
+    cost: PerArm = 1.0,
 ) -> float:
     """Evaluate a criterion at any design, over all arms, pairs or directions.
 
@@ -144,7 +164,7 @@ def design_value(
     weights : (K,) array
         A design: nonnegative weights that sum to 1.
     criterion : {"g", "d", "xy", "v"} or (M, d) array
-    among : (m,) array of int, optional
+    among, sigma, cost
         See `optimal_design`.
 
     Returns
@@ -160,29 +180,61 @@ def design_value(
     4.0
     """
     lam = check_weights(weights, len(arms))
-    return make_task(arms, criterion, among).evaluate(information(arms.coordinates, lam))
+    measured = Measured.of(arms, sigma, cost)
+    if measured.arms is not None:
+        if lam[~arms.measurable].any():
+            i = int((lam * ~arms.measurable).argmax())
+            raise DesignError(
+                f"arm {arms.names[i]!r} has weight {lam[i]:.3g} and cannot be pulled."
+            )
+        lam = lam[measured.arms]
+    if measured.cost is not None:
+        lam = lam * measured.cost
+        lam = lam / lam.sum()
+    task = make_task(arms, criterion, among, measured.rows)
+    return task.evaluate(information(measured.rows, lam))
 
 
-def make_task(arms: Arms, criterion: Criterion, among: Int[np.ndarray, " m"] | None = None) -> Task:
-    """Translate a criterion into span coordinates."""
-    Z = arms.coordinates
-    compared = _compared(Z, criterion, among)
+def make_task(
+    arms: Arms,
+    criterion: Criterion,
+    among: Int[np.ndarray, " m"] | None = None,
+    rows: Float[np.ndarray, "k r"] | None = None,
+) -> Task:
+    """Translate a criterion into span coordinates; `rows` are what is pulled, if not the arms."""
+    pulled = arms.coordinates if rows is None else rows
+    Z = arms.coordinates if arms.candidate.all() else arms.coordinates[arms.candidate]
+    compared = _compared(arms.coordinates, criterion, among)
+    if among is None:
+        compared = Z
     if isinstance(criterion, str):
-        if criterion in ("g", "d"):
-            smooth = Smooth(None)
-            return Task(criterion, _smooth_solver(Z, smooth), lambda info: _largest(info, Z))
-        if criterion == "v":
-            smooth = Smooth(np.eye(arms.rank))  # in span coordinates the mean of z z' is I
+        if criterion == "d" or (criterion == "g" and Z is pulled):
+            smooth = Smooth(None)  # the two have the same optimum
             return Task(
-                "v", _smooth_solver(Z, smooth), lambda info: float(info.variances(Z).mean())
+                criterion, _smooth_solver(pulled, smooth), lambda info: _largest(info, pulled)
+            )
+        if criterion == "g":
+            return replace(directions_task(pulled, Z), name="g")
+        if criterion == "v":
+            smooth = Smooth(_root_of_moments(arms, Z))
+            return Task(
+                "v", _smooth_solver(pulled, smooth), lambda info: float(info.variances(Z).mean())
             )
         if criterion == "xy":
+            Z = pulled
             solve = _minimax_solver(Z, AllPairs(compared))
             return Task("xy", solve, lambda info: _largest_pair(info, compared))
         raise DesignError(
             f"criterion is {criterion!r}; choose 'g', 'd', 'xy', 'v' or an array of directions."
         )
-    return directions_task(Z, span_directions(arms, criterion))
+    return directions_task(pulled, span_directions(arms, criterion))
+
+
+def _root_of_moments(arms: Arms, Z: Float[np.ndarray, "K r"]) -> Float[np.ndarray, "q r"]:
+    """Return M with M'M the mean of z z' over the arms that are compared."""
+    if Z is arms.coordinates and arms.measurable.all():
+        return np.eye(arms.rank)
+    return np.asarray(np.linalg.qr(Z, mode="r")) / math.sqrt(len(Z))
 
 
 def directions_task(Z: Float[np.ndarray, "K r"], Y: Float[np.ndarray, "M r"]) -> Task:
@@ -298,9 +350,9 @@ def candidates(solution: Solution, tol: float) -> Iterator[tuple[np.ndarray, np.
         yield solution.arms, np.where(solution.weights > cut * largest, solution.weights, 0.0)
 
 
-def _trivial(arms: Arms, task: Task) -> Design:
+def _trivial(measured: Measured, task: Task) -> Design:
     """Return the design for a single arm, or for arms that are all zero."""
-    weights = np.zeros(len(arms))
+    weights = np.zeros(len(measured.rows))
     weights[0] = 1.0
-    value = task.evaluate(information(arms.coordinates, weights))
-    return Design(weights, value, value, task.name, SOLVED, 0)
+    value = task.evaluate(information(measured.rows, weights))
+    return Design(measured.shares(weights), value, value, task.name, SOLVED, 0)

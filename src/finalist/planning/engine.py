@@ -14,8 +14,8 @@ from jaxtyping import Float
 from numpy.typing import ArrayLike
 
 from finalist.arms import Arms
-from finalist.complexity import complexity
-from finalist.errors import ProblemError, TiedArmsError
+from finalist.complexity import least_cost
+from finalist.errors import NotYetSupportedError, ProblemError, TiedArmsError
 from finalist.noise import UNSET, Gaussian, Noise, PerArm, Unset, checked_number
 from finalist.planning.figures import quantile
 from finalist.planning.parameters import leading
@@ -23,7 +23,7 @@ from finalist.planning.result import Plan, PlanRow
 from finalist.problem import Problem, as_problem
 from finalist.simulation.engine import collect
 from finalist.simulation.task import Outcome, Task, make_task, whole
-from finalist.strategies import Strategy, promise_of, shown_name
+from finalist.strategies import Strategy, named, promise_of, shown_name
 
 #: A run is cut here, undecided, unless the caller says otherwise.
 MOST_PULLS = 10**7
@@ -40,10 +40,15 @@ def plan(
     noise: Noise | str | None = None,
     objective: Literal["max", "min"] = "max",
     epsilon: float = 0.0,
+    top: int = 1,
+    candidates: Arms | None = None,
+    cost: PerArm = 1.0,
+    batch_intercept: bool = False,
+    misspecification: float = 0.0,
     draws: int = 50,
     seed: int = 0,
     n_jobs: int = 1,
-    against: Strategy | str | Sequence[Strategy | str] = ("uniform",),
+    against: Strategy | str | Sequence[Strategy | str] | None = None,
     max_pulls: int | None = None,
     progress: bool | None = None,
 ) -> Plan:
@@ -52,8 +57,8 @@ def plan(
     Parameters
     ----------
     arms : Arms
-    sigma : float, default 1.0
-        Size of the noise; a guess, if it is unknown.
+    sigma : float or (K,) sequence, default 1.0
+        Size of the noise, of all arms or of each; a guess, if it is unknown.
     delta : float
         Probability with which the strategy may be wrong.
     gap : float, optional
@@ -62,15 +67,16 @@ def plan(
     theta : (d,) array-like, optional
         The parameter of all draws, instead of `gap`. Draw i is then run i of `simulate`.
     strategy : str or Strategy
-    noise, objective, epsilon
-        As in `simulate`.
+    noise, objective, epsilon, top, candidates, cost, batch_intercept, misspecification
+        As in `simulate`. With costs the plan speaks of cost, not of pulls.
     draws : int
         How often each strategy is simulated; draw i depends on the seed and i alone.
     seed : int
     n_jobs : int
         Processes; 1 is this one, -1 is one for every core.
     against : str, Strategy or sequence of them
-        Strategies to compare with, under the same parameters.
+        Strategies to compare with, under the same parameters; by default "uniform", if it can do
+        what is asked.
     max_pulls : int, default 10^7
         A run that needs more is cut, undecided.
     progress : bool, optional
@@ -97,7 +103,17 @@ def plan(
     True
     """
     problem = as_problem(
-        arms, sigma=sigma, noise=noise, delta=delta, objective=objective, epsilon=epsilon
+        arms,
+        sigma=sigma,
+        noise=noise,
+        delta=delta,
+        objective=objective,
+        epsilon=epsilon,
+        top=top,
+        candidates=candidates,
+        cost=cost,
+        batch_intercept=batch_intercept,
+        misspecification=misspecification,
     )
     if problem.noise.sigma is None:
         raise ProblemError(
@@ -109,7 +125,7 @@ def plan(
         raise ProblemError(
             f"give either gap, how far the best arm leads, or theta, the parameter; {both}."
         )
-    contenders = _contenders(strategy, against)
+    contenders = _contenders(strategy, _usual(problem) if against is None else against)
     number = whole("draws", draws, 1)
     cap = MOST_PULLS if max_pulls is None else whole("max_pulls", max_pulls, 1)
     scale = None if gap is None else _checked_gap(gap)
@@ -121,15 +137,25 @@ def plan(
     if len(outcomes) < total:
         raise KeyboardInterrupt
     return Plan(
-        rows=_rows(contenders, outcomes),
+        rows=_rows(contenders, outcomes, problem.costs),
         gap=scale,
-        sigma=problem.sigma,
+        sigma=problem.noise.sigma,
         delta=problem.delta,
         draws=number,
         max_pulls=cap,
         seed=runs.seed,
         lower_bound=_lower_bound(runs, number),
+        unit="pulls" if problem.cost == 1.0 else "units of cost",
     )
+
+
+def _usual(problem: Problem) -> tuple[str, ...]:
+    """Return what to compare with unless said: pulling all arms equally, where that is possible."""
+    try:
+        named("uniform", problem.arms).start(problem)
+    except NotYetSupportedError:
+        return ()
+    return ("uniform",)
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,6 +188,9 @@ class Draws:
             goal=self.problem.goal,
             delta=self.problem.delta,
             objective=self.problem.objective,
+            cost=self.problem.cost,
+            batch_intercept=self.problem.batch_intercept,
+            misspecification=self.problem.misspecification,
         )
 
     def parameter(self, draw: int) -> Float[np.ndarray, " d"]:
@@ -200,7 +229,9 @@ def _checked_gap(gap: object) -> float:
 
 
 def _rows(
-    contenders: tuple[Strategy | str, ...], outcomes: Sequence[Outcome]
+    contenders: tuple[Strategy | str, ...],
+    outcomes: Sequence[Outcome],
+    costs: Float[np.ndarray, " K"],
 ) -> tuple[PlanRow, ...]:
     """Sort the runs by strategy; those of one name are told apart by their settings.
 
@@ -214,7 +245,7 @@ def _rows(
     rows = []
     for which, label in enumerate(labels):
         mine = ordered[which :: len(contenders)]
-        pulls = [float(o.pulls.sum()) if o.winner >= 0 else np.inf for o in mine]
+        pulls = [float(o.pulls @ costs) if o.winner >= 0 else np.inf for o in mine]
         wrong = sum(o.winner >= 0 and not o.correct for o in mine)
         rows.append(PlanRow(label, np.array(pulls), wrong))
     return tuple(rows)
@@ -228,19 +259,13 @@ def _mark(one: Strategy | str) -> str:
 def _lower_bound(draws: Draws, number: int) -> float | None:
     """Return the median of T* kl(delta, 1 - delta); tied arms take infinitely long."""
     problem = draws.problem
-    if problem.epsilon > 0 or not isinstance(problem.noise, Gaussian):
+    known = problem.epsilon == 0 and problem.top == 1 and problem.misspecification == 0
+    if not known or problem.batch_intercept or not isinstance(problem.noise, Gaussian):
         return None
     bounds = []
     for draw in range(1 if draws.gap is None else number):
         try:
-            c = complexity(
-                problem.arms,
-                draws.parameter(draw),
-                problem.sigma,
-                problem.delta,
-                objective=problem.objective,
-            )
-            bounds.append(c.lower_bound)
+            bounds.append(least_cost(problem, draws.parameter(draw)))
         except TiedArmsError:
             bounds.append(np.inf)
     return quantile(np.array(bounds), 0.5)

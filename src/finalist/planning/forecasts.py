@@ -15,6 +15,7 @@ from finalist.errors import EstimateError
 from finalist.least_squares import Estimate
 from finalist.noise import Bernoulli
 from finalist.planning.figures import Draws, about, expected, quantile
+from finalist.pooling import batch_arms
 from finalist.problem import Problem
 from finalist.rewards import DrawnRewards
 from finalist.simulation.task import default_rewards, finish, whole
@@ -118,14 +119,16 @@ def forecast(
     least = max(whole("done", done, 0), EARLY * problem.arms.rank)
     most = FURTHER * least if cap is None else whole("cap", cap, 1)
     if problem.most_pulls is not None:
-        most = min(most, max(len(problem.arms) * problem.most_pulls - done, 0))
+        usable = int(problem.arms.measurable.sum())
+        most = min(most, max(usable * problem.most_pulls - done, 0))
     if run.verdict.decided:
         return Forecast(np.zeros(number), most)
-    sigma = _known_sigma(problem, estimate)
+    scale = _known_scale(problem, estimate)
+    sigma = problem.sigmas if isinstance(problem.noise.sigma, tuple) else scale
     pulls = np.full(number, np.inf)
     for i in range(number):
         for_parameter, for_rewards = np.random.SeedSequence(start, spawn_key=(i,)).spawn(2)
-        means = _possible_means(estimate, sigma, np.random.default_rng(for_parameter))
+        means = _possible_means(estimate, scale, np.random.default_rng(for_parameter))
         if isinstance(problem.noise, Bernoulli):
             means = np.clip(means, 0.0, 1.0)
         rng = np.random.default_rng(for_rewards)
@@ -139,13 +142,15 @@ def forecast(
     return Forecast(pulls, most)
 
 
-def _known_sigma(problem: Problem, estimate: Estimate) -> float:
-    """Return sigma, or what the residuals say of it; refuse an estimate of something else."""
-    if estimate.arms is not problem.arms and estimate.arms != problem.arms:
+def _known_scale(problem: Problem, estimate: Estimate) -> float:
+    """Return what multiplies widths, or what the residuals say of it.
+
+    An estimate of something else is refused.
+    """
+    arms = batch_arms(problem)
+    if estimate.arms is not arms and estimate.arms != arms:
         raise EstimateError("the estimate is of other arms than the problem; estimate it anew.")
-    if problem.noise.sigma is None:
-        return math.sqrt(estimate.residual_variance)
-    return problem.sigma
+    return math.sqrt(estimate.residual_variance) if problem.scale is None else problem.scale
 
 
 def _possible_means(
@@ -154,7 +159,7 @@ def _possible_means(
     """Draw expected rewards of the arms that agree with the rewards so far."""
     info, Z = estimate.information, estimate.arms.coordinates
     phi = estimate.phi + sigma * (rng.standard_normal(info.rank) @ info.inverse_root)
-    unknown = Z.shape[1] - info.rank
+    unknown = estimate.dimension - info.rank
     if unknown > 0:
         pulled = estimate.statistics.count > 0
         if np.count_nonzero(pulled) < 2:

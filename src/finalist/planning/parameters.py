@@ -53,7 +53,7 @@ def leading(problem: Problem, gap: float, rng: np.random.Generator) -> Float[np.
     for _ in range(TRIES):
         theta = to_features @ rng.standard_normal(arms.rank)
         means = arms.means(theta)
-        lead = _lead(problem.sign * means)
+        lead = _lead(problem.sign * means[arms.candidate], problem.top)
         if lead <= CLEAR_LEAD * float(np.abs(means).max()):
             continue
         theta, means = theta * (gap / lead), means * (gap / lead)
@@ -75,12 +75,12 @@ def leading(problem: Problem, gap: float, rng: np.random.Generator) -> Float[np.
     )
 
 
-def _lead(means: Float[np.ndarray, " K"]) -> float:
-    """Return how far the best mean is ahead; a single one has no rival."""
+def _lead(means: Float[np.ndarray, " C"], top: int = 1) -> float:
+    """Return how far the best means are ahead of the others; a single one has no rival."""
     if len(means) == 1:
         return float("inf")
-    second, best = np.partition(means, -2)[-2:]
-    return float(best - second)
+    ordered = np.partition(means, (-top - 1, -top))
+    return float(ordered[-top] - ordered[-top - 1])
 
 
 @lru_cache(maxsize=4)

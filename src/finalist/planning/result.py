@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Float
 
+from finalist.noise import PerArm
 from finalist.planning.figures import Draws, about, expected, quantile
 
 if TYPE_CHECKING:
@@ -23,7 +24,8 @@ class PlanRow(Draws):
         The strategy; with its settings if there are two of the same name, and with "(no proof)"
         if its delta is not proven.
     pulls : (draws,) array
-        Pulls of each draw; infinite where it ended undecided.
+        Pulls of each draw, or their cost where pulls cost different amounts; infinite where it
+        ended undecided.
     wrong : int
         Draws with a wrong winner.
     """
@@ -58,28 +60,34 @@ class Plan:
         The strategy asked for, then those it is compared with, under the same parameters.
     gap : float or None
         How far the best arm leads in every draw; None if theta was given.
-    sigma, delta : float
+    sigma : float or tuple
+        Of all arms, or of each.
+    delta : float
     draws, max_pulls, seed : int
     lower_bound : float or None
         Pulls that no method can do without on average, the median over the draws. None where
-        no such bound is known: with epsilon, and for noise that is not Gaussian.
+        no such bound is known: with epsilon, for several winners, and for noise that is not
+        Gaussian.
+    unit : str
+        "pulls", or "units of cost" where pulls cost different amounts.
     """
 
     rows: tuple[PlanRow, ...]
     gap: float | None
-    sigma: float
+    sigma: PerArm | None
     delta: float
     draws: int
     max_pulls: int
     seed: int
     lower_bound: float | None
+    unit: str = "pulls"
 
     def words(self) -> str:
         """Say it in one sentence."""
         first, *others = self.rows
         if first.high == 0:
             return "There is a single arm: no pull is needed."
-        text = f"Expect {expected(first.median, self.max_pulls)} pulls with {first.name}"
+        text = f"Expect {expected(first.median, self.max_pulls)} {self.unit} with {first.name}"
         if math.isfinite(first.high):
             text += f", 90 % within {about(first.high, up=True)}"
         else:
@@ -94,7 +102,7 @@ class Plan:
         if math.isinf(self.lower_bound):
             return ["The best arms are tied: no number of pulls tells them apart."]
         least = about(self.lower_bound)
-        return [f"No method can do with fewer than about {least} pulls on average."]
+        return [f"No method can do with fewer than about {least} {self.unit} on average."]
 
     def shown(self, pulls: float) -> str:
         """Return pulls for a table; what is infinite is more than `max_pulls`."""
@@ -109,7 +117,7 @@ class Plan:
     def to_dict(self) -> dict[str, Any]:
         """Return everything in values that JSON can hold; what is infinite is None."""
         rows = [{**row.figures(), "pulls": row.pulls.tolist()} for row in self.rows]
-        words = ("gap", "sigma", "delta", "draws", "max_pulls", "seed", "lower_bound")
+        words = ("gap", "sigma", "delta", "draws", "max_pulls", "seed", "lower_bound", "unit")
         whole_plan = {"words": self.words(), **{word: getattr(self, word) for word in words}}
         finite: dict[str, Any] = _finite({**whole_plan, "rows": rows})
         return finite

@@ -66,9 +66,11 @@ def identity(task: Task) -> dict[str, Any]:
         "most_pulls": problem.most_pulls,
         "cost": None if problem.cost == 1.0 else problem.costs.tolist(),
         "batch_intercept": problem.batch_intercept or None,
-        "candidates": None
-        if problem.candidates == problem.arms
-        else _digest(problem.candidates.features),
+        "measurable": _some(problem.arms.measurable),
+        "candidate": _some(problem.arms.candidate),
+        "misspecification": problem.misspecification or None,
+        "shift": task.shift or None,
+        "deviations": _deviations(task),
     }
     return {
         "kind": "simulation",
@@ -84,6 +86,16 @@ def identity(task: Task) -> dict[str, Any]:
         "max_pulls": task.max_pulls,
         **{name: value for name, value in unusual.items() if value is not None},
     }
+
+
+def _some(mask: np.ndarray) -> list[int] | None:
+    return None if mask.all() else np.flatnonzero(mask).tolist()
+
+
+def _deviations(task: Task) -> list[float] | None:
+    """Return by how much the means are not linear."""
+    beyond = task.means - task.problem.arms.means(task.theta)
+    return beyond.tolist() if beyond.any() else None
 
 
 def _digest(array: np.ndarray) -> str:

@@ -37,8 +37,15 @@ def simulate(
     noise: Noise | str | None = None,
     objective: Literal["max", "min"] = "max",
     epsilon: float = 0.0,
+    top: int = 1,
     max_pulls: int = 10**9,
     budget: int | None = None,
+    candidates: Arms | None = None,
+    cost: PerArm = 1.0,
+    batch_intercept: bool = False,
+    misspecification: float = 0.0,
+    shift: float = 0.0,
+    deviations: ArrayLike | None = None,
     progress: bool | None = None,
 ) -> Simulation:
     """Run a strategy many times with rewards drawn from a known parameter.
@@ -50,8 +57,8 @@ def simulate(
         The true parameter; the expected rewards are X theta.
     strategy : str or Strategy
         A name, or a configured object such as `XYAdaptive(alpha=0.1)`.
-    sigma : float, default 1.0
-        Size of the noise, also of the rewards drawn.
+    sigma : float or (K,) sequence, default 1.0
+        Size of the noise, of all arms or of each, also of the rewards drawn.
     delta : float
         Probability with which the strategy may be wrong.
     runs : int
@@ -70,12 +77,27 @@ def simulate(
         Whether the largest or the smallest mean is best.
     epsilon : float
         Positive: an arm within `epsilon` of the best is good enough.
+    top : int
+        How many of the best arms are asked for; `winner` is then the first of them.
     max_pulls : int
         A run that needs more is stopped and counted as undecided; not used with a budget.
     budget : int, optional
         The pulls there are: a run ends with its winner, or when they are used up. Then the best
         of the arms that are left is recommended, without a guarantee. Strategies for a fixed
         budget ("od-linbai", "gse", "peace", "g-budget") need it.
+    candidates : Arms, optional
+        What the winner is chosen from, by measuring `arms`; see `Problem`. The arms of the result
+        are both, the candidates last.
+    cost : float or (K,) sequence
+        Cost of a pull; strategies that know of it keep the cost low instead of the pulls.
+    batch_intercept : bool
+        Whether the strategy allows for a constant that all rewards of a batch share.
+    misspecification : float
+        How far, at most, the strategy allows means to be from the linear model.
+    shift : float
+        Standard deviation of the constant that is drawn for each batch.
+    deviations : (K,) array-like, optional
+        How far the mean of each arm is from the linear model.
     progress : bool, optional
         Whether to show a bar on stderr; by default on a terminal, after a second.
 
@@ -106,7 +128,14 @@ def simulate(
         delta=delta,
         objective=objective,
         epsilon=epsilon,
+        top=top,
         budget=budget,
+        candidates=candidates,
+        cost=cost,
+        batch_intercept=batch_intercept,
+        misspecification=misspecification,
+        shift=shift,
+        deviations=deviations,
     )
     requested = whole("runs", runs, 1)
     outcomes = collect(task, range(requested), n_jobs, progress)
@@ -168,6 +197,7 @@ def gather(task: Task, outcomes: Sequence[Outcome], requested: int) -> Simulatio
         seconds=np.array([o.seconds for o in ordered], dtype=float),
         certain=np.array([o.certain for o in ordered], dtype=bool),
         budget=task.problem.budget,
+        costs=None if task.problem.cost == 1.0 else task.problem.costs,
     )
 
 

@@ -51,6 +51,8 @@ class Simulation:
         a winner. Never for a strategy that only keeps a budget.
     budget : int or None
         Pulls there were for a run.
+    costs : (K,) array or None
+        Cost of a pull of each arm; None if it is 1.
     """
 
     arms: tuple[str, ...]
@@ -67,6 +69,7 @@ class Simulation:
     seconds: Float[np.ndarray, " runs"]
     certain: Bool[np.ndarray, " runs"] = None  # type: ignore[assignment]  # None means decided
     budget: int | None = None
+    costs: Float[np.ndarray, " K"] | None = None
 
     def __post_init__(self) -> None:
         if len(self.run) == 0:
@@ -85,6 +88,13 @@ class Simulation:
     def samples(self) -> Int[np.ndarray, " runs"]:
         """Pulls of each run, up to the cap where it was stopped undecided."""
         return np.asarray(self.pulls_per_arm.sum(axis=1))
+
+    @cached_property
+    def cost(self) -> Float[np.ndarray, " runs"]:
+        """What the pulls of each run cost; their number, if each costs 1."""
+        if self.costs is None:
+            return self.samples.astype(float)
+        return np.asarray(self.pulls_per_arm @ self.costs)
 
     @property
     def decided(self) -> Bool[np.ndarray, " runs"]:
@@ -127,13 +137,14 @@ class Simulation:
             mean_seconds=float(self.seconds.mean()),
             budget=self.budget,
             certain=int(self.certain.sum()),
+            mean_cost=None if self.costs is None else float(self.cost.mean()),
         )
 
     def to_frame(self) -> "pd.DataFrame":
         """Return one row per run: run, winner (a name or None), decided, correct, pulls, ...
 
-        The other columns are batches, seconds, with a budget `certain`, and `pulls: NAME` for
-        each arm.
+        The other columns are batches, seconds, `cost` where pulls cost different amounts, with a
+        budget `certain`, and `pulls: NAME` for each arm.
         """
         import pandas as pd
 
@@ -146,6 +157,7 @@ class Simulation:
             "pulls": self.samples,
             "batches": self.batches,
             "seconds": self.seconds,
+            **({} if self.costs is None else {"cost": self.cost}),
             **({} if self.budget is None else {"certain": self.certain}),
         }
         arms = [f"{_PULLS}{name}" for name in self.arms]
@@ -239,6 +251,7 @@ class Simulation:
             seconds=joined("seconds"),
             certain=joined("certain"),
             budget=self.budget,
+            costs=self.costs,
         )
 
 

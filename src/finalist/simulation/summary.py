@@ -46,6 +46,8 @@ class Summary:
         Pulls there were for a run; then a winner is a recommendation.
     certain : int
         Runs that decided with their guarantee; none if the strategy has no proof of it.
+    mean_cost : float or None
+        Of a run; None if every pull costs 1.
     """
 
     name: str
@@ -69,6 +71,7 @@ class Summary:
     mean_seconds: float
     budget: int | None = None
     certain: int = 0
+    mean_cost: float | None = None
 
     def facts(self) -> list[tuple[str, str, str]]:
         """Return every figure with its name, its value, and what it means in plain words."""
@@ -80,10 +83,16 @@ class Summary:
             ("pulls, mean", _n(self.mean), mean),
             ("pulls, median", _n(self.median), spread),
             ("pulls, range", f"{self.min:,} to {self.max:,}", "fewest and most of a run"),
+            *self._cost(),
             *self._ends(),
             ("batches, mean", _n(self.mean_batches), "times a run chose what to pull"),
             ("seconds, mean", f"{self.mean_seconds:.3g}", "processor time of a run"),
         ]
+
+    def _cost(self) -> list[tuple[str, str, str]]:
+        if self.mean_cost is None:
+            return []
+        return [("cost, mean", _n(self.mean_cost), "of the pulls of a run")]
 
     def _ends(self) -> list[tuple[str, str, str]]:
         """Return how often the answer was wrong, and how many runs have one."""

@@ -6,6 +6,7 @@ number of runs around it.
 """
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
@@ -15,12 +16,11 @@ from numpy.typing import ArrayLike
 
 from finalist.arms import Arms
 from finalist.errors import ProblemError, SimulationError
-from finalist.intervals import leader
-from finalist.least_squares import estimate
-from finalist.noise import Bernoulli, SubGaussian
+from finalist.intervals import leaders
+from finalist.noise import Bernoulli, SubGaussian, checked_number
+from finalist.pooling import Pooled
 from finalist.problem import Problem, as_problem
 from finalist.rewards import DrawnRewards, FunctionRewards, Kind, RewardFunction
-from finalist.statistics import Statistics
 from finalist.strategies import Playable, Run, Strategy, guaranteed, named
 
 #: Means that differ by less than this part of their size are equally good.
@@ -63,6 +63,7 @@ class Task:
     rewards: Kind | RewardFunction
     seed: int
     max_pulls: int
+    shift: float = 0.0
 
     def run(self, index: int) -> Outcome:
         """Simulate the run of this number to its end, to its budget, or to the cap."""
@@ -73,27 +74,34 @@ class Task:
         run = self.strategy.start(self.problem, seed=seed)
         if self.problem.budget is None:
             pulls, batches = finish(run, rewards, len(self.means), self.max_pulls)
-            winner = -1 if run.verdict.winner is None else run.verdict.winner
+            winners = run.verdict.winners
         else:
-            winner, pulls, batches = spend(run, rewards, self.problem, self.problem.budget)
+            winners, pulls, batches = spend(run, rewards, self.problem, self.problem.budget)
+        winner = winners[0] if winners else -1
         certain = run.verdict.decided and guaranteed(self.strategy)
         seconds = time.thread_time() - begin
-        return Outcome(index, winner, self.is_correct(winner), pulls, batches, seconds, certain)
+        return Outcome(index, winner, self.is_correct(winners), pulls, batches, seconds, certain)
 
     def draw_with(self, rng: np.random.Generator) -> DrawnRewards | FunctionRewards:
         """Return where the rewards of a run come from."""
         if callable(self.rewards):
             return FunctionRewards(self.rewards, len(self.means), rng)
-        sigma = 0.5 if self.rewards == "bernoulli" else self.problem.sigma
-        return DrawnRewards(self.means, sigma, self.rewards, rng)
+        sigma: float | np.ndarray = 0.5
+        if self.rewards != "bernoulli":
+            per_arm = isinstance(self.problem.noise.sigma, tuple)
+            sigma = self.problem.sigmas if per_arm else self.problem.sigma
+        return DrawnRewards(self.means, sigma, self.rewards, rng, self.shift)
 
-    def is_correct(self, winner: int) -> bool:
-        """Return whether an arm is one of the best, or as good as the goal asks for."""
-        if winner < 0:
+    def is_correct(self, winners: Sequence[int]) -> bool:
+        """Return whether arms are the best ones, or as good as the goal asks for."""
+        if len(winners) == 0:
             return False
         good = self.problem.sign * self.means
         tie = TIE_TOLERANCE * float(np.abs(good).max())
-        return bool(good.max() - good[winner] <= self.problem.epsilon + tie)
+        others = self.problem.arms.candidate.copy()
+        others[list(winners)] = False
+        best = good[others].max(initial=-np.inf)
+        return bool(best - good[list(winners)].min() <= self.problem.epsilon + tie)
 
 
 def finish(
@@ -125,20 +133,20 @@ def finish(
 
 def spend(
     run: Run, rewards: DrawnRewards | FunctionRewards, problem: Problem, budget: int
-) -> tuple[int, Int[np.ndarray, " K"], int]:
+) -> tuple[tuple[int, ...], Int[np.ndarray, " K"], int]:
     """Pull until there is a winner or the budget is used up; the last batch is cut to what is left.
 
     Without a winner, the best of the survivors by the estimate from all rewards is recommended.
 
     Returns
     -------
-    int, (K,) array of int, int
+    tuple of int, (K,) array of int, int
         The recommendation, the pulls of each arm, and in how many batches.
     """
-    pooled, batches = Statistics.empty(len(problem.arms)), 0
+    pooled, batches = Pooled(problem), 0
     if isinstance(run, Playable) and isinstance(rewards, DrawnRewards):
         batches = int(run.play(rewards, budget).sum())
-        pooled = run.pooled()
+        pooled.add(run.pooled())
     while not run.verdict.decided and pooled.pulls < budget:
         left = budget - pooled.pulls
         batch = run.next()
@@ -151,12 +159,12 @@ def spend(
             )
         values = rewards.batch(batch.counts)
         run.record(batch, values)
-        pooled.merge(values)
+        pooled.add(values)
         batches += 1
-    winner = run.verdict.winner
-    if winner is None:
-        winner = leader(estimate(problem.arms, pooled), problem.sign, run.verdict.survivors)
-    return winner, pooled.count, batches
+    winners = run.verdict.winners
+    if not winners:
+        winners = leaders(pooled.estimate(), problem.sign, run.verdict.survivors, problem.top)
+    return winners, pooled.statistics.count, batches
 
 
 def make_task(
@@ -167,11 +175,13 @@ def make_task(
     rewards: Kind | RewardFunction | None,
     seed: int,
     max_pulls: int,
+    shift: float = 0.0,
+    deviations: ArrayLike | None = None,
     **settings: Any,
 ) -> Task:
     """Check everything a simulation needs; `settings` are those of `as_problem`."""
     problem = as_problem(arms, **settings)
-    means = arms.means(theta)
+    means = problem.arms.means(theta) + _deviations(deviations, problem)
     parameter = np.asarray(theta, dtype=float)
     if isinstance(strategy, str):
         strategy = named(strategy, arms, parameter)
@@ -187,9 +197,34 @@ def make_task(
         default_rewards(problem) if rewards is None else rewards,
         whole("seed", seed, 0),
         whole("max_pulls", max_pulls, 1),
+        _checked_shift(shift),
     )
     task.draw_with(np.random.default_rng(0))  # refuses rewards that do not exist
     return task
+
+
+def _deviations(given: ArrayLike | None, problem: Problem) -> Float[np.ndarray, " K"]:
+    """Return how far the mean of each arm is from the linear model."""
+    K = len(problem.arms)
+    if given is None:
+        return np.zeros(K)
+    values = np.asarray(given, dtype=float)
+    if values.shape != (K,) or not np.isfinite(values).all():
+        raise SimulationError(
+            f"deviations has shape {values.shape}; give {K} finite numbers, one per arm: how far "
+            "its mean is from the linear model."
+        )
+    return values
+
+
+def _checked_shift(value: object) -> float:
+    shift = checked_number(value, "shift")
+    if not 0 <= shift < float("inf"):
+        raise SimulationError(
+            f"shift is {shift}; it is the standard deviation of a constant that each batch has, 0 "
+            "or more."
+        )
+    return shift
 
 
 def default_rewards(problem: Problem) -> Kind:

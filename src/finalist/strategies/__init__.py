@@ -24,6 +24,7 @@ from finalist.strategies.rage import RAGE
 from finalist.strategies.registry import STRATEGIES, configured, named, settings_of
 from finalist.strategies.track_and_stop import TrackAndStop
 from finalist.strategies.uniform import Uniform
+from finalist.strategies.v import VAllocation
 from finalist.strategies.xy import XYAllocation
 from finalist.strategies.xy_adaptive import XYAdaptive
 from finalist.strategies.xy_oracle import XYOracle
@@ -47,6 +48,7 @@ __all__ = [
     "Strategy",
     "TrackAndStop",
     "Uniform",
+    "VAllocation",
     "Verdict",
     "XYAdaptive",
     "XYAllocation",

@@ -18,41 +18,28 @@ guarantee nor the evidence depends on that choice, nor on the choice of rivals, 
 are made before the batch is seen. The first pulls, a pilot, are for choosing only.
 """
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 
-from finalist.design import Rounded
-from finalist.design.rounding import MOST_PULLS
 from finalist.errors import ProblemError, RewardError
-from finalist.information import Information, information
-from finalist.intervals import pooled_widths
+from finalist.information import Information
 from finalist.least_squares import Estimate, estimate
-from finalist.noise import Gaussian
-from finalist.problem import Feature, Problem
+from finalist.problem import FEATURES, Feature, Problem
 from finalist.statistics import Statistics
-from finalist.strategies.betting import Bets, expected_drifts
-from finalist.strategies.gauntlet_design import Aim, allocate, choose_rivals, pilot_weights, within
-from finalist.strategies.gauntlet_scores import Scores, scores_of
-from finalist.strategies.protocol import (
-    Batch,
-    Verdict,
-    check_record,
-    check_size,
-    is_number,
-    refuse_decided,
-)
+from finalist.strategies.betting import Bets
+from finalist.strategies.gauntlet_bias import Bias
+from finalist.strategies.gauntlet_choosing import Choosing
+from finalist.strategies.gauntlet_design import Aim, allocate, choose_rivals
+from finalist.strategies.gauntlet_evidence import Evidence
+from finalist.strategies.gauntlet_scores import Pairs
+from finalist.strategies.gauntlet_top import TopRun
+from finalist.strategies.protocol import Batch, Verdict, check_record, is_number
 
-SUPPORTED: frozenset[Feature] = frozenset(
-    {"minimise", "epsilon-best", "sub-gaussian", "bernoulli", "unknown sigma", "limited pulls"}
-)
-#: Pulls of the pilot and of the first batch that is tested, and the fewest later on, each times
-#: the rank.
-PILOT, FIRST, FEWEST = 4, 4, 3
+SUPPORTED: frozenset[Feature] = FEATURES
 
 
 @dataclass(frozen=True)
@@ -79,67 +66,31 @@ class Gauntlet:
         if not (is_number(self.growth) and 0 < self.growth <= 10):
             raise ProblemError(f"growth is {self.growth!r}; it is positive, at most 10: 0.1.")
 
-    def start(self, problem: Problem, seed: int = 0) -> "GauntletRun":
+    def start(self, problem: Problem, seed: int = 0) -> "GauntletRun | TopRun":
         """Begin with a problem; the seed draws plausible parameters to plan for."""
         problem.refuse_unsupported(self.name, SUPPORTED)
+        if problem.top > 1:
+            return TopRun(problem, self.growth, seed)
         return GauntletRun(self, problem, seed)
 
 
-@dataclass(frozen=True, eq=False)
-class Evidence:
-    """The evidence against "this arm is best", for every arm.
-
-    Attributes
-    ----------
-    share : (K,) array
-        log M / log(1/delta) in [0, 1]; an arm is rejected at 1.
-    p_value : (K,) array
-        1 / M, valid at any time; never below delta (delta / 2 with epsilon), where bets end.
-    rival : (K,) array of int
-        The arm that last spoke against each; -1 if none has.
-    rejected : (K,) array of bool
-    """
-
-    share: Float[np.ndarray, " K"]
-    p_value: Float[np.ndarray, " K"]
-    rival: Int[np.ndarray, " K"]
-    rejected: Bool[np.ndarray, " K"]
-
-
-class GauntletRun:
+class GauntletRun(Choosing):
     """The gauntlet at work: evidence against every arm, and the pooled rewards to choose by."""
 
     def __init__(self, settings: Gauntlet, problem: Problem, seed: int) -> None:
         K = len(problem.arms)
-        self._settings, self._problem, self._seed = settings, problem, seed
-        self._Z = problem.arms.coordinates
-        self._pooled = Statistics.empty(K)
-        self._history: Statistics | None = None  # what was measured before, for choosing only
-        self._estimate: Estimate | None = None
-        self._start_log_det: float | None = None  # of the pilot, once it is complete
-        self._other_arms = False  # whether arms were added or withdrawn
+        super().__init__(problem, settings.growth, seed)
+        self._settings = settings
         self._gone = 0  # pulls of arms that were withdrawn
-        self._lost: Int[np.ndarray, " K"] = np.zeros(K, dtype=np.int64)  # made, without reward
         self._leaders_before = 0  # leaders of earlier questions, whose levels are spent
-        self._planned: tuple[Int[np.ndarray, " K"], Information] | None = None
-        self._recorded = self._batches = 0
-        self._last: Int[np.ndarray, " K"] = np.zeros(K, dtype=np.int64)
         # With epsilon, half of delta is for elimination and half for "c is good enough".
         share = 0.5 if problem.epsilon > 0 else 1.0
         self._bets = Bets.against(K, share * problem.delta, self._gaussian)
         self._leaders: dict[int, Bets] = {}
         self._rival: Int[np.ndarray, " K"] = np.full(K, -1)
-        self._survivors: Int[np.ndarray, " m"] = np.arange(K)
+        self._survivors: Int[np.ndarray, " m"] = np.flatnonzero(problem.arms.candidate)
         self._rejected_at: Float[np.ndarray, " K"] = np.full(K, np.inf)  # pulls so far
-        self._winner = 0 if K == 1 else None
-
-    @property
-    def _gaussian(self) -> bool:
-        return isinstance(self._problem.noise, Gaussian)
-
-    @property
-    def _unknown(self) -> bool:
-        return self._problem.noise.sigma is None
+        self._winner = int(self._survivors[0]) if len(self._survivors) == 1 else None
 
     @property
     def verdict(self) -> Verdict:
@@ -159,26 +110,12 @@ class GauntletRun:
             rejected=bets.rejected,
         )
 
-    def interval(
-        self, directions: Float[np.ndarray, "M r"], confidence: float = 0.95
-    ) -> tuple[Float[np.ndarray, " M"], Float[np.ndarray, " M"]]:
-        """Estimate y'theta for directions in the span, with half-widths.
-
-        The intervals hold for all directions and at all times at once, with a confidence of
-        their own that has nothing to do with delta (`bounds.pooled_radius`). When sigma is
-        unknown it is taken from the residuals, at the upper end of what is likely.
-        """
-        fit = estimate(self._problem.arms, self._pooled)
-        start = None if self._other_arms else self._start_log_det
-        sigma = None if self._unknown else self._problem.sigma
-        return fit.gaps(directions), pooled_widths(fit, directions, start, confidence, sigma)
-
     def words(self) -> str:
         """Say in one sentence what is certain now."""
         names, risk = self._problem.arms.names, f"{self._problem.delta:.3g}"
         pulls, epsilon = f"{self.verdict.pulls:,} pulls", self._problem.epsilon
-        if self._winner is not None and len(self._Z) == 1:
-            return f"{names[0]} is the only arm."
+        if self._winner is not None and len(self._problem.candidates) == 1:
+            return f"{names[self._winner]} is the only arm."
         if self._winner is not None:
             what = "the best" if epsilon == 0 else f"within {epsilon:g} of the best"
             return (
@@ -203,69 +140,19 @@ class GauntletRun:
 
     # ---- choosing ------------------------------------------------------------------------
 
-    def next(self, size: int | None = None) -> Batch:
-        """Return the next batch, of exactly `size` pulls if that is given."""
-        check_size(size)
-        refuse_decided(self.verdict)
-        if not self._room().any():
-            raise ProblemError(
-                f"every arm has had its {self._problem.most_pulls} pulls and there is no winner; "
-                "stop with the survivors."
-            )
-        wanted = self.own_size if size is None else size
-        return self._pilot(wanted) if self._piloting else self._test(wanted)
-
-    @property
-    def least_size(self) -> int:
-        """The smallest batch that can test every survivor; 1 while the pilot lasts."""
-        return 1 if self._piloting else self._Z.shape[1] + (1 if self._unknown else 0)
-
-    @property
-    def _piloting(self) -> bool:
-        """Whether too little is known to choose rivals; missing rewards make a pilot longer."""
-        r = self._problem.arms.rank
-        return self._pooled.pulls < PILOT * r or self._past().information.rank < r
-
-    def _room(self) -> Int[np.ndarray, " K"]:
-        """Return how often each arm can still be pulled."""
-        most = self._problem.most_pulls
-        if most is None:
-            return np.full(len(self._Z), MOST_PULLS)
-        return np.asarray(np.maximum(most - self._pooled.count - self._lost, 0))
-
-    @property
-    def own_size(self) -> int:
-        """The size of the next batch unless another is asked for."""
-        r, done = self._problem.arms.rank, self._pooled.pulls
-        if self._piloting:
-            return max(PILOT * r - done, r)
-        if self._batches == 0:
-            return FIRST * r
-        return max(FEWEST * r, math.ceil(self._settings.growth * done))
-
-    def _pilot(self, size: int) -> Batch:
-        """Return pulls of the G-optimal design; they are not tested."""
-        done = self._pooled.pulls
-        picks = Rounded(pilot_weights(self._problem.arms, PILOT)).extend(done + size)[done:]
-        counts = within(np.bincount(picks, minlength=len(self._Z)), self._room())
-        words = (
-            f"Pilot: the first {PILOT * self._problem.arms.rank} pulls say where to measure and "
-            "are not tested."
-        )
-        note: dict[str, Any] = {"kind": "pilot", "leader": -1, "rivals": [], "words": words}
-        note["batch"] = self._recorded
-        return Batch(counts, note)
-
     def _test(self, size: int) -> Batch:
         """Return a batch with a rival for every survivor that it can test."""
         fit = self._past()
         means = self._problem.sign * (self._Z @ fit.phi)
+        means[~self._problem.arms.candidate] = -np.inf  # may be better than the best candidate
         leader = int(means.argmax())
         counts, info = allocate(self._aim(fit, leader), size)
+        precisions, bias = self._problem.precisions, None
         self._planned = counts, info
         rivals = np.full(len(self._Z), -1)
         if not self._unknown or size > info.rank:  # residuals are needed to estimate sigma
-            rivals[self._survivors] = choose_rivals(self._Z, means, self._survivors, info)
+            bias = Bias.of(self._problem.misspecification, precisions, self._Z, counts, info)
+            rivals[self._survivors] = choose_rivals(self._Z, means, self._survivors, info, bias)
         words = self._say_tested(size, rivals, info)
         note: dict[str, Any] = {
             "kind": "test",
@@ -274,6 +161,8 @@ class GauntletRun:
             "words": words,
         }
         note["batch"] = self._recorded
+        if bias is not None:
+            note["direct"] = bias.directly(self._Z, means, rivals, info).tolist()
         return Batch(counts, note)
 
     def _say_tested(self, size: int, rivals: Int[np.ndarray, " K"], info: Information) -> str:
@@ -289,60 +178,13 @@ class GauntletRun:
             f"{more} or more pulls in a batch can."
         )
 
-    def _past(self) -> Estimate:
-        """Return the estimate from all rewards so far."""
-        if self._estimate is None:
-            known = self._pooled
-            if self._history is not None:
-                known = known.copy()
-                known.merge(self._history)
-            self._estimate = estimate(self._problem.arms, known)
-        return self._estimate
-
     def _aim(self, fit: Estimate, leader: int) -> Aim:
-        sigma = self._scale(fit)
-        root = fit.information.inverse_root
-        rng = np.random.default_rng([self._seed, self._batches])
-        draws = fit.phi + sigma * (rng.standard_normal((2, len(root))) @ root)
+        others = self._survivors[self._survivors != leader]
         missing = (self._bets.limit - self._bets.log_m) / self._bets.limit
-        return Aim(
-            Z=self._Z,
-            root=root,
-            sigma=sigma,
-            thetas=self._problem.sign * np.vstack([fit.phi, draws]),
-            leader=leader,
-            survivors=self._survivors,
-            missing=missing,
-            epsilon=self._problem.epsilon,
-            last=self._last,
-            age=self._pooled.pulls / self._rejected_at,
-            room=self._room(),
-        )
-
-    def _scale(self, fit: Estimate) -> float:
-        """Return sigma, or what earlier batches say of it: the test itself does not use it."""
-        if not self._unknown:
-            return self._problem.sigma
-        if fit.degrees_of_freedom == 0:
-            return 1.0
-        return math.sqrt(fit.residual_variance) or 1.0
+        age = self._pooled.pulls / self._rejected_at
+        return self._aim_at(fit, np.full(len(others), leader), others, missing[others], leader, age)
 
     # ---- what a study may add --------------------------------------------------------------
-
-    def inform(self, history: Statistics) -> None:
-        """Take rewards measured before the start: they steer designs and bets, never a test."""
-        if self._recorded > 0:
-            raise ProblemError(
-                f"{self._recorded} batches are recorded; earlier measurements are brought in "
-                "before the first."
-            )
-        if len(history.count) != len(self._Z):
-            raise ProblemError(f"the history is of {len(history.count)} arms, not {len(self._Z)}.")
-        self._history, self._estimate = history.copy(), None
-
-    def lose(self, counts: Int[np.ndarray, " K"]) -> None:
-        """Count pulls that were made and gave no reward: they use up what can be pulled."""
-        self._lost += counts
 
     def changed(
         self, problem: Problem, kept: Int[np.ndarray, " n"], level: float, *, afresh: bool
@@ -373,8 +215,8 @@ class GauntletRun:
         share = 0.5 if problem.epsilon > 0 else 1.0
         bets = self._bets.carried(np.full(len(kept), -1) if afresh else kept, share * level)
         new._bets = bets
-        new._survivors = np.flatnonzero(~bets.rejected)
-        new._pooled = self._pooled.taken(kept)
+        new._survivors = np.flatnonzero(~bets.rejected & problem.arms.candidate)
+        new._pooled = self._pooled.taken(kept, problem)
         new._history = None if self._history is None else self._history.taken(kept)
         new._gone = self._gone + self._pooled.pulls - new._pooled.pulls
         new._lost[old] = self._lost[kept[old]]
@@ -395,15 +237,7 @@ class GauntletRun:
         self._check_note(batch, rewards)
         if batch.note["kind"] == "test":
             self._settle(batch, rewards)
-            self._batches += 1
-            self._last = batch.counts
-        self._recorded += 1
-        self._pooled.merge(rewards)
-        self._estimate = None
-        if self._start_log_det is None and not self._piloting:
-            info = information(self._Z, self._pooled.count.astype(float))
-            if info.rank == self._problem.arms.rank:
-                self._start_log_det = info.log_det
+        self._absorb(batch, rewards)
 
     def _check_note(self, batch: Batch, rewards: Statistics) -> None:
         """Refuse batches that were not issued for this moment: each is tested once, in order."""
@@ -422,6 +256,9 @@ class GauntletRun:
                 f"the note of this batch does not name an arm (or -1) for each of {K} arms; record "
                 "batches as `next` returns them."
             )
+        direct = batch.note.get("direct", [False] * K)
+        if len(direct) != K or not all(isinstance(one, bool) for one in direct):
+            raise ProblemError("the note of this batch is not as `next` returns it; record that.")
         if self._unknown and np.isnan(rewards.m2[batch.counts > 0]).any():
             raise RewardError(
                 "sigma is unknown and these rewards are sums without their scatter; give each "
@@ -433,11 +270,13 @@ class GauntletRun:
         # A batch that was just planned has been factorised; a replay does it here.
         counts, info = self._planned or (None, None)
         known = info if counts is batch.counts else None
-        fit, past = estimate(self._problem.arms, rewards, known=known), self._past()
-        scores = scores_of(self._problem, fit, rivals, 0.0, self._scale(fit))
-        before = self._bets.log_m.copy()
-        self._bet(self._bets, past, rivals, scores, 0.0)
-        hit = scores.tested & (self._bets.log_m > before)
+        precisions, past = self._problem.precisions, self._past()
+        fit = estimate(self._arms, rewards, known=known, precisions=precisions)
+        before, tested = self._bets.log_m.copy(), np.flatnonzero(rivals >= 0)
+        own = np.array(batch.note["direct"])[tested] if "direct" in batch.note else None
+        pairs = Pairs(rivals[tested], tested, own)
+        self._bet(self._bets, tested, pairs, fit, past, 0.0)
+        hit = self._bets.log_m > before
         self._rival[hit] = rivals[hit]
         alive = self._survivors
         out = self._bets.rejected[alive]
@@ -460,28 +299,10 @@ class GauntletRun:
             self._leaders[leader] = Bets.against(K, level, self._gaussian)
         bets, rivals = self._leaders[leader], np.full(K, leader)
         rivals[leader] = -1
-        epsilon = self._problem.epsilon
-        scores = scores_of(self._problem, fit, rivals, epsilon, self._scale(fit))
-        self._bet(bets, past, rivals, scores, epsilon)
+        rivals[~self._problem.arms.candidate] = -1
+        tested = np.flatnonzero(rivals >= 0)
+        pairs = Pairs(rivals[tested], tested)
+        self._bet(bets, tested, pairs, fit, past, self._problem.epsilon)
         others = self._survivors[self._survivors != leader]
         if bets.rejected[others].all():
             self._winner = leader
-
-    def _bet(
-        self,
-        bets: Bets,
-        past: Estimate,
-        rivals: Int[np.ndarray, " K"],
-        scores: Scores,
-        epsilon: float,
-    ) -> None:
-        """Bet on scores, with drifts that all earlier pulls suggest."""
-        gaps, variances = np.zeros(len(self._Z)), np.ones(len(self._Z))
-        some = np.flatnonzero(scores.tested)
-        Y = self._Z[rivals[some]] - self._Z[some]
-        gaps[some] = (self._problem.sign * (Y @ past.phi) + epsilon) / self._scale(past)
-        variances[some] = past.information.variances(Y)
-        speed = np.where(scores.tested, scores.speed, 1.0)
-        expert = expected_drifts(gaps * speed, np.sqrt(variances) * speed)
-        past_says = (gaps / variances, 1.0 / variances)
-        bets.place(scores.z, scores.speed, scores.tested, past_says, expert)

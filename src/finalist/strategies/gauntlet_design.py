@@ -11,7 +11,10 @@ from finalist.arms import Arms
 from finalist.design import rough_design, round_design
 from finalist.design.linalg import spanning_arms
 from finalist.information import Information, information, row_norms
+from finalist.least_squares import weights_of
+from finalist.problem import Problem
 from finalist.span import SPAN_TOLERANCE
+from finalist.strategies.gauntlet_bias import Bias
 from finalist.strategies.phase import share
 from finalist.strategies.static import static_design
 
@@ -29,6 +32,8 @@ DOUBT, LATER, MORE, AGAIN = 3.0, 3.0, 0.5, 0.1
 RIVALS = 64
 #: Survivors whose rivals are looked for at once.
 BLOCK = 512
+#: Up to so many survivors may be compared without the model, where it may be wrong.
+FEW = 200
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,10 +50,11 @@ class Aim:
     thetas : (S, r) array
         Plausible parameters, the estimate first, such that large means are good.
     leader : int
-    survivors : (m,) array of int
-    missing : (K,) array
-        The part of the evidence against each arm that is still missing: 0 when it is rejected,
-        above 1 where the bets have lost.
+    first, second : (n,) arrays of int
+        Pairs of arms to tell apart, the better ones first: the leader and each survivor.
+    missing : (n,) array
+        The part of the evidence against each second arm that is still missing: 0 when it is
+        rejected, above 1 where the bets have lost.
     epsilon : float
     last : (K,) array of int
         The counts of the batch before, to start from.
@@ -56,6 +62,10 @@ class Aim:
         All pulls so far over those when an arm was rejected; 0 for survivors.
     room : (K,) array of int
         How often each arm can still be pulled.
+    precisions, costs : (K,) arrays or None
+        1 / sigma^2 and the cost of a pull, where they differ between arms.
+    bias : float
+        How far a mean may be from the linear model.
     """
 
     Z: Float[np.ndarray, "K r"]
@@ -63,25 +73,29 @@ class Aim:
     sigma: float
     thetas: Float[np.ndarray, "S r"]
     leader: int
-    survivors: Int[np.ndarray, " m"]
-    missing: Float[np.ndarray, " K"]
+    first: Int[np.ndarray, " n"]
+    second: Int[np.ndarray, " n"]
+    missing: Float[np.ndarray, " n"]
     epsilon: float
     last: Int[np.ndarray, " K"]
     age: Float[np.ndarray, " K"]
     room: Int[np.ndarray, " K"]
+    precisions: Float[np.ndarray, " K"] | None = None
+    costs: Float[np.ndarray, " K"] | None = None
+    bias: float = 0.0
 
     @cached_property
-    def others(self) -> Int[np.ndarray, " n"]:
-        """The survivors but for the leader."""
-        return np.asarray(self.survivors[self.survivors != self.leader])
+    def needed(self) -> Float[np.ndarray, "n r"]:
+        """What the batch has to estimate."""
+        return np.asarray(self.Z[self.first] - self.Z[self.second])
 
     def directions(self) -> Float[np.ndarray, "S n r"]:
-        """Return, for each parameter, (leader - j) / gap_j with the weight of j, all j."""
-        others = self.others
-        Y, widths = self._against(others)
+        """Return, for each parameter, (first - second) / gap with the weight of each pair."""
+        Y = self.needed
+        widths = self._errors(Y)
         gaps = np.maximum(self.thetas @ Y.T, LEAST_GAP * widths) + self.epsilon
         gaps = np.minimum(gaps, MOST_GAP * gaps.min(axis=1, keepdims=True))
-        weights = np.sqrt(np.maximum(LEAST_MISSING, self.missing[others]))
+        weights = np.sqrt(np.maximum(LEAST_MISSING, self.missing))
         scale = gaps.min() * weights / gaps
         return np.asarray(Y[None] * scale[:, :, None])
 
@@ -94,18 +108,16 @@ class Aim:
         old = (self.age >= LATER).nonzero()[0]
         if len(old) == 0:
             return np.empty((0, self.Z.shape[1]))
-        Y, widths = self._against(old)
+        Y = self.Z[self.leader] - self.Z[old]
+        widths = self._errors(Y)
         gaps = Y @ self.thetas[0]
         doubt = DOUBT + MORE * np.log2(self.age[old] / LATER)
         some = (gaps < doubt * widths) & (widths > 0.0)
         return np.asarray(Y[some] / np.maximum(gaps, LEAST_GAP * widths)[some][:, None])
 
-    def _against(
-        self, arms: Int[np.ndarray, " n"]
-    ) -> tuple[Float[np.ndarray, "n r"], Float[np.ndarray, " n"]]:
-        """Return leader - j and the standard errors of their estimated gaps."""
-        Y = self.Z[self.leader] - self.Z[arms]
-        return Y, np.asarray(self.sigma * np.sqrt(row_norms(Y, self.root)))
+    def _errors(self, Y: Float[np.ndarray, "n r"]) -> Float[np.ndarray, " n"]:
+        """Return the standard errors of estimated gaps."""
+        return np.asarray(self.sigma * np.sqrt(row_norms(Y, self.root)))
 
 
 def allocate(aim: Aim, size: int) -> tuple[Int[np.ndarray, " K"], Information]:
@@ -113,7 +125,7 @@ def allocate(aim: Aim, size: int) -> tuple[Int[np.ndarray, " K"], Information]:
 
     Beside them what they can estimate.
     """
-    needed, designer = aim.Z[aim.leader] - aim.Z[aim.others], Designer(aim)
+    designer = Designer(aim)
     designs = [designer.design(Y) for Y in aim.directions()]
     weights = np.add.reduce(designs) / len(designs)
     doubtful = aim.doubtful()
@@ -121,7 +133,56 @@ def allocate(aim: Aim, size: int) -> tuple[Int[np.ndarray, " K"], Information]:
         weights = (1.0 - AGAIN) * weights + AGAIN * designer.design(doubtful)
     weights = np.where(weights < min(0.2 / size, 0.3 * weights.max()), 0.0, weights)
     counts = within(_round_heaviest(weights, size), aim.room)
-    return estimable(aim.Z, counts, needed, aim.room)
+    linear = estimable(aim.Z, counts, aim.needed, aim.room, aim.precisions)
+    direct = _compare_directly(aim, size) if aim.bias > 0.0 else None
+    if direct is None or _worst_score(aim, *linear) > _worst_score(aim, *direct):
+        return linear
+    return direct
+
+
+def _compare_directly(aim: Aim, size: int) -> tuple[Int[np.ndarray, " K"], Information] | None:
+    """Return a batch of the arms of all pairs alone, as if arms had nothing in common.
+
+    None if they are too many, or cannot all be pulled.
+    """
+    some = np.union1d(aim.first, aim.second)
+    if len(some) > min(FEW, size) or not aim.room[some].all():
+        return None
+    lengths = np.linalg.norm(aim.directions()[0], axis=1) / np.linalg.norm(aim.needed, axis=1)
+    Y = np.zeros((len(lengths), len(some)))
+    row = np.arange(len(Y))
+    Y[row, np.searchsorted(some, aim.first)] = lengths
+    Y[row, np.searchsorted(some, aim.second)] = -lengths
+    unit = np.ones(len(some))
+    if aim.precisions is not None:
+        unit *= np.sqrt(aim.precisions[some])
+    if aim.costs is not None:
+        unit /= np.sqrt(aim.costs[some])
+    weights = np.zeros(len(aim.Z))
+    weights[some] = rough_design(np.diag(unit), Y, TOLERANCE)[0]
+    if aim.costs is not None:
+        weights /= aim.costs
+    counts = np.zeros(len(aim.Z), dtype=np.int64)
+    counts[some] = 1
+    counts += _round_heaviest(weights / weights.sum(), size - len(some)) if size > len(some) else 0
+    counts = within(counts, aim.room)
+    return counts, information(aim.Z, weights_of(counts, aim.precisions))
+
+
+def _worst_score(aim: Aim, counts: Int[np.ndarray, " K"], info: Information) -> float:
+    """Return the smallest score of a pair that a batch is expected to give.
+
+    In units of the root of the evidence that is missing.
+    """
+    bias = Bias.of(aim.bias, aim.precisions, aim.Z, counts, info)
+    assert bias is not None
+    gaps = aim.needed @ aim.thetas[0] + aim.epsilon
+    linear = gaps - bias.of_pairs(aim.first, aim.second)
+    score = np.maximum(
+        linear / np.sqrt(info.variances(aim.needed)),
+        gaps / bias.direct_errors(aim.first, aim.second),
+    )
+    return float((score / np.sqrt(np.maximum(LEAST_MISSING, aim.missing))).min())
 
 
 def within(counts: Int[np.ndarray, " K"], room: Int[np.ndarray, " K"]) -> Int[np.ndarray, " K"]:
@@ -134,13 +195,16 @@ def within(counts: Int[np.ndarray, " K"], room: Int[np.ndarray, " K"]) -> Int[np
     return fitting
 
 
-def pilot_weights(arms: Arms, times: int) -> Float[np.ndarray, " K"]:
+def pilot_weights(arms: Arms, problem: Problem, times: int) -> Float[np.ndarray, " K"]:
     """Return the shares of a pilot of `times` rank pulls: the G-optimal design, made to span."""
-    Z, design = arms.coordinates, static_design(arms, "g").weights
+    sigma = problem.noise.sigma if isinstance(problem.noise.sigma, tuple) else 1.0
+    design = static_design(arms, "g", sigma, problem.cost).weights  # type: ignore[arg-type]
+    Z = arms.coordinates
     K, r = Z.shape
     counts = _round_heaviest(design, times * r)
     if information(Z, counts.astype(float)).rank < r:
-        once = np.bincount(spanning_arms(Z), minlength=K)
+        usable = np.flatnonzero(arms.measurable)
+        once = np.bincount(usable[spanning_arms(Z[usable])], minlength=K)
         counts = once + _round_heaviest(design, (times - 1) * r)
     return np.asarray(counts / counts.sum())
 
@@ -158,10 +222,15 @@ class Designer:
     """Designs for directions, with the arms that can still be pulled."""
 
     def __init__(self, aim: Aim) -> None:
-        self._Z, last, self._usable = aim.Z, aim.last.astype(float), aim.room.nonzero()[0]
-        self._K = len(aim.Z)
+        self._usable, self._costs, self._K = aim.room.nonzero()[0], aim.costs, len(aim.Z)
+        last, self._Z = aim.last.astype(float), aim.Z
+        if aim.precisions is not None:
+            self._Z = self._Z * np.sqrt(aim.precisions)[:, None]
+        if aim.costs is not None:  # weights are shares of the cost: a share buys share / cost pulls
+            self._Z = self._Z / np.sqrt(aim.costs)[:, None]
+            last = last * aim.costs
         if 0 < len(self._usable) < self._K:
-            Z = aim.Z[self._usable]
+            Z = self._Z[self._usable]
             left = information(Z, np.ones(len(Z)))
             if left.rank == Z.shape[1]:  # else plan as if all could be pulled, then make it fit
                 self._Z, last = Z, last[self._usable]
@@ -170,11 +239,13 @@ class Designer:
 
     def design(self, Y: Float[np.ndarray, "n r"]) -> Float[np.ndarray, " K"]:
         """Return a design for some directions."""
-        found = rough_design(self._Z, Y, self._tolerance, self._start)[0]
-        if len(found) == self._K:
-            return found
-        weights = np.zeros(self._K)
-        weights[self._usable] = found
+        weights = rough_design(self._Z, Y, self._tolerance, self._start)[0]
+        if len(weights) < self._K:
+            found, weights = weights, np.zeros(self._K)
+            weights[self._usable] = found
+        if self._costs is not None:
+            weights = weights / self._costs
+            weights /= weights.sum()
         return weights
 
 
@@ -183,11 +254,12 @@ def estimable(
     counts: Int[np.ndarray, " K"],
     needed: Float[np.ndarray, "n r"],
     room: Int[np.ndarray, " K"],
+    precisions: Float[np.ndarray, " K"] | None = None,
 ) -> tuple[Int[np.ndarray, " K"], Information]:
     """Move pulls until the batch can estimate the needed directions, or has no pull to spare."""
     counts = counts.copy()
     while True:
-        info = information(Z, counts.astype(float))
+        info = information(Z, weights_of(counts, precisions))
         outside = ~info.spans(needed)
         spare = _spare(Z, counts, info.rank) if outside.any() else None
         if spare is None:
@@ -219,11 +291,13 @@ def choose_rivals(
     means: Float[np.ndarray, " K"],
     survivors: Int[np.ndarray, " m"],
     info: Information,
+    bias: Bias | None = None,
 ) -> Int[np.ndarray, " m"]:
     """Return for each survivor the arm that the batch is expected to show best above it.
 
     The largest (a - x)'theta_hat / ||a - x||_{A_k^+} over the leader and the best other arms
-    whose difference the batch can estimate; -1 where there is none.
+    whose difference the batch can estimate; -1 where there is none. What a model that is not
+    quite linear can feign is taken off the difference.
     """
     rivals = np.sort(np.argsort(-means, kind="stable")[: RIVALS + 1])  # the leader is the first
     W = Z @ info.inverse_root.T  # ||w_a - w_x|| = ||a - x||_{A_k^+}
@@ -238,7 +312,11 @@ def choose_rivals(
             length = _distances(Z[rivals], Z[some])
             usable &= _distances(outside[rivals], outside[some]) <= SPAN_TOLERANCE * length
         gaps = means[rivals][:, None] - means[some]
+        if bias is not None:
+            gaps -= bias.between(rivals, some)
         score = np.where(usable, gaps / np.where(usable, width, 1.0), -np.inf)
+        if bias is not None:
+            score = np.maximum(score, bias.direct_scores(means, rivals, some))
         best = score.argmax(axis=0)
         found = score[best, np.arange(len(some))] > -np.inf
         chosen[start : start + BLOCK] = np.where(found, rivals[best], -1)

@@ -25,6 +25,7 @@ from typing import Any, ClassVar, Literal, Protocol, TypeGuard, get_args, runtim
 import numpy as np
 from jaxtyping import Int
 
+from finalist.arms import Arms
 from finalist.errors import ProblemError
 from finalist.problem import Feature, Problem
 from finalist.rewards import DrawnRewards
@@ -76,11 +77,19 @@ class Verdict:
         if the strategy promises that (`guaranteed`).
     pulls : int
         Pulls so far.
+    winners : tuple of int
+        All arms that are returned, the best by the estimate first; more than one where the m best
+        are asked for.
     """
 
     winner: int | None
     survivors: tuple[int, ...]
     pulls: int
+    winners: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.winner is not None and not self.winners:
+            object.__setattr__(self, "winners", (self.winner,))
 
     @property
     def decided(self) -> bool:
@@ -101,12 +110,12 @@ def first_named(winner: int | None, problem: Problem, pulls: int) -> Verdict:
     """
     if winner is not None and problem.epsilon == 0:
         return Verdict(winner, (winner,), pulls)
-    return Verdict(winner, _all_of(len(problem.arms)), pulls)
+    return Verdict(winner, _candidates(problem.arms), pulls)
 
 
 @lru_cache(maxsize=32)
-def _all_of(arms: int) -> tuple[int, ...]:
-    return tuple(range(arms))
+def _candidates(arms: Arms) -> tuple[int, ...]:
+    return tuple(np.flatnonzero(arms.candidate).tolist())
 
 
 @runtime_checkable

@@ -23,6 +23,7 @@ from finalist.strategies.protocol import Strategy
 from finalist.strategies.rage import RAGE
 from finalist.strategies.track_and_stop import TrackAndStop
 from finalist.strategies.uniform import Uniform
+from finalist.strategies.v import VAllocation
 from finalist.strategies.xy import XYAllocation
 from finalist.strategies.xy_adaptive import XYAdaptive
 from finalist.strategies.xy_oracle import XYOracle
@@ -35,6 +36,7 @@ STRATEGIES: dict[str, type[Strategy]] = {
         Uniform,
         GAllocation,
         XYAllocation,
+        VAllocation,
         XYOracle,
         XYAdaptive,
         FullyAdaptive,

@@ -17,11 +17,13 @@ from jaxtyping import Int
 from finalist.arms import Arms
 from finalist.bounds import Bound, static_constants
 from finalist.design import Design, Greedy, Rounded, optimal_design
-from finalist.problem import Problem
+from finalist.noise import PerArm
+from finalist.problem import Feature, Problem
 from finalist.rewards import DrawnRewards
 from finalist.statistics import Statistics
 from finalist.strategies.phase import Pulls
 from finalist.strategies.protocol import (
+    SUPPORTED,
     Allocation,
     Batch,
     Verdict,
@@ -36,19 +38,38 @@ DESIGN_TOLERANCE = 1e-6
 #: Pulls that are made at once in a simulation, few at first so that short runs waste none;
 #: memory does not grow with their number.
 SMALLEST_CHUNK, CHUNK = 512, 65_536
+#: What a static allocation keeps small.
+StaticCriterion = Literal["g", "xy", "v"]
 
 
-def static_sequence(arms: Arms, criterion: Literal["g", "xy"], allocation: Allocation) -> Pulls:
-    """Return the G- or XY-allocation of Sect. 4: the optimal design, rounded, or the greedy one."""
+#: What they carry out; the greedy rule only what the paper has.
+STATIC_SUPPORTED: frozenset[Feature] = SUPPORTED | {"sigma per arm", "other candidates", "cost"}
+
+
+def static_run(
+    name: str, problem: Problem, bound: Bound, criterion: StaticCriterion, allocation: Allocation
+) -> "StaticRun":
+    """Begin a static allocation."""
+    supported = SUPPORTED if allocation == "greedy" else STATIC_SUPPORTED
+    who = f"{name} with allocation='greedy'" if allocation == "greedy" else name
+    problem.refuse_unsupported(who, supported)
+    return StaticRun(problem, bound, lambda: static_sequence(problem, criterion, allocation))
+
+
+def static_sequence(problem: Problem, criterion: StaticCriterion, allocation: Allocation) -> Pulls:
+    """Return a static allocation (Sect. 4): the optimal design, rounded, or the greedy one."""
     if allocation == "greedy":
-        return Greedy(arms, criterion)
-    return Rounded(static_design(arms, criterion))
+        return Greedy(problem.arms, criterion)
+    sigma = problem.noise.sigma if isinstance(problem.noise.sigma, tuple) else 1.0
+    return Rounded(static_design(problem.arms, criterion, sigma, problem.cost))  # type: ignore[arg-type]
 
 
 @lru_cache(maxsize=64)
-def static_design(arms: Arms, criterion: Literal["g", "xy"]) -> Design:
+def static_design(
+    arms: Arms, criterion: StaticCriterion, sigma: PerArm = 1.0, cost: PerArm = 1.0
+) -> Design:
     """Return the optimal design; the runs of a simulation share it."""
-    return optimal_design(arms, criterion, DESIGN_TOLERANCE)
+    return optimal_design(arms, criterion, DESIGN_TOLERANCE, sigma=sigma, cost=cost)
 
 
 class StaticRun:
@@ -67,9 +88,17 @@ class StaticRun:
         self._problem, self._make = problem, sequence
         self._sequence: Pulls | None = None
         self._ahead = np.empty(0, dtype=np.int64)  # made, not yet recorded
-        self._winner = 0 if K == 1 else None
-        self._constants = static_constants(K, problem.delta, problem.sigma, bound)
+        self._who = np.flatnonzero(problem.arms.candidate)
+        self._winner = int(self._who[0]) if len(self._who) == 1 else None
+        scale = problem.scale
+        assert scale is not None
+        self._constants = static_constants(len(self._who), problem.delta, scale, bound)
         self._Z = np.array(problem.arms.coordinates)
+        self._C = self._Z[self._who]
+        # In units of the noise, where it differs: rewards are divided by this.
+        self._unit = np.ones(K) if problem.precisions is None else problem.sigmas
+        if problem.precisions is not None:
+            self._Z /= self._unit[:, None]
         # Sums of rewards are n_i first_i + excess_i: no digits are lost to large rewards.
         self._counts: Int[np.ndarray, " K"] = np.zeros(K, dtype=np.int64)
         self._first, self._excess = np.zeros(K), np.zeros(K)
@@ -93,7 +122,7 @@ class StaticRun:
         """Take over rewards and look whether the rule holds."""
         check_record(self.verdict, len(self._Z), batch, rewards)
         new = batch.counts > 0
-        mean = self._problem.sign * rewards.mean[new]
+        mean = self._problem.sign * rewards.mean[new] / self._unit[new]
         self._first[new] = np.where(self._counts[new] == 0, mean, self._first[new])
         self._excess[new] += batch.counts[new] * (mean - self._first[new])
         self._counts += batch.counts
@@ -108,29 +137,29 @@ class StaticRun:
         before, n = self._counts.copy(), int(self._counts.sum())
         while self._winner is None and n < limit:
             picks = self._upcoming(min(CHUNK, limit - n, max(n, SMALLEST_CHUNK)))
-            values = self._problem.sign * rewards.pulls(picks)
-            state = (self._Z, self._counts, self._first, self._excess)
+            values = self._problem.sign * rewards.pulls(picks) / self._unit[picks]
+            state = (self._Z, self._C, self._counts, self._first, self._excess)
             watch = (self._later, self._means, self._limit, self._most)
             rule = (self._problem.arms.rank, *self._constants, self._problem.epsilon)
             used, winner = static_kernels.run(*state, *watch, *rule, picks, values)
             self._ahead = self._ahead[used:]
-            self._winner = None if winner < 0 else int(winner)
+            self._winner = None if winner < 0 else int(self._who[winner])
             n += used
         return np.asarray(self._counts - before)
 
     def pooled(self) -> Statistics:
         """Return all rewards so far, summed up."""
-        mean = self._first + self._excess / np.maximum(self._counts, 1)
+        mean = self._unit * (self._first + self._excess / np.maximum(self._counts, 1))
         return Statistics.of_batch(self._counts, self._problem.sign * mean * self._counts)
 
     def _evaluate(self) -> None:
         """Look whether the rule holds for the rewards recorded so far."""
         from finalist.strategies import static_kernels
 
-        state = (self._Z, self._counts, self._first, self._excess)
+        state = (self._Z, self._C, self._counts, self._first, self._excess)
         watch = (self._later, self._means, self._limit, self._most)
         winner = static_kernels.look(*state, *watch, *self._constants, self._problem.epsilon)
-        self._winner = None if winner < 0 else int(winner)
+        self._winner = None if winner < 0 else int(self._who[winner])
 
     def _upcoming(self, size: int) -> Int[np.ndarray, " n"]:
         """Return the next `size` pulls of the sequence, which goes on from what was recorded."""

@@ -13,6 +13,9 @@ direction y goes on blocking while
 and ||s||_{A^-1} <= sum of ||z_i||_{A^-1} |S_i|. The margin is shared among the arms as limits of
 |S_i|, the counts get limits too, and the rule is evaluated again when a limit is passed. It
 stops at exactly the first n at which the rule holds.
+
+Arms Z that are pulled and candidates C that are compared may differ; arms and rewards are in units
+of their noise, where that differs.
 """
 
 import math
@@ -119,33 +122,38 @@ def lowest_ratio(x, m, W, epsilon):
 
 
 @njit(cache=True, error_model="numpy")
-def evaluate(Z, counts, first, excess, radius, epsilon, m, limit, most):
-    """Return the arm for which the rule holds, the best if there are several; -1 if none.
+def evaluate(Z, C, counts, first, excess, radius, epsilon, m, limit, most):
+    """Return the candidate for which the rule holds, the best if there are several; -1 if none.
 
-    Then `m` has the estimated means, and `limit` and `most` say how large |S_i| and the counts
-    may become before the rule can hold.
+    Then `m` has the estimated means of the arms, and `limit` and `most` say how large |S_i| and
+    the counts may become before the rule can hold.
     """
     K, r = Z.shape
-    L, W, phi = np.empty((r, r)), np.empty((K, r)), np.empty(r)
+    L, W, phi = np.empty((r, r)), np.empty((len(C), r)), np.empty(r)
     most[:] = 0
     if not factor(Z, counts, L):
         return -1
     fit(Z, counts, first, excess, L, phi, m)
+    mean = np.empty(len(C))
     leader = 0
-    for i in range(K):
-        W[i] = Z[i]
+    for i in range(len(C)):
+        W[i] = C[i]
+        total = 0.0
+        for a in range(r):
+            total += C[i, a] * phi[a]
+        mean[i] = total
         solve_lower(L, W[i])
-        if m[i] > m[leader]:
+        if mean[i] > mean[leader]:
             leader = i
     winner = -1
-    highest = lowest_ratio(leader, m, W, epsilon)
+    highest = lowest_ratio(leader, mean, W, epsilon)
     if highest >= radius:
         return leader
     if epsilon > 0.0:
         # Another arm may be good enough before the leader is.
-        for x in range(K):
-            ratio = lowest_ratio(x, m, W, epsilon)
-            if ratio >= radius and (winner < 0 or m[x] > m[winner]):
+        for x in range(len(C)):
+            ratio = lowest_ratio(x, mean, W, epsilon)
+            if ratio >= radius and (winner < 0 or mean[x] > mean[winner]):
                 winner = x
             highest = ratio if ratio > highest else highest
         if winner >= 0:
@@ -158,10 +166,13 @@ def evaluate(Z, counts, first, excess, radius, epsilon, m, limit, most):
     else:
         margin = radius - highest
     total = 0.0
+    row = np.empty(r)
     for i in range(K):
+        row[:] = Z[i]
+        solve_lower(L, row)
         size = 0.0
         for a in range(r):
-            size += W[i, a] * W[i, a]
+            size += row[a] * row[a]
         total += math.sqrt(size * counts[i])
     for i in range(K):
         limit[i] = (1.0 - SAFETY) * margin * math.sqrt(counts[i]) / total
@@ -170,17 +181,19 @@ def evaluate(Z, counts, first, excess, radius, epsilon, m, limit, most):
 
 
 @njit(cache=True, error_model="numpy")
-def look(Z, counts, first, excess, later, m, limit, most, scale, log, epsilon):
-    """Evaluate the rule now; return the winner or -1."""
+def look(Z, C, counts, first, excess, later, m, limit, most, scale, log, epsilon):
+    """Evaluate the rule now; return the candidate that wins or -1."""
     n = counts.sum()
     radius = scale * math.sqrt(max(log + 2.0 * math.log(n), 0.0))
     later[:] = 0.0
-    return evaluate(Z, counts, first, excess, radius, epsilon, m, limit, most)
+    return evaluate(Z, C, counts, first, excess, radius, epsilon, m, limit, most)
 
 
 @njit(cache=True, error_model="numpy")
-def run(Z, counts, first, excess, later, m, limit, most, rank, scale, log, epsilon, picks, rewards):
-    """Absorb pulls until the rule holds; return how many, and the winner or -1.
+def run(
+    Z, C, counts, first, excess, later, m, limit, most, rank, scale, log, epsilon, picks, rewards
+):
+    """Absorb pulls until the rule holds; return how many, and the candidate that wins or -1.
 
     The radius of n pulls is scale sqrt(log + 2 log n), see `bounds.static_constants`. The rule
     cannot hold before as many pulls as the rank. All arrays up to `most` are changed in place.
@@ -195,7 +208,7 @@ def run(Z, counts, first, excess, later, m, limit, most, rank, scale, log, epsil
         later[i] += reward - m[i]
         n += 1
         if (counts[i] > most[i] or abs(later[i]) > limit[i]) and n >= rank:
-            winner = look(Z, counts, first, excess, later, m, limit, most, scale, log, epsilon)
+            winner = look(Z, C, counts, first, excess, later, m, limit, most, scale, log, epsilon)
             if winner >= 0:
                 return t + 1, winner
     return len(picks), -1

@@ -10,14 +10,12 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
 from finalist.bounds import Bound
 from finalist.design import Rounded
 from finalist.problem import Problem
 from finalist.statistics import Statistics
-from finalist.strategies.protocol import SUPPORTED, Batch, Verdict, check_choice
-from finalist.strategies.static import StaticRun
+from finalist.strategies.protocol import Batch, Verdict, check_choice
+from finalist.strategies.static import STATIC_SUPPORTED, StaticRun
 
 #: A batch is this part of the pulls so far, and at least a round.
 GROWTH = 0.02
@@ -48,7 +46,7 @@ class Uniform:
 
     def start(self, problem: Problem, seed: int = 0) -> "UniformRun":  # noqa: ARG002
         """Begin with a problem; the seed has no influence, nothing is random."""
-        problem.refuse_unsupported(self.name, SUPPORTED)
+        problem.refuse_unsupported(self.name, STATIC_SUPPORTED)
         return UniformRun(problem, self.bound)
 
 
@@ -56,9 +54,10 @@ class UniformRun:
     """Round after round, with the rule looked at between them."""
 
     def __init__(self, problem: Problem, bound: Bound) -> None:
-        K = self._K = len(problem.arms)
+        measurable = problem.arms.measurable
+        K = self._K = int(measurable.sum())
         # Equal weights, rounded, are a round robin: among equals the first arm is pulled.
-        self._static = StaticRun(problem, bound, lambda: Rounded(np.full(K, 1.0 / K)))
+        self._static = StaticRun(problem, bound, lambda: Rounded(measurable / K))
 
     @property
     def verdict(self) -> Verdict:

@@ -9,8 +9,8 @@ from typing import ClassVar
 
 from finalist.bounds import Bound
 from finalist.problem import Problem
-from finalist.strategies.protocol import SUPPORTED, Allocation, check_choice
-from finalist.strategies.static import StaticRun, static_sequence
+from finalist.strategies.protocol import Allocation, check_choice
+from finalist.strategies.static import StaticRun, static_run
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,4 @@ class XYAllocation:
 
     def start(self, problem: Problem, seed: int = 0) -> StaticRun:  # noqa: ARG002
         """Begin with a problem; the seed has no influence, nothing is random."""
-        problem.refuse_unsupported(self.name, SUPPORTED)
-        return StaticRun(
-            problem, self.bound, lambda: static_sequence(problem.arms, "xy", self.allocation)
-        )
+        return static_run(self.name, problem, self.bound, "xy", self.allocation)

@@ -27,7 +27,7 @@ from finalist.bounds import Bound, static_radius
 from finalist.design import Design, Greedy, design_value, optimal_design, round_design
 from finalist.errors import ProblemError
 from finalist.least_squares import estimate
-from finalist.problem import Problem
+from finalist.problem import Feature, Problem
 from finalist.statistics import Statistics
 from finalist.strategies.phase import Phase, shortest_prefix
 from finalist.strategies.protocol import (
@@ -45,6 +45,10 @@ from finalist.strategies.protocol import (
 DESIGN_TOLERANCE = 1e-3
 #: Variances often equal their goal exactly; the last digit must not decide.
 ROUNDING = 1e-12
+
+
+#: What it carries out, unless it is greedy.
+MORE: frozenset[Feature] = SUPPORTED | {"sigma per arm", "other candidates"}
 
 
 @dataclass(frozen=True)
@@ -81,7 +85,7 @@ class XYAdaptive:
 
     def start(self, problem: Problem, seed: int = 0) -> "XYAdaptiveRun":  # noqa: ARG002
         """Begin with a problem; the seed has no influence, nothing is random."""
-        problem.refuse_unsupported(self.name, SUPPORTED)
+        problem.refuse_unsupported(self.name, SUPPORTED if self.allocation == "greedy" else MORE)
         return XYAdaptiveRun(self, problem)
 
 
@@ -90,8 +94,8 @@ class XYAdaptiveRun:
 
     def __init__(self, settings: XYAdaptive, problem: Problem) -> None:
         self._settings, self._problem = settings, problem
-        self._survivors = np.arange(len(problem.arms))
-        self._winner = 0 if len(problem.arms) == 1 else None
+        self._survivors: Int[np.ndarray, " m"] = np.flatnonzero(problem.arms.candidate)
+        self._winner = int(self._survivors[0]) if len(self._survivors) == 1 else None
         self._number, self._variance, self._pulls = 1, 1.0, 0
         self._phase = Phase(len(problem.arms))
 
@@ -109,7 +113,9 @@ class XYAdaptiveRun:
     def _allocate(self) -> Int[np.ndarray, " K"]:
         goal = self._settings.alpha * self._variance
         survivors = tuple(map(int, self._survivors))
-        return phase_allocation(self._problem.arms, survivors, goal, self._settings.allocation)
+        noise, how = self._problem.noise.sigma, self._settings.allocation
+        sigma = noise if isinstance(noise, tuple) else None
+        return phase_allocation(self._problem.arms, survivors, goal, how, sigma)
 
     def record(self, batch: Batch, rewards: Statistics) -> None:
         """Take over rewards; at the end of a phase estimate from it alone, drop dominated arms."""
@@ -135,7 +141,8 @@ class XYAdaptiveRun:
         then its bound is infinite, and the phase is made again.
         """
         Z = self._problem.arms.coordinates[self._survivors]
-        fit = estimate(self._problem.arms, self._phase.rewards)
+        p = self._problem.precisions
+        fit = estimate(self._problem.arms, self._phase.rewards, precisions=p)
         radius = self._radius(fit.statistics.pulls)
         W = Z @ fit.information.inverse_root.T  # ||w_a - w_b|| = ||z_a - z_b||_{A^-1}
         least, most, variance = np.empty(len(Z)), np.empty(len(Z)), 0.0
@@ -152,17 +159,22 @@ class XYAdaptiveRun:
 
     def _radius(self, pulls: int) -> float:
         """Return the radius of this phase (Soare 2014, Prop. 1; the module says which form)."""
-        sigma = self._problem.sigma
+        sigma = self._problem.scale
+        assert sigma is not None
         level = 6.0 * self._problem.delta / (math.pi * self._number) ** 2
         if self._settings.bound == "soare":
-            return static_radius(pulls, len(self._problem.arms), level, sigma, "soare")
+            return static_radius(pulls, len(self._problem.candidates), level, sigma, "soare")
         m = len(self._survivors)
         return sigma * math.sqrt(2.0 * math.log(m * (m - 1) / level))
 
 
 @lru_cache(maxsize=256)
 def phase_allocation(
-    arms: Arms, survivors: tuple[int, ...], goal: float, allocation: Allocation = "relaxed"
+    arms: Arms,
+    survivors: tuple[int, ...],
+    goal: float,
+    allocation: Allocation = "relaxed",
+    sigma: tuple[float, ...] | None = None,
 ) -> Int[np.ndarray, " K"]:
     """Find the shortest allocation whose largest variance is at most `goal`.
 
@@ -173,11 +185,11 @@ def phase_allocation(
     alive, shortest = np.array(survivors), arms.rank * (arms.rank + 1)
 
     def enough(counts: Int[np.ndarray, " K"]) -> bool:
-        return largest_variance(arms, alive, counts) <= goal * (1.0 + ROUNDING)
+        return largest_variance(arms, alive, counts, sigma) <= goal * (1.0 + ROUNDING)
 
     if allocation == "greedy":  # eq:xy.optimal.design.incremental
         return shortest_prefix(Greedy(arms, "xy", among=alive), enough, shortest, len(arms))
-    design = phase_design(arms, survivors)
+    design = phase_design(arms, survivors, sigma)
     # No allocation of so many pulls is accurate enough, so the answer is a little above.
     hopeless = math.ceil(design.lower_bound / goal * (1.0 - 1e-9)) - 1
     low, step = max(shortest, len(design.support) - 1, hopeless), 1
@@ -193,14 +205,20 @@ def phase_allocation(
 
 
 @lru_cache(maxsize=256)
-def phase_design(arms: Arms, survivors: tuple[int, ...]) -> Design:
+def phase_design(
+    arms: Arms, survivors: tuple[int, ...], sigma: tuple[float, ...] | None = None
+) -> Design:
     """Return the XY-optimal design for the differences of survivors, kept for later phases."""
-    return optimal_design(arms, "xy", DESIGN_TOLERANCE, among=np.array(survivors))
+    each = 1.0 if sigma is None else sigma
+    return optimal_design(arms, "xy", DESIGN_TOLERANCE, among=np.array(survivors), sigma=each)
 
 
 def largest_variance(
-    arms: Arms, survivors: Int[np.ndarray, " m"], counts: Int[np.ndarray, " K"]
+    arms: Arms,
+    survivors: Int[np.ndarray, " m"],
+    counts: Int[np.ndarray, " K"],
+    sigma: tuple[float, ...] | None = None,
 ) -> float:
     """Return max y'A^-1 y over differences of survivors."""
-    n = int(counts.sum())
-    return design_value(arms, counts / n, "xy", among=survivors) / n
+    n, each = int(counts.sum()), 1.0 if sigma is None else sigma
+    return design_value(arms, counts / n, "xy", among=survivors, sigma=each) / n

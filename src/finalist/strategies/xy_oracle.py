@@ -27,6 +27,7 @@ from jaxtyping import Float, Int
 from finalist.arms import Arms
 from finalist.bounds import Bound, smallest_pulls, static_radius
 from finalist.design import Design, Greedy, Rounded, optimal_design, round_design
+from finalist.design.measured import Measured
 from finalist.design.optimal import directions_task, solve_task
 from finalist.errors import ParameterError
 from finalist.information import information
@@ -150,7 +151,7 @@ def make_aim(
 @lru_cache(maxsize=64)
 def oracle_design(aim: Aim) -> Design:
     """Return the design of eq:oracle.strategy; the runs of a simulation share it."""
-    return solve_task(aim.arms, directions_task(aim.arms.coordinates, aim.directions))
+    return solve_task(Measured.of(aim.arms), directions_task(aim.arms.coordinates, aim.directions))
 
 
 def spanning_weights(aim: Aim) -> Float[np.ndarray, " K"]:

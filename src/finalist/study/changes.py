@@ -6,9 +6,11 @@ from jaxtyping import Int
 from finalist import __version__
 from finalist.arms import Arms
 from finalist.errors import StudyError
+from finalist.noise import PerArm
 from finalist.study.database import Writer
 from finalist.study.log import Log
-from finalist.study.state import State, change
+from finalist.study.settings import roles
+from finalist.study.state import State, change, changed_problem
 from finalist.study.tables import arms_table
 
 
@@ -20,19 +22,53 @@ def change_arms(
     kept: Int[np.ndarray, " n"],
     *,
     afresh: bool,
+    sigma: PerArm | None = None,
+    cost: PerArm | None = None,
 ) -> str:
-    """Write down that the study goes on with other arms; return what this means for delta."""
+    """Write down that the study goes on with other arms; return what this means for delta.
+
+    New arms need a sigma and a cost of their own where those differ between arms.
+    """
     stage, delta = now.stage + 1, now.settings.problem.delta
     level = delta / 2**stage
-    change(now.run, now.problem.with_(arms=arms), kept, level, afresh=afresh)  # or refuse
+    body = {"stage": stage, "kept": kept.tolist(), "level": level, "afresh": afresh} | {
+        name: value for name, value in roles(arms).items() if value is not None
+    }
+    for name, old, new in (
+        ("sigma", now.problem.noise.sigma, sigma),
+        ("cost", now.problem.cost, cost),
+    ):
+        if isinstance(old, tuple):
+            body[name] = _of_new(name, old, new, kept)
+        elif new is not None:
+            raise StudyError(
+                f"{name} is given for the new arms, and this study has one {name} for all."
+            )
+    problem = changed_problem(now.problem, arms, body)
+    change(now.run, problem, kept, level, afresh=afresh)  # or refuse
     writer.add_arms(log.row.id, stage, *arms_table(arms))
-    body = {"stage": stage, "kept": kept.tolist(), "level": level, "afresh": afresh}
     log.append(writer, now, "changed", body)
     return (
         f"{'All arms are' if afresh else 'The new arms are'} tested from here on at the level "
         f"{level:.3g}. The arms have changed {stage} time{'s' if stage > 1 else ''}: a winner is "
         f"now wrong with probability at most {sum(now.levels):.3g}, not {delta:.3g}."
     )
+
+
+def _of_new(
+    name: str, old: tuple[float, ...], new: PerArm | None, kept: Int[np.ndarray, " n"]
+) -> list[float]:
+    """Return the value of each arm: that which it had, or the one given for it."""
+    values, added = np.array(old)[kept], kept < 0
+    if added.any():
+        given = np.atleast_1d(np.asarray(np.nan if new is None else new, dtype=float))
+        if len(given) not in (1, int(added.sum())) or not (given > 0).all():
+            raise StudyError(
+                f"{name} differs between the arms of this study; give one positive {name} for each "
+                f"of the {int(added.sum())} new arms, {name}=[...]."
+            )
+        values[added] = given
+    return [float(value) for value in values]
 
 
 def copy_until(log: Log, name: str, until: int) -> None:

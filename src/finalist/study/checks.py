@@ -8,11 +8,12 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
+from jaxtyping import Float
 
 from finalist.arms import Arms
 from finalist.errors import EstimateError
 from finalist.intervals import leader
-from finalist.least_squares import Estimate
+from finalist.least_squares import Estimate, LackOfFit
 from finalist.noise import Gaussian
 from finalist.problem import Problem
 from finalist.study.pulls import Fate
@@ -42,9 +43,9 @@ def warnings_of(
     """
     if fit.statistics.pulls == 0:
         return []
-    found = [_noise(problem, fit, promised), _fit(fit, promised)]
+    found = [_noise(problem, fit, promised), _fit(problem, fit, promised)]
     if not problem.batch_intercept:
-        found.append(_shift(problem.arms, [m for m in measured if m.stage == stage], promised))
+        found.append(_shift(problem, [m for m in measured if m.stage == stage], promised))
     return [words for words in found if words is not None]
 
 
@@ -57,10 +58,10 @@ def _broken(promised: bool) -> str:
 
 def _noise(problem: Problem, fit: Estimate, promised: bool) -> str | None:
     """Compare the scatter of the rewards with sigma."""
-    from scipy.special import chdtr, chdtrc
+    from scipy.special import chdtr, chdtrc, chndtr
 
-    sigma, freedom = problem.noise.sigma, fit.degrees_of_freedom
-    if not isinstance(sigma, float) or freedom < 1:
+    sigma, freedom = problem.scale, fit.degrees_of_freedom
+    if sigma is None or freedom < 1:
         return None
     try:
         variance = fit.residual_variance
@@ -69,11 +70,17 @@ def _noise(problem: Problem, fit: Estimate, promised: bool) -> str | None:
     scatter = math.sqrt(variance)
     ratio = scatter / sigma
     score = freedom * (ratio * ratio)  # infinite, not an error, for a sigma that is next to nothing
+    given = f"sigma = {sigma:.3g} says"
     seen = f"The rewards scatter by {scatter:.3g} around the model"
-    if chdtrc(freedom, score) < ALARM:
+    if problem.precisions is not None:
+        seen, given = f"The rewards scatter {scatter:.3g} times as much", "their sigmas say"
+    # A model that may be wrong by c adds up to c^2 for every pull to the squares.
+    beyond = float(fit._weights().sum()) * (problem.misspecification / sigma) ** 2
+    above = chdtrc(freedom, score) if beyond == 0.0 else 1.0 - chndtr(score, freedom, beyond)
+    if above < ALARM:
         return (
-            f"{seen}, more than sigma = {sigma:.3g} says: {_broken(promised)}. Create a study "
-            "with a larger sigma, or sigma=None; or the model is wrong (see lack of fit)."
+            f"{seen}, more than {given}: {_broken(promised)}. Create a study with a larger sigma, "
+            "or sigma=None; or the model is wrong (see lack of fit)."
         )
     if isinstance(problem.noise, Gaussian) and chdtr(freedom, score) < ALARM:
         more = (
@@ -81,38 +88,60 @@ def _noise(problem: Problem, fit: Estimate, promised: bool) -> str | None:
             if promised
             else "The error estimate, the certainty and the intervals are too cautious."
         )
-        return f"{seen}, less than sigma = {sigma:.3g} says. {more}"
+        return f"{seen}, less than {given}. {more}"
     return None
 
 
-def _fit(fit: Estimate, promised: bool) -> str | None:
+def _fit(problem: Problem, fit: Estimate, promised: bool) -> str | None:
     """Compare the means of arms with the linear model, by the scatter within arms."""
     try:
         test = fit.lack_of_fit()
     except EstimateError:
         return None
-    if test is None or test.p_value >= ALARM:
+    if test is None:
         return None
+    c, p_value = problem.misspecification, test.p_value
+    if c > 0.0:
+        p_value = _p_value_within(test, c * c * float(fit._weights().sum()))
+    if p_value >= ALARM:
+        return None
+    more = "" if c == 0.0 else f", also if they are off by {c:g}"
     return (
-        f"The means of the arms are not linear in their features (lack of fit, F = {test.f:.3g}, "
-        f"p = {test.p_value:.1g}): {_broken(promised)}. Add features (squares, interactions), or "
-        "use arms without features."
+        f"The means of the arms are not linear in their features{more} (lack of fit, "
+        f"F = {test.f:.3g}, p = {p_value:.1g}): {_broken(promised)}. Add features (squares, "
+        "interactions), allow for it (misspecification), or use arms without features."
     )
 
 
-def _shift(arms: Arms, measured: Sequence[Measured], promised: bool) -> str | None:
+def _p_value_within(test: LackOfFit, most: float) -> float:
+    """Return the p-value of a model that is off, with squares of at most `most` in all.
+
+    The ratio then has a noncentral F distribution; its noncentrality, in units of the variance of
+    the noise, is taken from the scatter within arms.
+    """
+    from scipy.special import ncfdtr
+
+    variance = test.ss_pure / test.df_pure
+    if variance == 0.0:
+        return 1.0 if test.ss_fit <= most else 0.0
+    return float(1.0 - ncfdtr(test.df_fit, test.df_pure, most / variance, test.f))
+
+
+def _shift(problem: Problem, measured: Sequence[Measured], promised: bool) -> str | None:
     """Compare batches: their rewards may be shifted against each other, each by a constant."""
-    p = shift_p_value(arms, measured)
+    p = shift_p_value(problem.arms, measured, problem.precisions)
     if p is None or p >= ALARM:
         return None
     return (
         f"Batches are shifted against each other (p = {p:.1g}), as by plates or days: differences "
         f"between arms of one batch may still be right, but {_broken(promised)}. Look for what "
-        "changed between batches."
+        "changed between batches, or create a study that allows for it (batch_intercept)."
     )
 
 
-def shift_p_value(arms: Arms, measured: Sequence[Measured]) -> float | None:
+def shift_p_value(
+    arms: Arms, measured: Sequence[Measured], precisions: Float[np.ndarray, " K"] | None = None
+) -> float | None:
     """Return the p-value of the F test of a constant for each batch; None if it has no meaning.
 
     Residual means of (batch, arm) cells under the linear model, with and without the constants,
@@ -125,6 +154,8 @@ def shift_p_value(arms: Arms, measured: Sequence[Measured]) -> float | None:
         return None
     rows = np.concatenate([m.arms for m in batches])
     weight = np.sqrt(np.concatenate([m.count for m in batches]).astype(float))
+    if precisions is not None:
+        weight *= np.sqrt(precisions[rows])
     mean = np.concatenate([m.mean for m in batches])
     of = np.repeat(np.arange(len(batches)), [len(m.arms) for m in batches])
     Z, target = arms.coordinates[rows], mean - mean.mean()

@@ -48,10 +48,14 @@ def everything(study: Study) -> dict[str, Any]:
 def arms_of(study: Study) -> dict[str, Any]:
     """Return the arms as they are now: the names of the features, and each with all its names."""
     arms = study.arms
-    each = zip(arms.aliases, arms.features.tolist(), strict=True)
+    roles = arms.measurable.tolist(), arms.candidate.tolist()
+    each = zip(arms.aliases, arms.features.tolist(), *roles, strict=True)
     return {
         "feature_names": list(arms.feature_names),
-        "arms": [{"names": list(names), "features": row} for names, row in each],
+        "arms": [
+            {"names": list(names), "features": row, "measurable": pulled, "candidate": wins}
+            for names, row, pulled, wins in each
+        ],
     }
 
 

@@ -113,7 +113,13 @@ def pull(state: State, number: int) -> Pull:
 def batch_of(state: State, numbers: Int[np.ndarray, " n"]) -> Batch:
     """Return pulls of the open batch as people see them."""
     assert state.open is not None
-    rows = tuple(pull(state, int(number)) for number in numbers)
+    assert state.open.stage == state.stage
+    names, workers = state.arms.names, [*state.workers, None]  # the worker -1 is none
+    arms, whose = (getattr(state.pulls, word)[numbers - 1].tolist() for word in ("arm", "worker"))
+    rows = tuple(
+        Pull(number, names[arm], workers[worker])
+        for number, arm, worker in zip(numbers.tolist(), arms, whose, strict=True)
+    )
     return Batch(rows, "open", state.open.number, open_count(state), state.open.words)
 
 

@@ -11,7 +11,17 @@ from typing import Any, cast
 
 from finalist.arms import Arms
 from finalist.errors import StudyError
-from finalist.noise import Bernoulli, Best, EpsilonBest, Gaussian, Goal, Noise, SubGaussian
+from finalist.noise import (
+    Bernoulli,
+    Best,
+    EpsilonBest,
+    Gaussian,
+    Goal,
+    Noise,
+    PerArm,
+    SubGaussian,
+    TopM,
+)
 from finalist.problem import Problem
 from finalist.strategies import STRATEGIES, Strategy
 
@@ -57,22 +67,35 @@ class Settings:
 
     def to_json(self) -> dict[str, Any]:
         """Return everything but the arms."""
-        problem, goal = self.problem, self.problem.goal
-        if problem.candidates is not problem.arms:
-            raise StudyError("a study cannot have candidates other than its arms yet.")
-        if not isinstance(goal, Best | EpsilonBest):
-            raise StudyError(f"the goal of a study cannot be {goal!r} yet.")
+        problem = self.problem
         return {
             "strategy": {"name": self.strategy.name, "settings": _plain(self.strategy)},
-            "noise": {"model": _model(problem.noise), "sigma": problem.noise.sigma},
+            "noise": {"model": _model(problem.noise), "sigma": _each(problem.noise.sigma)},
             "delta": problem.delta,
             "objective": problem.objective,
             "epsilon": problem.epsilon,
+            "top": problem.top,
             "max_pulls_per_arm": problem.most_pulls,
+            "cost": _each(problem.cost),
+            "batch_intercept": problem.batch_intercept,
+            "misspecification": problem.misspecification,
+            **roles(problem.arms),
             "budget": self.budget,
             "seed": self.seed,
             "metadata": dict(self.metadata),
         }
+
+
+def roles(arms: Arms) -> dict[str, list[bool] | None]:
+    """Return which arms can be pulled and which can win; None for all."""
+    masks = {"measurable": arms.measurable, "candidate": arms.candidate}
+    return {name: None if mask.all() else mask.tolist() for name, mask in masks.items()}
+
+
+def with_roles(arms: Arms, body: Mapping[str, Any]) -> Arms:
+    """Return arms with the roles that `roles` wrote; what is not there means all."""
+    masks = [body.get("measurable"), body.get("candidate")]
+    return arms if masks == [None, None] else arms._marked(*masks)
 
 
 def _check_whole(name: str, value: object, least: int) -> None:
@@ -86,13 +109,19 @@ def from_json(settings: Mapping[str, Any], arms: Arms) -> Settings:
     try:
         noise, strategy, epsilon = (settings[k] for k in ("noise", "strategy", "epsilon"))
         goal: Goal = EpsilonBest(epsilon) if epsilon else Best()
+        if settings.get("top", 1) > 1:
+            goal = TopM(settings["top"])
+        cost = settings.get("cost", 1.0)  # studies of the first version do not have it
         problem = Problem(
-            arms,
+            with_roles(arms, settings),
             noise=_noise(noise["model"], noise["sigma"]),
             goal=goal,
             delta=settings["delta"],
             objective=settings["objective"],
             most_pulls=settings["max_pulls_per_arm"],
+            cost=cost,
+            batch_intercept=settings.get("batch_intercept", False),
+            misspecification=settings.get("misspecification", 0.0),
         )
         known = STRATEGIES[strategy["name"]](**strategy["settings"])
         seed, budget = settings["seed"], settings["budget"]
@@ -136,6 +165,11 @@ def _plain(strategy: Strategy) -> dict[str, Any]:
                 "know the truth; it is for simulations, not for a study."
             )
     return values
+
+
+def _each(value: PerArm | None) -> Any:
+    """Return one number, or a list of one for each arm."""
+    return list(value) if isinstance(value, tuple) else value
 
 
 def _model(noise: Noise) -> str:

@@ -14,12 +14,13 @@ from jaxtyping import Float, Int
 
 from finalist.arms import Arms
 from finalist.errors import StudyError
+from finalist.pooling import Pooled
 from finalist.problem import Problem
 from finalist.statistics import Statistics
 from finalist.strategies import Batch, Run, Verdict
 from finalist.study.database_rows import EventRow
 from finalist.study.pulls import Fate, Pulls
-from finalist.study.settings import Settings
+from finalist.study.settings import Settings, with_roles
 
 #: The evidence after each batch is kept for charts, up to so many arms.
 MOST_ARMS = 1000
@@ -51,6 +52,12 @@ class Measured:
     count: Int[np.ndarray, " m"]
     mean: Float[np.ndarray, " m"]
 
+    def statistics(self, K: int) -> Statistics:
+        """Return counts and means for all K arms, without the scatter."""
+        whole = Statistics.empty(K)
+        whole.count[self.arms], whole.mean[self.arms] = self.count, self.mean
+        return whole
+
 
 @dataclass(frozen=True, eq=False)
 class Decision:
@@ -71,7 +78,7 @@ class State:
         self.problem: Problem = settings.problem
         self.run: Run = settings.strategy.start(settings.problem, seed=settings.seed)
         self.pulls = Pulls()
-        self.pooled = Statistics.empty(len(self.problem.arms))
+        self.pooled = Pooled(self.problem)
         self.lost = np.zeros(len(self.problem.arms), dtype=np.int64)  # pulls without reward
         self.last = 0  # number of the last event
         self.times: list[str] = []
@@ -132,7 +139,8 @@ class State:
     def exhausted(self) -> bool:
         """Whether no arm can be pulled again."""
         most = self.problem.most_pulls
-        return most is not None and bool(np.all(self.pooled.count + self.lost >= most))
+        made = self.pooled.statistics.count + self.lost
+        return most is not None and bool(np.all(made[self.arms.measurable] >= most))
 
     @property
     def end(self) -> str | None:
@@ -235,7 +243,7 @@ class State:
         rewards.add_many(self.pulls.arm[rows].astype(np.int64), self.pulls.reward[rows])
         before = set(self.verdict.survivors)
         self.run.record(Batch(rewards.count.copy(), batch.note), rewards)
-        self.pooled.merge(rewards)
+        self.pooled.add(rewards)
         if len(missing):
             lost = np.bincount(missing, minlength=len(self.arms))
             self.lost += lost
@@ -267,14 +275,23 @@ class State:
 
     def _change(self, event: EventRow, _: Any) -> None:
         body = event.body
-        arms = self._read_arms(body["stage"])
         kept = np.array(body["kept"], dtype=np.int64)
-        problem = self.problem.with_(arms=arms)
+        problem = changed_problem(self.problem, self._read_arms(body["stage"]), body)
         self.run = change(self.run, problem, kept, body["level"], afresh=body["afresh"])
         self.problem, self.stage = problem, body["stage"]
-        self.pooled = self.pooled.taken(kept)
+        self.pooled = self.pooled.taken(kept, problem)
         self.lost = np.where(kept >= 0, self.lost[kept], 0)
         self.levels.append(body["level"])
+
+
+def changed_problem(problem: Problem, arms: Arms, body: Mapping[str, Any]) -> Problem:
+    """Return the question with other arms, as the event that changed them says."""
+    changes: dict[str, Any] = {"arms": with_roles(arms, body)}
+    if body.get("sigma") is not None:
+        changes["noise"] = type(problem.noise)(tuple(body["sigma"]))  # type: ignore[call-arg]
+    if body.get("cost") is not None:
+        changes["cost"] = tuple(body["cost"])
+    return problem.with_(**changes)
 
 
 def inform(run: Run, before: Statistics) -> None:
@@ -287,14 +304,18 @@ def inform(run: Run, before: Statistics) -> None:
     take(before)
 
 
-def change(
-    run: Run, problem: Problem, kept: Int[np.ndarray, " n"], level: float, *, afresh: bool
-) -> Run:
-    """Let a strategy go on with other arms, if it can."""
-    changed = getattr(run, "changed", None)
+def changing(run: Run) -> Callable[..., Run]:
+    """Return how a strategy goes on with other arms, or refuse."""
+    changed: Callable[..., Run] | None = getattr(run, "changed", None)
     if changed is None:
         raise StudyError(
             "this strategy cannot go on with other arms; the gauntlet can. Or create a new study."
         )
-    new: Run = changed(problem, kept, level, afresh=afresh)
-    return new
+    return changed
+
+
+def change(
+    run: Run, problem: Problem, kept: Int[np.ndarray, " n"], level: float, *, afresh: bool
+) -> Run:
+    """Let a strategy go on with other arms, if it can."""
+    return changing(run)(problem, kept, level, afresh=afresh)

@@ -7,17 +7,18 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from jaxtyping import Float
 
-from finalist.information import information
 from finalist.intervals import certainty, error_estimate, pooled_widths
 from finalist.intervals import leader as leader_of
-from finalist.least_squares import Estimate, estimate
+from finalist.least_squares import Estimate
 from finalist.planning import Forecast
 from finalist.planning import forecast as forecast_of
+from finalist.pooling import Pooled
 from finalist.strategies import guaranteed, promise_of
+from finalist.strategies.gauntlet_bias import Bias
 from finalist.study.checks import better_by_all, doubts, given_up, warnings_of
 from finalist.study.pulls import Fate
 from finalist.study.state import State
-from finalist.study.words import advice, assumptions, sentence
+from finalist.study.words import advice, assumptions, risk_of, sentence
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,6 +47,8 @@ class ArmStatus:
         The arm that last spoke against it.
     survives : bool
         Whether it may still be the best.
+    measurable, candidate : bool
+        Whether it can be pulled, and whether it can win.
     """
 
     name: str
@@ -57,6 +60,8 @@ class ArmStatus:
     p_value: float | None
     rival: str | None
     survives: bool
+    measurable: bool = True
+    candidate: bool = True
 
 
 @dataclass(frozen=True)
@@ -70,6 +75,10 @@ class Status:
         "undecided" when it has ended without a winner: stopped, no budget, no arm left to pull,
         no reward of the arms that are left.
     winner : str or None
+    winners : tuple of str
+        All of them, the best by the estimate first, where several of the best are asked for.
+    top : int
+        How many of the best are asked for.
     leader : str or None
         The arm with the best estimate.
     survivors : tuple of str
@@ -105,6 +114,8 @@ class Status:
     name: str
     verdict: Literal["continue", "winner", "undecided"]
     winner: str | None
+    winners: tuple[str, ...]
+    top: int
     leader: str | None
     survivors: tuple[str, ...]
     risk: float | None
@@ -125,7 +136,8 @@ class Status:
     def to_dict(self) -> dict[str, Any]:
         """Return everything as values that JSON can hold."""
         plain = {k: v for k, v in vars(self).items() if k not in ("arms", "forecast")}
-        plain |= {k: list(plain[k]) for k in ("survivors", "assumptions", "warnings")}
+        lists = ("winners", "survivors", "assumptions", "warnings")
+        plain |= {k: list(plain[k]) for k in lists}
         plain["forecast"] = None if self.forecast is None else _forecast(self.forecast)
         plain["arms"] = [vars(arm) for arm in self.arms]
         return plain
@@ -153,10 +165,11 @@ def _forecast(forecast: Forecast) -> dict[str, Any]:
 
 def status_of(name: str, state: State, *, forecast: bool) -> Status:
     """Return the status of a study in a state."""
-    fit = estimate(state.arms, state.pooled)
+    fit = state.pooled.estimate()
     verdict, names = state.verdict, state.arms.names
     means = fit.means()
-    good = np.where(np.isnan(means), -np.inf, state.problem.sign * means)
+    known = ~np.isnan(means) & state.arms.candidate
+    good = np.where(known, state.problem.sign * means, -np.inf)
     leader = names[int(good.argmax())] if np.isfinite(good).any() else None
     ended = state.end is not None
     promised = guaranteed(state.settings.strategy)
@@ -172,9 +185,11 @@ def status_of(name: str, state: State, *, forecast: bool) -> Status:
         name=name,
         verdict="winner" if winner is not None else "undecided" if ended else "continue",
         winner=None if winner is None else names[winner],
+        winners=() if winner is None else tuple(names[i] for i in verdict.winners),
+        top=state.problem.top,
         leader=leader,
         survivors=tuple(names[i] for i in verdict.survivors),
-        risk=sum(state.levels) if promised else None,
+        risk=risk_of(state),
         recommendation=None if chosen is None else names[chosen],
         error_estimate=error,
         certainty=sure,
@@ -209,7 +224,7 @@ def _figures(state: State, fit: Estimate, arm: int) -> tuple[float | None, float
     """Return how likely it is by an estimate that another arm is better, and what is certain."""
     problem = state.problem
     sign, epsilon = problem.sign, problem.epsilon
-    sigma = None if problem.noise.sigma is None else problem.sigma
+    sigma = problem.scale
     return (
         error_estimate(fit, arm, sign=sign, sigma=sigma, epsilon=epsilon),
         certainty(fit, arm, sign=sign, sigma=sigma, start=_start(state), epsilon=epsilon),
@@ -229,7 +244,7 @@ def _warnings(state: State, fit: Estimate, promised: bool) -> list[str]:
 
 def _forecast_of(state: State, fit: Estimate) -> Forecast | None:
     arms = state.arms
-    if len(arms) * arms.rank**2 > MOST_WORK or fit.information.rank < arms.rank:
+    if len(arms) * arms.rank**2 > MOST_WORK or fit.information.rank < fit.dimension:
         return None
     if promise_of(state.settings.strategy) == "budget":
         return None  # it takes what is left of the budget
@@ -241,7 +256,7 @@ def _forecast_of(state: State, fit: Estimate) -> Forecast | None:
 
 
 def _arms(state: State, fit: Estimate, means: Float[np.ndarray, " K"]) -> tuple[ArmStatus, ...]:
-    names, count = state.arms.names, state.pooled.count
+    names, count = state.arms.names, state.pooled.statistics.count
     widths = _widths(state, fit)
     evidence = getattr(state.run, "evidence", None)
     found = None if evidence is None else evidence()
@@ -253,6 +268,7 @@ def _arms(state: State, fit: Estimate, means: Float[np.ndarray, " K"]) -> tuple[
 
     rows = []
     for i, name in enumerate(names):
+        candidate = bool(state.arms.candidate[i])
         rival = -1 if found is None else int(found.rival[i])
         rows.append(
             ArmStatus(
@@ -261,10 +277,12 @@ def _arms(state: State, fit: Estimate, means: Float[np.ndarray, " K"]) -> tuple[
                 estimate=number(means[i]),
                 low=number(means[i] - widths[i]),
                 high=number(means[i] + widths[i]),
-                evidence=None if found is None else float(found.share[i]),
-                p_value=None if found is None else float(found.p_value[i]),
+                evidence=None if found is None or not candidate else float(found.share[i]),
+                p_value=None if found is None or not candidate else float(found.p_value[i]),
                 rival=names[rival] if rival >= 0 else None,
                 survives=bool(alive[i]),
+                measurable=bool(state.arms.measurable[i]),
+                candidate=candidate,
             )
         )
     return tuple(rows)
@@ -276,8 +294,13 @@ def _widths(state: State, fit: Estimate) -> Float[np.ndarray, " K"]:
     `bounds.pooled_radius`: the pulls are compared with the first batches that span, which are
     chosen without looking at rewards.
     """
-    sigma = None if state.problem.noise.sigma is None else state.problem.sigma
-    return pooled_widths(fit, state.arms.coordinates, _start(state), CONFIDENCE, sigma)
+    problem, Z = state.problem, fit.arms.coordinates
+    widths = pooled_widths(fit, Z, _start(state), CONFIDENCE, problem.scale)
+    count, info = fit.statistics.count, fit.information
+    bias = Bias.of(problem.misspecification, problem.precisions, Z, count, info)
+    if bias is not None and np.isfinite(widths).any():
+        widths = widths + bias.of_arms(np.arange(len(Z)))
+    return widths
 
 
 def _start(state: State) -> float | None:
@@ -288,10 +311,10 @@ def _start(state: State) -> float | None:
     """
     if state.stage > 0:
         return None
-    counts = np.zeros(len(state.arms))
+    first = Pooled(state.problem)
     for measured in state.measured[: getattr(state.run, "fixed_batches", None)]:
-        counts[measured.arms] += measured.count
-        info = information(state.arms.coordinates, counts)
-        if info.rank == state.arms.rank:
-            return info.log_det
+        first.add(measured.statistics(len(state.arms)))
+        fit = first.estimate()
+        if fit.information.rank == fit.dimension:
+            return fit.information.log_det
     return None

@@ -44,10 +44,11 @@ from finalist.study.rules import (
     waiting,
 )
 from finalist.study.rules import pull as pull_row
-from finalist.study.settings import Settings, difference
+from finalist.study.settings import Settings, difference, with_roles
 from finalist.study.state import State
 from finalist.study.status import Status, status_of
 from finalist.study.tables import arms_table, history_table, read_arms, subset, union
+from finalist.study.words import decided
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -94,8 +95,13 @@ class Study:
         delta: float = 0.05,
         objective: Literal["max", "min"] = "max",
         epsilon: float = 0.0,
+        top: int = 1,
         budget: int | None = None,
         max_pulls_per_arm: int | None = None,
+        candidates: Arms | None = None,
+        cost: PerArm = 1.0,
+        batch_intercept: bool = False,
+        misspecification: float = 0.0,
         seed: int | None = None,
         metadata: Mapping[str, Any] | None = None,
     ) -> "Study":
@@ -109,8 +115,8 @@ class Study:
             By which it is opened again.
         arms : Arms
         strategy : str or Strategy
-        sigma : float or None, default 1.0
-            Size of the noise; None if unknown.
+        sigma : float, (K,) sequence or None, default 1.0
+            Size of the noise, of all arms or of each; None if unknown.
         noise : Noise or "gaussian", "sub-gaussian", "bernoulli", optional
             The model of the noise behind the guarantee.
         delta : float
@@ -118,12 +124,22 @@ class Study:
         objective : "max" or "min"
         epsilon : float
             Positive: an arm within `epsilon` of the best is good enough.
+        top : int
+            How many of the best arms are asked for.
         budget : int, optional
             The most pulls in all. When they are used up, the best of the arms that are left is
             recommended. Strategies for a fixed budget ("od-linbai", "gse", "peace", "g-budget")
             need it; their winner is such a recommendation, without a guarantee.
         max_pulls_per_arm : int, optional
             The most pulls of each arm.
+        candidates : Arms, optional
+            What the winner is chosen from, if not the arms themselves: measure here, decide there.
+        cost : float or (K,) sequence
+            Cost of a pull, of all arms or of each; cheap pulls are made more of.
+        batch_intercept : bool
+            Whether all rewards of a batch share a constant of their own: plates, days.
+        misspecification : float
+            How far, at most, means may be from a linear function of the features.
         seed : int, optional
             Drawn if not given, and kept.
         metadata : mapping, optional
@@ -140,8 +156,13 @@ class Study:
             delta=delta,
             objective=objective,
             epsilon=epsilon,
+            top=top,
             budget=budget,
             max_pulls_per_arm=max_pulls_per_arm,
+            candidates=candidates,
+            cost=cost,
+            batch_intercept=batch_intercept,
+            misspecification=misspecification,
             seed=seed,
             metadata=metadata,
         )
@@ -149,7 +170,7 @@ class Study:
         try:
             with database.write() as writer:
                 number = writer.create(name, settings.to_json(), __version__)
-                writer.add_arms(number, 0, *arms_table(arms))
+                writer.add_arms(number, 0, *arms_table(settings.problem.arms))
                 writer.append(number, 1, "created", {"version": __version__})
                 row = writer.study(name)
         except BaseException:
@@ -183,7 +204,10 @@ class Study:
     def _check_same(self, reader: Reader, arms: Arms | None, given: dict[str, Any]) -> None:
         if arms is None and not given:
             return
-        stored = read_arms(reader, self._log.row.id, 0)
+        stored = with_roles(read_arms(reader, self._log.row.id, 0), self._log.row.settings)
+        candidates = given.pop("candidates", None)
+        if arms is not None and candidates is not None:
+            arms = arms.with_candidates(candidates)
         if arms is not None and arms != stored:
             raise StudyError(
                 f"study {self.name!r} was created with other arms; leave `arms` out to go on with "
@@ -476,15 +500,26 @@ class Study:
                 raise StudyError("withdraw at least one arm, and leave two or more.")
             return change_arms(self._log, writer, now, subset(now.arms, kept), kept, afresh=True)
 
-    def add(self, arms: Arms) -> str:
+    def add(self, arms: Arms, *, sigma: PerArm | None = None, cost: PerArm | None = None) -> str:
         """Add arms to the question; they are tested with a share of delta of their own.
 
-        Returns what this means, in words.
+        Parameters
+        ----------
+        arms : Arms
+        sigma, cost : float or sequence, optional
+            Of the new arms, in a study in which these differ between arms.
+
+        Returns
+        -------
+        str
+            What this means, in words.
         """
         with self._log.writing() as (writer, now):
             self._require_between(now)
             both, kept = union(now.arms, arms)
-            return change_arms(self._log, writer, now, both, kept, afresh=False)
+            return change_arms(
+                self._log, writer, now, both, kept, afresh=False, sigma=sigma, cost=cost
+            )
 
     def _require_between(self, now: State) -> None:
         if now.open is not None:
@@ -492,7 +527,9 @@ class Study:
                 f"batch {now.open.number} is open; the arms can change when it is complete."
             )
         if now.verdict.decided:
-            raise ConflictError("the study has a winner; create a new one for another question.")
+            raise ConflictError(
+                f"the study has {decided(now)}; create a new one for another question."
+            )
 
     def fork(self, name: str, until: int) -> "Study":
         """Start a new study from the log before the decision on a batch.
@@ -523,7 +560,9 @@ class Study:
     def _mark(self, stopped: str | None) -> None:
         with self._log.writing() as (writer, now):
             if now.verdict.decided:
-                raise ConflictError("the study has a winner; it cannot be stopped or resumed.")
+                raise ConflictError(
+                    f"the study has {decided(now)}; it cannot be stopped or resumed."
+                )
             if stopped is None and now.stopped is None:
                 raise ConflictError("the study was not stopped, so there is nothing to resume.")
             self._log.append(writer, now, "decided", {"stopped": stopped})

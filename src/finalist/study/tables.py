@@ -29,7 +29,8 @@ def subset(arms: Arms, kept: Int[np.ndarray, " n"]) -> Arms:
     """Return some of the arms, by number, with all their names."""
     names = [name for i in kept for name in arms.aliases[i]]
     rows = [i for i in kept for _ in arms.aliases[i]]
-    return Arms._from_table(Table(arms.features[rows], tuple(names), arms.feature_names))
+    some = Arms._from_table(Table(arms.features[rows], tuple(names), arms.feature_names))
+    return some._marked(arms.measurable[kept], arms.candidate[kept])
 
 
 def union(arms: Arms, more: Arms) -> tuple[Arms, Int[np.ndarray, " n"]]:
@@ -54,7 +55,12 @@ def union(arms: Arms, more: Arms) -> tuple[Arms, Int[np.ndarray, " n"]]:
     kept = np.full(len(both), -1)
     for number, name in enumerate(arms.names):
         kept[both.index(name)] = number
-    return both, kept
+    added = [more.index(name) if name in more else -1 for name in both.names]
+    measurable, candidate = (
+        np.where(kept >= 0, old[kept], new[added])
+        for old, new in ((arms.measurable, more.measurable), (arms.candidate, more.candidate))
+    )
+    return both._marked(measurable, candidate), kept
 
 
 def history_table(table: Any) -> tuple[list[str], list[float]]:

@@ -4,10 +4,25 @@ import math
 
 import numpy as np
 
-from finalist.noise import Bernoulli, Gaussian
+from finalist.noise import Bernoulli, Gaussian, SubGaussian
 from finalist.strategies import guaranteed, promise_of
 from finalist.study.pulls import Fate
 from finalist.study.state import State
+
+
+def risk_of(state: State) -> float | None:
+    """Return the probability with which the winner is wrong, at most; None without a guarantee."""
+    return sum(state.levels) if guaranteed(state.settings.strategy) else None
+
+
+def decided(state: State) -> str:
+    """Say what a study that is decided has: a winner, or less than that."""
+    return "a winner" if guaranteed(state.settings.strategy) else "a recommendation"
+
+
+def counted(count: int, word: str) -> str:
+    """Return a number with its noun."""
+    return f"{count:,} {word}{'' if count == 1 else 's'}"
 
 
 def sentence(state: State, *, known: bool = True) -> str:
@@ -24,25 +39,25 @@ def sentence(state: State, *, known: bool = True) -> str:
         epsilon = state.problem.epsilon
         what = "the best" if epsilon == 0 else f"within {epsilon:g} of the best"
         return (
-            f"{names[verdict.winner]} is {what}, after {verdict.pulls:,} pulls; this is wrong with "
-            f"probability at most {risk}."
+            f"{names[verdict.winner]} is {what}, after {counted(verdict.pulls, 'pull')}; this is "
+            f"wrong with probability at most {risk}."
         )
+    top = state.problem.top
+    sought = "The best arm is" if top == 1 else f"The {top} best arms are"
     return (
-        f"{_so_far(state)}The best arm is among {_some(state)} ({len(verdict.survivors)} of "
-        f"{len(names)}); this is wrong with probability at most {risk}."
+        f"{_so_far(state)}{sought} among {_some(state)} ({len(verdict.survivors)} of "
+        f"{len(state.problem.candidates)}); this is wrong with probability at most {risk}."
     )
 
 
 def _so_far(state: State) -> str:
     """Say why it has ended without a winner, or how far it is."""
-    pulls = state.verdict.pulls
+    pulls = counted(state.verdict.pulls, "pull")
     return {
-        "stopped": f"Stopped ({state.stopped}) after {pulls:,} pulls. ",
-        "budget": f"The budget of {state.settings.budget:,} pulls is used up. "
-        if state.settings.budget is not None
-        else "",
-        "exhausted": f"Every arm has had its {state.problem.most_pulls} pulls. ",
-    }.get(state.end or "", f"After {pulls:,} pulls: ")
+        "stopped": f"Stopped ({state.stopped}) after {pulls}. ",
+        "budget": f"The budget of {counted(state.settings.budget or 0, 'pull')} is used up. ",
+        "exhausted": f"Every arm has had its {counted(state.problem.most_pulls or 0, 'pull')}. ",
+    }.get(state.end or "", f"After {pulls}: ")
 
 
 def _unproven_sentence(state: State) -> str:
@@ -55,7 +70,7 @@ def _unproven_sentence(state: State) -> str:
     else:
         epsilon = state.problem.epsilon
         what = "the best" if epsilon == 0 else f"within {epsilon:g} of the best"
-        found = f"{names[verdict.winner]} is named {what}, after {verdict.pulls:,} pulls"
+        found = f"{names[verdict.winner]} is named {what}, after {counted(verdict.pulls, 'pull')}"
     return f"{found}; this threshold has no proof, so nothing is guaranteed."
 
 
@@ -67,7 +82,9 @@ def _budget_sentence(state: State, known: bool) -> str:
     lost = int(state.lost.sum())
     made = verdict.pulls + lost
     if verdict.winner is not None:
-        after = f"{verdict.pulls:,} rewards of {made:,} pulls" if lost else f"{made:,} pulls"
+        after = counted(made, "pull")
+        if lost:
+            after = f"{counted(verdict.pulls, 'reward')} of {after}"
         if not known:
             return f"After {after}, the whole budget, no arm that is left can be estimated."
         return (
@@ -76,8 +93,9 @@ def _budget_sentence(state: State, known: bool) -> str:
         )
     stopped = "" if state.stopped is None else f"Stopped ({state.stopped}). "
     without = f", {lost:,} of them without a reward," if lost else ""
+    verb = "is" if len(verdict.survivors) == 1 else "are"
     return (
-        f"{stopped}After {made:,} of {budget:,} pulls{without} {_some(state)} are compared "
+        f"{stopped}After {made:,} of {budget:,} pulls{without} {_some(state)} {verb} compared "
         f"({len(verdict.survivors)} of {len(names)} arms); nothing is certain, and the winner will "
         "be a recommendation without a guarantee."
     )
@@ -120,30 +138,56 @@ def assumptions(state: State) -> list[str]:
     if isinstance(noise, Bernoulli):
         what = "rewards are 0 or 1"
     elif isinstance(noise, Gaussian):
-        size = "of one unknown size in a batch" if noise.sigma is None else f"of size {noise.sigma}"
+        size = "of one unknown size in a batch" if noise.sigma is None else _size(noise)
         what = f"the noise is Gaussian, {size}"
     else:
-        what = f"the noise is sub-Gaussian of size {noise.sigma}"
+        what = f"the noise is sub-Gaussian {_size(noise)}"
     found = [
         f"{what}, independent between pulls",
-        "the expected reward is linear in the features"
-        if state.arms.rank < len(state.arms)
-        else "nothing about how the arms are related",
+        _model(state),
         "no reward was left out, measured again or changed because of its value",
     ]
     missing = int(np.count_nonzero(state.pulls.fate == Fate.MISSING))
     void = int(np.count_nonzero(state.pulls.fate == Fate.VOID))
     if missing or void:
-        found.append(f"{void} void and {missing} missing pulls were lost whatever their value")
-    if len(state.levels) > 1:
         found.append(
-            f"the arms changed {state.stage} times; the levels {_sum(state.levels)} add up"
+            f"1 {'void' if void else 'missing'} pull was lost whatever its value"
+            if void + missing == 1
+            else f"{void} void and {missing} missing pulls were lost whatever their value"
         )
+    if len(state.levels) > 1:
+        often = counted(state.stage, "time")
+        found.append(f"the arms changed {often}; the levels {_sum(state.levels)} add up")
     if noise.sigma is None:
         found.append("intervals take sigma from the residuals, at the upper end of what is likely")
     if state.history_pulls:
-        found.append(f"{state.history_pulls} earlier measurements steer the design, no test")
+        earlier = counted(state.history_pulls, "earlier measurement")
+        verb = "steers" if state.history_pulls == 1 else "steer"
+        found.append(f"{earlier} {verb} the design, no test")
     return found
+
+
+def _size(noise: Gaussian | SubGaussian) -> str:
+    if isinstance(noise.sigma, tuple):
+        low, high = min(noise.sigma), max(noise.sigma)
+        return f"of a size that is given for each arm, {low:.3g} to {high:.3g}"
+    return f"of size {noise.sigma}"
+
+
+def _model(state: State) -> str:
+    """Say what is assumed of the means."""
+    problem, arms = state.problem, state.arms
+    linear = "linear in the features"
+    if problem.misspecification > 0:
+        linear = f"within {problem.misspecification:g} of a function that is {linear}"
+    what = f"the expected reward is {linear}"
+    if arms.rank == len(arms) and arms.measurable.all():
+        what = "nothing about how the arms are related"
+    if problem.batch_intercept:
+        what += ", and all rewards of a batch may share a constant of their own"
+    if not arms.measurable.all():
+        what += f"; {counted(int((~arms.measurable).sum()), 'arm')} cannot be measured"
+    return what
 
 
 def _sum(levels: list[float]) -> str:

@@ -16,7 +16,11 @@ class ErrorAnswer(BaseModel):
 
 
 class Line(BaseModel):
-    """A study in the list; `error` says why it cannot be read, and is null if it can."""
+    """A study in the list; `error` says why it cannot be read, and is null if it can.
+
+    `risk` is the probability with which the winner is wrong, at most; null without a guarantee,
+    and then `winner` is a recommendation.
+    """
 
     number: int
     name: str
@@ -29,6 +33,8 @@ class Line(BaseModel):
     open_pulls: int | None
     verdict: Verdict | None
     winner: str | None
+    winners: list[str] | None
+    risk: float | None
     sentence: str | None
     error: str | None
 
@@ -54,6 +60,8 @@ class OneArm(BaseModel):
 
     names: list[str]
     features: list[float]
+    measurable: bool
+    candidate: bool
 
 
 class ArmsAnswer(BaseModel):
@@ -86,13 +94,15 @@ class ToldAnswer(BaseModel):
     """How many rewards were new; they are on the disk.
 
     `repeated`: there was an `Idempotency-Key`, and all of this was on record already; `new` is
-    what the first call with that key was answered.
+    what the first call with that key was answered. `risk` as in the status: without it, `winner`
+    is a recommendation.
     """
 
     new: int
     repeated: bool
     verdict: Verdict
     winner: str | None
+    risk: float | None
 
 
 class ForecastAnswer(BaseModel):
@@ -118,6 +128,8 @@ class ArmStatusAnswer(BaseModel):
     p_value: float | None
     rival: str | None
     survives: bool
+    measurable: bool
+    candidate: bool
 
 
 class StatusAnswer(BaseModel):
@@ -127,6 +139,8 @@ class StatusAnswer(BaseModel):
     name: str
     verdict: Verdict
     winner: str | None
+    winners: list[str]
+    top: int
     leader: str | None
     survivors: list[str]
     risk: float | None

@@ -9,6 +9,8 @@ from fastapi import APIRouter, Response
 from finalist.errors import RewardError
 from finalist.study import Batch, Pull, Study
 from finalist.study.results import write_pulls
+from finalist.study.status import status_of
+from finalist.study.words import risk_of
 from finalist.web.answers import BatchAnswer, PullAnswer, ToldAnswer, WordsAnswer
 from finalist.web.depends import (
     CSV_BODY,
@@ -104,13 +106,13 @@ def told(study: Study, key: str | None, tell: Callable[[], int]) -> dict[str, An
     new = tell()
     repeated = new == 0 and key is not None
     state = study._log._state or study._log.now()
-    winner = state.verdict.winner
-    ended = "undecided" if winner is None else "winner"
+    ended = None if state.end is None else status_of(study.name, state, forecast=False)
     return {
         "new": _count(study, key) if repeated and key is not None else new,
         "repeated": repeated,
-        "verdict": "continue" if state.end is None else ended,
-        "winner": None if winner is None else state.arms.names[winner],
+        "verdict": "continue" if ended is None else ended.verdict,
+        "winner": None if ended is None else ended.winner,
+        "risk": risk_of(state),
     }
 
 

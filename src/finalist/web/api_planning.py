@@ -15,8 +15,8 @@ from finalist.web.strict import StrictRoute
 from finalist.web.turns import Turns
 
 router = APIRouter(route_class=StrictRoute, tags=["planning"])
-#: Plans are simulated one at a time: experiments under way come first.
-_simulating = Turns("plans", 1, 4, 20.0)
+#: Plans are simulated one at a time, on pages too: experiments under way come first.
+simulating = Turns("others are having plans made. Try again in a moment.", 1, 4, 20.0)
 #: Arms times the square of their rank that a plan is made for.
 MOST_WORK = 2_000_000
 
@@ -38,13 +38,17 @@ def make_plan(body: PlanBody) -> Plan:
             f"a plan for {len(arms):,} arms of rank {arms.rank} takes too long for a page. Use "
             "'finalist plan' on a machine of your own."
         )
-    with _simulating.take():
+    with simulating.take():
         return plan_of(
             arms,
             sigma=sigma_of(body),
             noise=body.noise,
             delta=body.delta,
             epsilon=body.epsilon,
+            top=body.top,
+            cost=body.cost,
+            batch_intercept=body.batch_intercept,
+            misspecification=body.misspecification,
             objective=body.objective,
             strategy=body.strategy,
             gap=body.gap,

@@ -6,16 +6,16 @@ from fastapi import APIRouter, Query
 
 from finalist.arms import Arms
 from finalist.errors import ConflictError, ProblemError, UnknownStudyError
-from finalist.noise import UNSET, Unset
+from finalist.noise import UNSET, PerArm, Unset
 from finalist.strategies import Strategy, configured
 from finalist.study import Study
 from finalist.web.answers import CountAnswer, StudiesAnswer, StudyAnswer, WordsAnswer
 from finalist.web.depends import Looked, Number, Opened
 from finalist.web.errors import Json
 from finalist.web.models import (
-    ArmsBody,
     ForkBody,
     HistoryBody,
+    MoreArms,
     NewStudy,
     NoteBody,
     Question,
@@ -49,21 +49,26 @@ def list_studies(
 def create(body: NewStudy, studies: Opened) -> Json:
     """Begin a study."""
     arms = arms_of(body)
-    study = Study.create(
-        studies.place,
-        body.name,
-        arms,
-        strategy_of(body.strategy, body.settings, arms),
-        sigma=sigma_of(body),
-        noise=body.noise,
-        delta=body.delta,
-        objective=body.objective,
-        epsilon=body.epsilon,
-        budget=body.budget,
-        max_pulls_per_arm=body.max_pulls_per_arm,
-        seed=body.seed,
-        metadata=body.metadata,
-    )
+    with studies.changing():
+        study = Study.create(
+            studies.place,
+            body.name,
+            arms,
+            strategy_of(body.strategy, body.settings, arms),
+            sigma=sigma_of(body),
+            noise=body.noise,
+            delta=body.delta,
+            objective=body.objective,
+            epsilon=body.epsilon,
+            top=body.top,
+            cost=body.cost,
+            batch_intercept=body.batch_intercept,
+            misspecification=body.misspecification,
+            budget=body.budget,
+            max_pulls_per_arm=body.max_pulls_per_arm,
+            seed=body.seed,
+            metadata=body.metadata,
+        )
     with study:
         number = study._log.row.id
         return Json(_about(studies, number), 201, {"Location": f"/api/v1/studies/{number}"})
@@ -77,7 +82,7 @@ def arms_of(body: Question) -> Arms:
     return read_arms(body.arms_csv.encode(), "arms_csv")
 
 
-def sigma_of(body: Question) -> float | Unset | None:
+def sigma_of(body: Question) -> PerArm | Unset | None:
     """Return the size of the noise; there is no default, as a wrong one makes all worthless."""
     if body.sigma is not None:
         return body.sigma
@@ -179,7 +184,7 @@ def withdraw(number: Number, body: WithdrawBody, studies: Opened) -> Json:
 
 
 @router.post("/studies/{number}/add", response_model=WordsAnswer)
-def add(number: Number, body: ArmsBody, studies: Opened) -> Json:
+def add(number: Number, body: MoreArms, studies: Opened) -> Json:
     """Add arms to the question."""
     with studies.writing(number) as study:
-        return Json({"words": study.add(body.to_arms())})
+        return Json({"words": study.add(body.to_arms(), sigma=body.sigma, cost=body.cost)})

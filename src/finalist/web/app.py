@@ -19,7 +19,7 @@ from finalist.web.looking import Looking
 from finalist.web.opened import Studies
 from finalist.web.rendering import HERE
 from finalist.web.security import Guard
-from finalist.web.tokens import Failures
+from finalist.web.tokens import Failures, Sessions
 
 #: Requests that are worked on at a time; those that wait for others to write count too.
 THREADS = 100
@@ -65,6 +65,7 @@ def create_app(
     app.state.events = Events(app.state.studies)
     app.state.token_hash = token_hash
     app.state.failures = Failures()
+    app.state.sessions = Sessions()
     add_handlers(app)
     app.include_router(api.router)
     app.include_router(login.router)
@@ -75,6 +76,7 @@ def create_app(
         hosts=(*LOOPBACK, *hosts),
         token_hash=token_hash,
         failures=app.state.failures,
+        sessions=app.state.sessions,
     )
     return app
 

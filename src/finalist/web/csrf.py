@@ -6,12 +6,14 @@ It is the second line of defence; the first is where a request says it comes fro
 import hmac
 import re
 import secrets
+from collections.abc import Mapping
+from typing import Any
 
 from fastapi import Request
 
+from finalist.web.headers import cookie_name
 from finalist.web.refusals import RefusedError
 
-COOKIE = "finalist_form"
 FIELD = "csrf"
 _SHAPE = re.compile(r"[A-Za-z0-9_-]{43}")
 #: Where the secret of a new browser waits for the headers of the answer.
@@ -21,26 +23,30 @@ _SAFE = ("GET", "HEAD", "OPTIONS")
 
 def csrf_of(request: Request) -> str:
     """Return the secret of this browser, a new one if it has none."""
-    known = request.cookies.get(COOKIE, "")
+    known = _known(request)
     if _SHAPE.fullmatch(known):
         return known
     return str(request.scope.setdefault(_NEW, secrets.token_urlsafe(32)))
 
 
-def new_cookie(scope: object) -> str | None:
+def _known(request: Request) -> str:
+    return request.cookies.get(cookie_name("form", request.scope), "")
+
+
+def new_cookie(scope: Mapping[str, Any]) -> str | None:
     """Return the header that gives a browser its secret, None if it has one."""
-    new = scope.get(_NEW) if isinstance(scope, dict) else None
+    new = scope.get(_NEW)
     if new is None:
         return None
-    secure = "; Secure" if isinstance(scope, dict) and scope.get("scheme") == "https" else ""
-    return f"{COOKIE}={new}; Path=/; HttpOnly; SameSite=Strict; Max-Age=31536000{secure}"
+    name, secure = cookie_name("form", scope), "; Secure" if scope["scheme"] == "https" else ""
+    return f"{name}={new}; Path=/; HttpOnly; SameSite=Strict; Max-Age=31536000{secure}"
 
 
 async def check_csrf(request: Request) -> None:
     """Refuse a form that does not repeat the secret; for every page that changes something."""
     if request.method in _SAFE:
         return
-    known = request.cookies.get(COOKIE, "")
+    known = _known(request)
     form = await request.form()
     given = form.get(FIELD)
     if not (

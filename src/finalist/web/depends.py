@@ -76,7 +76,7 @@ _WORDS = {
     415: "The body has the wrong type.",
     422: "A value is wrong; nothing was changed.",
     429: "Too many wrong tokens.",
-    503: "Others hold the database for too long; try again after Retry-After seconds.",
+    503: "Too many write, plan or are connected; try again after Retry-After seconds.",
 }
 ERRORS: dict[int | str, dict[str, Any]] = {
     status: {"model": ErrorAnswer, "description": words} for status, words in _WORDS.items()

@@ -14,6 +14,7 @@ from finalist.planning import Forecast
 from finalist.study.status import MOST_WORK as MOST_FORECAST
 from finalist.web import words
 from finalist.web.looks import Look
+from finalist.web.opened import Moment
 
 if TYPE_CHECKING:
     from finalist.charts.theme import AnyChart, Theme
@@ -24,6 +25,8 @@ MOST_LETTERS = 16 * 2**20
 MOST_LINES, MOST_BATCHES = 60, 120
 #: The best design is computed up to so many arms times the square of their rank.
 MOST_WORK = 200_000
+#: The study, its moment, the chart, the theme.
+_Key = tuple[int, Moment, str, str]
 _INTERVALS = "Lines: 95 % intervals, for all arms and times together."
 
 
@@ -88,7 +91,7 @@ class Drawings:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._kept: OrderedDict[tuple[int, int, str, str], str] = OrderedDict()
+        self._kept: OrderedDict[_Key, str] = OrderedDict()
         self._letters = 0
         self._drawing = threading.Lock()  # the machine that draws takes one core
 
@@ -96,7 +99,7 @@ class Drawings:
         self, look: Look, chart: str, theme: "Theme", forecast: Callable[[], Forecast | None]
     ) -> str:
         """Return a drawing."""
-        key = (look.number, look.last, chart, theme)
+        key = (look.number, look.moment, chart, theme)
         kept = self._get(key)
         if kept is not None:
             return kept
@@ -110,13 +113,13 @@ class Drawings:
                 self._keep(key, kept)
         return kept
 
-    def _get(self, key: tuple[int, int, str, str]) -> str | None:
+    def _get(self, key: _Key) -> str | None:
         with self._lock:
             if key in self._kept:
                 self._kept.move_to_end(key)
             return self._kept.get(key)
 
-    def _keep(self, key: tuple[int, int, str, str], svg: str) -> None:
+    def _keep(self, key: _Key, svg: str) -> None:
         with self._lock:
             self._kept[key] = svg
             self._letters += len(svg)
@@ -177,6 +180,7 @@ def _estimates(look: Look) -> "AnyChart":
         high,
         np.array([arm.survives for arm in look.status.arms]),
         None if winner is None else look.arms.names.index(winner),
+        first="winner" if look.status.risk is not None else "recommended",
         sign=look.sign,
         title="Estimated means",
         subtitle=[_INTERVALS] if np.isfinite(high).any() else ["There are no intervals yet."],

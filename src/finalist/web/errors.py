@@ -7,6 +7,7 @@ person gets a page that says the same.
 import json
 import logging
 import math
+import re
 from http import HTTPStatus
 from typing import Any
 
@@ -19,6 +20,7 @@ from starlette.responses import Response
 from finalist import errors
 from finalist.errors import FinalistError
 from finalist.files import printable
+from finalist.study.database_files import locate
 from finalist.web.headers import HEADERS
 from finalist.web.refusals import RefusedError
 from finalist.web.rendering import render
@@ -39,6 +41,7 @@ _STATUS: tuple[tuple[type[FinalistError], int], ...] = (
 )
 #: Letters of a message: a hostile value comes back cut.
 _LONGEST = 2000
+_STUDY = re.compile(r"/studies/([1-9][0-9]{0,9})/")
 #: Errors that are shown of a request with many.
 _MOST_SHOWN = 5
 _log = logging.getLogger("finalist.web")
@@ -80,19 +83,21 @@ def as_refusal(error: FinalistError) -> RefusedError:
 
 def respond(request: Request, refusal: RefusedError) -> Response:
     """Return the answer for a program, or a page for a person."""
-    message = _shown(refusal.message)
     if not wants_page(request):
-        content = {"error": refusal.error, "message": message}
+        content = {"error": refusal.error, "message": _without_folder(request, refusal.message)}
         if refusal.remedy is not None:
-            content["remedy"] = _shown(refusal.remedy)
+            content["remedy"] = refusal.remedy
+        content = {word: _shown(text) for word, text in content.items()}
         return Json(content, refusal.status, headers=refusal.headers)
     page = render(
         request,
         "error.html",
         refusal.status,
         title=_title(refusal.status),
-        message=message,
+        message=_shown(refusal.message),
         remedy=None if refusal.remedy is None else _shown(refusal.remedy),
+        study=None if refusal.error == "UnknownStudyError" else _study(request),
+        pull=refusal.error == "UnknownPullError",
     )
     page.headers.update(refusal.headers)
     return page
@@ -102,6 +107,22 @@ def wants_page(request: Request) -> bool:
     """Return whether a person with a browser asks, and not a program."""
     path: str = request.scope["path"]
     return path != "/api" and not path.startswith("/api/")
+
+
+def _study(request: Request) -> str | None:
+    """Return the number of the study that an address is about."""
+    found = _STUDY.match(request.scope["path"])
+    return None if found is None else found[1]
+
+
+def _without_folder(request: Request, text: str) -> str:
+    """Name the database by its file alone: programs elsewhere need not know where that is."""
+    place = locate(request.app.state.studies.place)
+    if place.path is None:
+        return text.replace(place.shown, "the database")
+    for name in (str(place.path), place.shown):
+        text = text.replace(name, place.path.name)
+    return text
 
 
 def _title(status: int) -> str:

@@ -1,5 +1,8 @@
 """What every answer tells the browser: run nothing that is not ours, show this nowhere else."""
 
+from collections.abc import Mapping
+from typing import Any
+
 #: No inline scripts, no eval, nothing from elsewhere; forms go to this server alone.
 CONTENT_POLICY = "; ".join(
     (
@@ -25,3 +28,15 @@ HEADERS = {
 #: Answers are about studies, which change and are nobody else's business. Files are not.
 PRIVATE = "no-store"
 FILES = "no-cache"
+
+
+def cookie_name(kind: str, scope: Mapping[str, Any]) -> str:
+    """Return the name of a cookie of this server; browsers know hosts apart, but not ports.
+
+    Examples
+    --------
+    >>> cookie_name("form", {"server": ("127.0.0.1", 8765)})
+    'finalist_form_8765'
+    """
+    server = scope.get("server")
+    return f"finalist_{kind}" if server is None else f"finalist_{kind}_{server[1]}"

@@ -6,10 +6,11 @@ from fastapi import APIRouter, Depends, Form, Request
 from fastapi.responses import RedirectResponse, Response
 
 from finalist.web.csrf import check_csrf
+from finalist.web.headers import cookie_name
 from finalist.web.refusals import RefusedError
 from finalist.web.rendering import render
-from finalist.web.security import SESSION_COOKIE, check_given
-from finalist.web.tokens import SESSION, new_session
+from finalist.web.security import check_given, session_of
+from finalist.web.tokens import SESSION
 
 router = APIRouter(dependencies=[Depends(check_csrf)], include_in_schema=False)
 
@@ -42,8 +43,8 @@ def sign_in(
         return page
     answer = RedirectResponse(_local(next), status_code=303)
     answer.set_cookie(
-        SESSION_COOKIE,
-        new_session(state.token_hash),
+        cookie_name("session", request.scope),
+        state.sessions.begin(),
         max_age=SESSION,
         httponly=True,
         samesite="strict",
@@ -53,10 +54,11 @@ def sign_in(
 
 
 @router.post("/logout")
-def sign_out() -> Response:
-    """Take the session from the browser."""
+def sign_out(request: Request) -> Response:
+    """End the session, and take it from the browser."""
+    request.app.state.sessions.end(session_of(request))
     answer = RedirectResponse("/login", status_code=303)
-    answer.delete_cookie(SESSION_COOKIE)
+    answer.delete_cookie(cookie_name("session", request.scope))
     return answer
 
 

@@ -9,7 +9,7 @@ from finalist.errors import FinalistError
 from finalist.study import Batch, Status
 from finalist.study.rules import batch_of, nothing
 from finalist.study.status import status_of
-from finalist.web.opened import Studies
+from finalist.web.opened import Moment, Studies
 from finalist.web.turns import Turns
 
 #: Statuses that are kept.
@@ -17,12 +17,27 @@ _MOST_KEPT = 200
 #: Forecasts that are simulated at a time, that wait, and for how many seconds.
 _AT_A_TIME, _WAITING, _WAIT = 2, 20, 60.0
 #: What is known of a study after its log was read.
-_READ = ("arms", "survivors", "pulls", "open_pulls", "verdict", "winner", "sentence", "error")
+_READ = (
+    "arms",
+    "survivors",
+    "pulls",
+    "open_pulls",
+    "verdict",
+    "winner",
+    "winners",
+    "risk",
+    "sentence",
+    "error",
+)
 
 
 def is_unread(line: dict[str, Any]) -> bool:
     """Return whether a line of the list waits for its study to be read."""
     return line["verdict"] is None and line["error"] is None
+
+
+def _is_since(kept: Moment, asked: Moment) -> bool:
+    return kept[0] == asked[0] and kept[1] >= asked[1]
 
 
 class Looking:
@@ -36,31 +51,31 @@ class Looking:
     def __init__(self, studies: Studies) -> None:
         self._studies = studies
         self._lock = threading.Lock()
-        self._kept: OrderedDict[tuple[int, bool], tuple[int, Status]] = OrderedDict()
-        self._summaries: dict[int, tuple[int, dict[str, Any]]] = {}
+        self._kept: OrderedDict[tuple[int, bool], tuple[Moment, Status]] = OrderedDict()
+        self._summaries: dict[int, tuple[Moment, dict[str, Any]]] = {}
         self._reader: threading.Thread | None = None
         self._simulating = Turns("forecasts", _AT_A_TIME, _WAITING, _WAIT)
 
     def status(self, number: int, *, forecast: bool = False) -> tuple[int, Status]:
         """Return the number of the last event of a study, and its status after that event."""
-        last = self._studies.last(number)
+        moment = self._studies.moment(number)
         kept = self._kept.get((number, forecast))
-        if kept is not None and kept[0] == last:
-            return kept
+        if kept is not None and kept[0] == moment:
+            return moment[1], kept[1]
         if not forecast:
-            found = self._status(number, forecast=False)
+            last, found = self._status(number, forecast=False)
         else:
             with self._simulating.take():
                 kept = self._kept.get((number, True))
-                if kept is not None and kept[0] >= last:  # another page wanted the same
-                    return kept
-                found = self._status(number, forecast=True)
+                if kept is not None and _is_since(kept[0], moment):  # another page wanted the same
+                    return kept[0][1], kept[1]
+                last, found = self._status(number, forecast=True)
         with self._lock:
-            self._kept[number, forecast] = found
+            self._kept[number, forecast] = (moment[0], last), found
             self._kept.move_to_end((number, forecast))
             while len(self._kept) > _MOST_KEPT:
                 self._kept.popitem(last=False)
-        return found
+        return last, found
 
     def _status(self, number: int, *, forecast: bool) -> tuple[int, Status]:
         with self._studies.reading(number) as study:
@@ -81,9 +96,9 @@ class Looking:
         """Return a line for each study, by name; one that cannot be read hides no other.
 
         Each has the keys number, name, created, strategy, last, arms, survivors, pulls,
-        open_pulls, verdict, winner, sentence, error. Studies with news are read in the background
-        if there is little patience: after so many seconds, those that are not read yet have None
-        in all that has to be read.
+        open_pulls, verdict, winner, risk, sentence, error; without a risk, the winner is a
+        recommendation. Studies with news are read in the background if there is little patience:
+        after so many seconds, those that are not read yet have None in all that has to be read.
         """
         if patience is None:
             return self._lines(read=True)
@@ -95,10 +110,11 @@ class Looking:
 
     def _lines(self, *, read: bool) -> list[dict[str, Any]]:
         lasts = self._studies.lasts()
+        generation = self._studies.generation
         rows = [row for row in self._studies.rows() if row.id in lasts]
         for gone in set(self._summaries) - lasts.keys():
             self._summaries.pop(gone, None)
-        return [self._summary(row.id, lasts[row.id], read=read) for row in rows]
+        return [self._summary(row.id, (generation, lasts[row.id]), read=read) for row in rows]
 
     def _read_on(self) -> threading.Thread:
         with self._lock:
@@ -114,11 +130,11 @@ class Looking:
 
     def summary(self, number: int) -> dict[str, Any]:
         """Return the line of one study."""
-        return self._summary(number, self._studies.last(number), read=True)
+        return self._summary(number, self._studies.moment(number), read=True)
 
-    def _summary(self, number: int, last: int, *, read: bool) -> dict[str, Any]:
+    def _summary(self, number: int, moment: Moment, *, read: bool) -> dict[str, Any]:
         kept = self._summaries.get(number)
-        if kept is not None and kept[0] == last and not (read and kept[1]["error"]):
+        if kept is not None and kept[0] == moment and not (read and kept[1]["error"]):
             return dict(kept[1])
         row = self._studies.row(number)
         line: dict[str, Any] = {
@@ -126,7 +142,7 @@ class Looking:
             "name": row.name,
             "created": row.created,
             "strategy": row.settings["strategy"]["name"],
-            "last": last,
+            "last": moment[1],
         }
         unread = line | dict.fromkeys(_READ)
         if not read:
@@ -135,7 +151,7 @@ class Looking:
             line["last"], found = self._status(number, forecast=False)
         except FinalistError as error:
             line = unread | {"error": str(error)}
-            self._summaries[number] = (last, line)
+            self._summaries[number] = (moment, line)
             return dict(line)
         line |= {
             "arms": len(found.arms),
@@ -144,8 +160,10 @@ class Looking:
             "open_pulls": found.open_pulls,
             "verdict": found.verdict,
             "winner": found.winner,
+            "winners": list(found.winners),
+            "risk": found.risk,
             "sentence": found.sentence,
             "error": None,
         }
-        self._summaries[number] = (line["last"], line)
+        self._summaries[number] = ((moment[0], line["last"]), line)
         return dict(line)

@@ -2,24 +2,33 @@
 
 import threading
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from finalist.arms import Arms
+from finalist.errors import StudyError
 from finalist.study import ArmStatus, Batch, Status, Study
 from finalist.study.database import StudyRow
+from finalist.study.database_rows import EventRow
 from finalist.study.pulls import Fate
 from finalist.study.rules import batch_of
+from finalist.study.state import State, changing
 from finalist.study.status import status_of
-from finalist.web.opened import Studies
+from finalist.study.tables import read_arms
+from finalist.web.opened import Moment, Studies
+from finalist.web.typed import MOST_PULLS
 
 #: Looks that are kept, one for each study.
 MOST_LOOKS = 24
 #: Events that the page of a study shows, the newest.
 RECENT = 12
+#: Arms that an event names.
+MOST_NAMED = 5
 
 
 @dataclass(frozen=True)
@@ -40,6 +49,8 @@ class Look:
     ----------
     number, last : int
         Of the study, and of its last event.
+    generation : str
+        Of the database; see `opened`.
     row : StudyRow
     status : Status
         Without a forecast.
@@ -52,6 +63,10 @@ class Look:
         Batches issued so far.
     stopped : str or None
         Why the study was stopped.
+    stage : int
+        How often the arms have changed.
+    fixed : str or None
+        Why the arms cannot change now.
     pulls, evidence : arrays
         As `Study.evidence` returns them.
     events : list of dict
@@ -67,9 +82,17 @@ class Look:
     told: tuple[Told, ...]
     batches: int
     stopped: str | None
+    stage: int
+    fixed: str | None
     pulls: Int[np.ndarray, " B"]
     evidence: Float[np.ndarray, "B K"]
     events: list[dict[str, Any]]
+    generation: str = ""
+
+    @property
+    def moment(self) -> Moment:
+        """Until when this is so."""
+        return self.generation, self.last
 
     @property
     def name(self) -> str:
@@ -80,7 +103,7 @@ class Look:
     def batch_size(self) -> int | None:
         """How many pulls people want at a time, if they said so when they began."""
         size = self.row.settings["metadata"].get("batch_size")
-        return size if isinstance(size, int) and size > 0 else None
+        return size if isinstance(size, int) and 0 < size <= MOST_PULLS else None
 
     @property
     def sign(self) -> int:
@@ -88,7 +111,7 @@ class Look:
         return 1 if self.row.settings["objective"] == "max" else -1
 
 
-def look_at(study: Study, number: int) -> Look:
+def look_at(study: Study, number: int, generation: str = "") -> Look:
     """Read a study."""
     state = study._log.now()
     pulls, evidence = study.evidence()
@@ -102,17 +125,50 @@ def look_at(study: Study, number: int) -> Look:
         told=_told(study),
         batches=len(state.issued),
         stopped=state.stopped,
+        stage=state.stage,
+        fixed=_fixed(study, state),
         pulls=pulls,
         evidence=evidence,
         events=events_of(study, max(state.last - RECENT, 0)),
+        generation=generation,
     )
 
 
 def events_of(study: Study, after: int, most: int | None = None) -> list[dict[str, Any]]:
-    """Return events with a number above `after` as plain values."""
+    """Return events with a number above `after` as plain values, with the arms by their names.
+
+    An event knows arms by their numbers, and those change with the arms. "named" are the arms that
+    were ruled out or won, "gone" and "new" those that were withdrawn and added; the first few.
+    """
+    state, number = study._log.now(), study._log.row.id
     with study._log.database.read() as reader:
-        events = reader.events(study._log.row.id, after=after)
-    return [{**e.body, "number": e.number, "at": e.at, "kind": e.kind} for e in events[:most]]
+        events = [e for e in reader.events(number, after=after) if e.number <= state.last][:most]
+
+        @cache
+        def names(stage: int) -> tuple[str, ...]:
+            same = stage == state.stage
+            return state.arms.names if same else read_arms(reader, number, stage).names
+
+        return [
+            {**e.body, **_named(e, state, names), "number": e.number, "at": e.at, "kind": e.kind}
+            for e in events
+        ]
+
+
+def _named(
+    event: EventRow, state: State, names: Callable[[int], tuple[str, ...]]
+) -> dict[str, list[str]]:
+    body = event.body
+    if event.kind == "decided" and "batch" in body:
+        known = names(state.issued[body["batch"] - 1].stage)
+        found = body["rejected"] if body["winner"] is None else [body["winner"]]
+        return {"named": [known[i] for i in found[:MOST_NAMED]]}
+    if event.kind == "changed":
+        before, after, kept = names(body["stage"] - 1), names(body["stage"]), set(body["kept"])
+        gone = [name for i, name in enumerate(before) if i not in kept]
+        new = [name for name, i in zip(after, body["kept"], strict=True) if i < 0]
+        return {"gone": gone, "new": new}
+    return {}
 
 
 def _open_batch(study: Study) -> Batch | None:
@@ -122,20 +178,28 @@ def _open_batch(study: Study) -> Batch | None:
     return batch_of(state, state.pulls.open(state.open.number))
 
 
+def _fixed(study: Study, state: State) -> str | None:
+    try:
+        study._require_between(state)
+        changing(state.run)
+    except StudyError as error:
+        return str(error)
+    return None
+
+
 def _told(study: Study) -> tuple[Told, ...]:
     state = study._log.now()
     if state.open is None:
         return ()
-    pulls, names = state.pulls, state.arms.names
-    numbers = pulls.of(state.open.number)
+    names, fates = state.arms.names, [fate.name.lower() for fate in Fate]
+    numbers = state.pulls.of(state.open.number)
+    numbers = numbers[state.pulls.fate[numbers - 1] != Fate.OPEN]
+    columns = (getattr(state.pulls, word)[numbers - 1] for word in ("arm", "fate", "reward"))
     return tuple(
-        Told(
-            int(n),
-            names[int(pulls.arm[n - 1])],
-            Fate(pulls.fate[n - 1]).name.lower(),
-            float(pulls.reward[n - 1]) if pulls.fate[n - 1] == Fate.TOLD else None,
+        Told(n, names[arm], fates[fate], reward if fate == Fate.TOLD else None)
+        for n, arm, fate, reward in zip(
+            numbers.tolist(), *(column.tolist() for column in columns), strict=True
         )
-        for n in numbers[pulls.fate[numbers - 1] != Fate.OPEN]
     )
 
 
@@ -149,14 +213,15 @@ class Looks:
 
     def of(self, number: int) -> Look:
         """Return a study as it is now."""
-        row, last = self.studies.row(number), self.studies.last(number)
+        self.studies.row(number)  # says that there is none
+        moment = self.studies.moment(number)
         with self._lock:
             known = self._looks.get(number)
-            if known is not None and (known.last, known.row) == (last, row):
+            if known is not None and known.moment == moment:
                 self._looks.move_to_end(number)
                 return known
         with self.studies.reading(number) as study:
-            look = look_at(study, number)
+            look = look_at(study, number, moment[0])
         with self._lock:
             self._looks[number] = look
             self._looks.move_to_end(number)

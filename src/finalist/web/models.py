@@ -33,6 +33,14 @@ class Body(BaseModel):
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
 
+Roles = Annotated[list[StrictBool], Field(max_length=MOST_ARMS)]
+#: A positive number for all arms, or one for each.
+Each = (
+    Annotated[Number, Field(gt=0)]
+    | Annotated[list[Annotated[Number, Field(gt=0)]], Field(max_length=MOST_ARMS)]
+)
+
+
 class ArmsBody(Body):
     """Arms: a row of features for each; without features, nothing relates them."""
 
@@ -56,9 +64,24 @@ class ArmsBody(Body):
         | None
     ) = None
     feature_names: Annotated[list[Name], Field(max_length=1000)] | None = None
+    measurable: Roles | None = Field(None, description="Which rows can be pulled; all if null.")
+    candidate: Roles | None = Field(None, description="Which rows can win; all if null.")
 
     def to_arms(self) -> Arms:
-        """Return the arms; the library says what is wrong with them."""
+        """Return the arms with their roles; the library says what is wrong with them."""
+        arms = self._plain_arms()
+        masks = {"measurable": self.measurable, "candidate": self.candidate}
+        owner = arms._owner if arms._owner is not None else np.arange(len(arms))
+        roles: list[np.ndarray | None] = [None, None]
+        for i, (name, mask) in enumerate(masks.items()):
+            if mask is None:
+                continue
+            if len(mask) != len(owner):
+                raise ArmsError(f"{name} has {len(mask)} values for {len(owner)} rows.")
+            roles[i] = np.bincount(owner, mask, len(arms)) > 0
+        return arms._marked(*roles)
+
+    def _plain_arms(self) -> Arms:
         if self.features is None:
             if not self.names or self.feature_names:
                 raise ArmsError("give features, or names alone if nothing relates the arms.")
@@ -90,12 +113,22 @@ class Question(Body):
     arms_csv: Annotated[StrictStr, Field(max_length=10 * 2**20)] | None = Field(
         None, description="The arms as the text of a CSV file, instead of `arms`."
     )
-    sigma: Annotated[Number, Field(gt=0)] | None = Field(
-        None, description="Size of the noise; null if it is unknown, or Bernoulli."
+    sigma: Each | None = Field(
+        None, description="Size of the noise, of all or each; null if unknown, or Bernoulli."
     )
     noise: Literal["gaussian", "sub-gaussian", "bernoulli"] = "gaussian"
     delta: Annotated[Number, Field(gt=0, lt=1)] = 0.05
     epsilon: Annotated[Number, Field(ge=0)] = 0.0
+    top: Annotated[StrictInt, Field(ge=1, le=MOST_ARMS)] = Field(
+        1, description="How many of the best arms are asked for."
+    )
+    cost: Each = Field(1.0, description="Cost of a pull, of all arms or of each.")
+    batch_intercept: StrictBool = Field(
+        False, description="Whether all rewards of a batch share a constant."
+    )
+    misspecification: Annotated[Number, Field(ge=0)] = Field(
+        0.0, description="How far, at most, means are from a linear function."
+    )
     objective: Literal["max", "min"] = "max"
     strategy: Annotated[StrictStr, Field(max_length=100)] = "gauntlet"
 
@@ -104,6 +137,13 @@ class Question(Body):
         if (self.arms is None) == (self.arms_csv is None):
             raise ValueError("give the arms once, as `arms` or as `arms_csv`")
         return self
+
+
+class MoreArms(ArmsBody):
+    """Arms to add, with their noise and cost where those differ between arms."""
+
+    sigma: Each | None = None
+    cost: Each | None = None
 
 
 _EXAMPLE_ARMS: dict[str, Any] = {"names": ["red", "green", "blue"]}

@@ -12,6 +12,7 @@ from finalist.planning import Plan, plan
 from finalist.strategies import STRATEGIES
 from finalist.study.rules import check_name
 from finalist.web import words
+from finalist.web.typed import read_size
 
 #: What the fields hold at first.
 DEFAULTS: dict[str, str] = {
@@ -99,7 +100,7 @@ def read_wish(values: Mapping[str, str]) -> Wish:
         check_name(name)
     except FinalistError:
         problems["name"] = "Give the study a name."
-    size = take("batch_size", _whole)
+    size = take("batch_size", read_size)
     wish = Wish(
         name,
         {

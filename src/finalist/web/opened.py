@@ -3,11 +3,17 @@
 The database is open once for all threads. A `Study` belongs to one thread at a time, as it keeps
 what it has read of the log; so handles are lent out, and the next request goes on where the last
 one stopped reading. Whoever only looks takes a handle of its own and waits for nobody. Whoever
-writes to a study waits for the others who do, for at most half a minute.
+writes to a study waits for the others who do, for at most half a minute; if many wait already, it
+is told so at once.
+
+What is kept of a study belongs to a moment of it: the generation of the database and the number of
+the last event. A file that takes the place of another, as a backup does, is a new generation: its
+events have the same numbers and say other things.
 
 Studies are known by their numbers: names may hold anything, and no name comes into an address.
 """
 
+import secrets
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator
@@ -15,16 +21,23 @@ from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
 
-from finalist.errors import BusyError, StorageError, UnknownStudyError
+from finalist.errors import StorageError, UnknownStudyError
+from finalist.files import printable
 from finalist.study import Study
 from finalist.study.database import Database, StudyRow
 from finalist.study.database_files import identity, locate
 from finalist.study.log import Log
+from finalist.web.turns import Turns
 
 #: Handles kept for the next request, of all studies together and of one study.
 MOST_IDLE, MOST_IDLE_EACH = 48, 2
 #: Seconds to wait for others who write to the same study.
 WAIT = 30.0
+#: Threads that write or wait to, of all studies and of one; all the others are left to who looks.
+MOST_WRITERS, MOST_WRITERS_EACH = 75, 50
+_MANY = "many are writing to {what} at this moment. Nothing was changed; try again in a moment."
+#: The generation of the database and the number of the last event of a study.
+Moment = tuple[str, int]
 
 
 class Studies:
@@ -41,11 +54,13 @@ class Studies:
         self.shown = locate(place).shown
         self._path = locate(place).path
         self._lock = threading.Lock()
+        self._changing = Turns(_MANY.format(what="these studies"), MOST_WRITERS, 0, 0.0)
         self._open = Database.open(place, create=True)
         self._file = self._identity()
         self._forget()
 
     def _forget(self) -> None:
+        self.generation = secrets.token_hex(4)  # none comes twice, also after a restart
         self._rows: dict[int, StudyRow] = {}
         self._idle: OrderedDict[int, list[Study]] = OrderedDict()
         self._writers: dict[int, _Writing] = {}
@@ -58,10 +73,12 @@ class Studies:
 
     def rows(self) -> list[StudyRow]:
         """Return all studies, by name."""
-        with self._database().read() as reader:
+        database = self._database()
+        with database.read() as reader:
             found = reader.studies()
         with self._lock:
-            self._rows = {row.id: row for row in found}
+            if database is self._open:
+                self._rows = {row.id: row for row in found}
         return found
 
     def row(self, number: int) -> StudyRow:
@@ -69,8 +86,7 @@ class Studies:
         self._database()
         row = self._rows.get(number)
         if row is None:
-            self.rows()
-            row = self._rows.get(number)
+            row = next((row for row in self.rows() if row.id == number), None)
         if row is None:
             raise UnknownStudyError(
                 f"there is no study with the number {number} in {self.shown}; it may have been "
@@ -87,6 +103,11 @@ class Studies:
         """Return the number of the last event of a study."""
         with self._database().read() as reader:
             return reader.last(number)
+
+    def moment(self, number: int) -> Moment:
+        """Return until when whatever is read of a study now stays true."""
+        last = self.last(number)  # first: this notices a new file
+        return self.generation, last
 
     def number(self, name: str) -> int:
         """Return the number of the study of a name."""
@@ -123,25 +144,26 @@ class Studies:
             self._idle.popitem(last=False)
 
     @contextmanager
+    def changing(self) -> Iterator[None]:
+        """Write something, unless too many do: who looks needs threads too."""
+        with self._changing.take():
+            yield
+
+    @contextmanager
     def writing(self, number: int) -> Iterator[Study]:
         """Lend a study to write to; one thread at a time has it."""
         row = self.row(number)
         with self._lock:
-            writing = self._writers.setdefault(number, _Writing())
-        if not writing.lock.acquire(timeout=WAIT):
-            raise BusyError(
-                f"study {row.name!r} is being written to by others for more than {WAIT:.0f} "
-                "seconds. Nothing was changed; try again."
-            )
+            writing = self._writers.setdefault(number, _Writing(row.name))
         try:
-            if writing.study is None or writing.study._log.database is not self._open:
-                writing.study = self._handle(row)
-            yield writing.study
+            with self.changing(), writing.turns.take():
+                if writing.study is None or writing.study._log.database is not self._open:
+                    writing.study = self._handle(row)
+                yield writing.study
         except UnknownStudyError:
             self.drop(number)
             raise
         finally:
-            writing.lock.release()
             self._let_go()
 
     def _let_go(self) -> None:
@@ -149,12 +171,17 @@ class Studies:
         with self._lock:
             surplus = max(len(self._writers) - MOST_IDLE, 0)
             for number in list(self._writers)[:surplus]:
-                if not self._writers[number].lock.locked():
+                if not self._writers[number].turns.inside:
                     del self._writers[number]
 
     def delete(self, number: int) -> None:
         """Delete a study for good."""
-        Study.open(self.place, self.row(number).name).delete()
+        row = self.row(number)
+        with self.changing(), Study.open(self.place, row.name) as study:
+            if study._log.row != row:  # deleted, and another has its name
+                self.drop(number)
+                self.row(number)  # says so
+            study.delete()
         self.drop(number)
 
     def drop(self, number: int) -> None:
@@ -177,9 +204,9 @@ class Studies:
             now = self._identity()
             if now != self._file:
                 fresh = Database.open(self.place)
+                self._forget()  # first: nobody may take the new file for the old generation
                 self._open.close()
                 self._open, self._file = fresh, now
-                self._forget()
         return self._open
 
     def _identity(self) -> tuple[int, int] | None:
@@ -197,6 +224,7 @@ class Studies:
 class _Writing:
     """The one handle that writes to a study, and who has it."""
 
-    def __init__(self) -> None:
-        self.lock = threading.Lock()
+    def __init__(self, name: str) -> None:
+        words = _MANY.format(what=f"study {printable(name, 100)!r}")
+        self.turns = Turns(words, 1, MOST_WRITERS_EACH - 1, WAIT)
         self.study: Study | None = None

@@ -2,8 +2,8 @@
 
 from fastapi import APIRouter
 
-from finalist.web import pages_actions, pages_looking, pages_new
+from finalist.web import pages_actions, pages_change, pages_looking, pages_new
 
 router = APIRouter()
-for _part in (pages_looking, pages_new, pages_actions):
+for _part in (pages_looking, pages_new, pages_actions, pages_change):
     router.include_router(_part.router)

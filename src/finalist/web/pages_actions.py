@@ -15,12 +15,10 @@ from finalist.web.errors import status_of
 from finalist.web.looks import Looks
 from finalist.web.opened import Studies
 from finalist.web.pages_looking import Form, Seen, back, show_pull, show_study, text_of
-from finalist.web.typed import read_typed
+from finalist.web.typed import read_size, read_typed
 from finalist.web.uploads import tell_table
 
 router = APIRouter()
-#: Pulls that the page asks for at a time.
-MOST_PULLS = 10_000
 
 
 @router.post("/studies/{number}/ask")
@@ -28,23 +26,10 @@ def ask(request: Request, number: Number, form: Form, studies: Opened, looks: Se
     """Issue the next batch."""
 
     def act(study: Study) -> Response:
-        study.ask(_size(text_of(form, "size")))
+        study.ask(read_size(text_of(form, "size")))
         return back(number, "issued", part="#next")
 
-    return _do(request, number, studies, looks, form, "next", act)
-
-
-def _size(text: str) -> int | None:
-    plain = text.strip()
-    if not plain:
-        return None
-    whole = plain.isascii() and plain.isdigit() and len(plain) <= 9
-    if not (whole and 1 <= int(plain) <= MOST_PULLS):
-        raise RewardError(
-            f"the size of the batch is {printable(plain, 40)!r}; it is a whole number from 1 to "
-            f"{MOST_PULLS:,}, or nothing: then the strategy chooses."
-        )
-    return int(plain)
+    return change(request, number, studies, looks, form, "next", act)
 
 
 @router.post("/studies/{number}/tell")
@@ -61,12 +46,14 @@ def tell(request: Request, number: Number, form: Form, studies: Opened, looks: S
         return show_study(
             request, looks.of(number), 422, problem=words, part="next", typed=typed, wrong=wrong
         )
-    return _do(
+    return change(
         request, number, studies, looks, form, "next", lambda s: _stored(number, s.tell(rewards))
     )
 
 
 def _stored(number: int, new: int) -> RedirectResponse:
+    if new == 1:
+        return back(number, "stored-one")
     return back(number, "stored", new) if new else back(number, "same")
 
 
@@ -81,7 +68,7 @@ def upload(request: Request, number: Number, form: Form, studies: Opened, looks:
         decimal = "," if text_of(form, "decimal") == "," else "."
         return _stored(number, tell_table(study, content, decimal=decimal, name=name))
 
-    return _do(request, number, studies, looks, form, "upload", act)
+    return change(request, number, studies, looks, form, "upload", act)
 
 
 def uploaded(form: FormData) -> tuple[bytes, str]:
@@ -100,7 +87,7 @@ def note(request: Request, number: Number, form: Form, studies: Opened, looks: S
         study.note(text_of(form, "text"))
         return back(number, "noted", part="#history")
 
-    return _do(request, number, studies, looks, form, "history", act)
+    return change(request, number, studies, looks, form, "history", act)
 
 
 @router.post("/studies/{number}/stop")
@@ -111,7 +98,7 @@ def stop(request: Request, number: Number, form: Form, studies: Opened, looks: S
         study.stop(text_of(form, "reason"))
         return back(number, "stopped")
 
-    return _do(request, number, studies, looks, form, "manage", act)
+    return change(request, number, studies, looks, form, "stop", act)
 
 
 @router.post("/studies/{number}/resume")
@@ -122,7 +109,7 @@ def resume(request: Request, number: Number, form: Form, studies: Opened, looks:
         study.resume()
         return back(number, "resumed")
 
-    return _do(request, number, studies, looks, form, "manage", act)
+    return change(request, number, studies, looks, form, "resume", act)
 
 
 @router.post("/studies/{number}/fork")
@@ -136,10 +123,10 @@ def fork(request: Request, number: Number, form: Form, studies: Opened, looks: S
         study.fork(name, int(batch) if whole else 0).close()
         return back(studies.number(name), "forked")
 
-    return _do(request, number, studies, looks, form, "manage", act)
+    return change(request, number, studies, looks, form, "fork", act)
 
 
-def _do(
+def change(
     request: Request,
     number: int,
     studies: Studies,
@@ -148,7 +135,10 @@ def _do(
     part: str,
     act: Callable[[Study], Response],
 ) -> Response:
-    """Change a study; if that is refused, show its page with what was typed and why."""
+    """Change a study; if that is refused, show its page with what was typed and why.
+
+    `part` is the form of the page that is shown with the reason.
+    """
     try:
         with studies.writing(number) as study:
             return act(study)

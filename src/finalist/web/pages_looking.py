@@ -24,6 +24,8 @@ environment.globals["say"] = words
 
 #: Arms that the page shows unless all are asked for; rows of a batch to fill in at once.
 MOST_ARMS, MOST_ROWS = 50, 400
+#: Arms to choose from in a list; of more, the name is typed.
+MOST_CHOICES = 1000
 #: Seconds after which the list is shown, read or not; what is missing comes a moment later.
 PATIENCE = 0.02
 #: Events on a page of the history.
@@ -33,6 +35,7 @@ SAID = {
     "created": "The study is created. Get the first batch below.",
     "issued": "A new batch is ready: measure it in this order.",
     "stored": "{n} new rewards are stored.",
+    "stored-one": "1 new reward is stored.",
     "same": "Nothing is new: these rewards were stored already.",
     "void": "Pull {n} replaces the one that failed.",
     "missing": "Pull {n} is marked as missing.",
@@ -41,6 +44,9 @@ SAID = {
     "stopped": "The study is stopped. You can resume it at any time.",
     "resumed": "The study goes on.",
     "forked": "This is the new study. Tell the rewards of its open batch again.",
+    "withdrawn": "The arm is withdrawn. All arms that are left are tested anew.",
+    "added": "{n} new arms are tested from here on.",
+    "added-one": "The new arm is tested from here on.",
     "deleted": "The study is deleted.",
 }
 
@@ -82,8 +88,11 @@ def said(request: Request) -> str | None:
     return words_.format(n=f"{int(number):,}")
 
 
-def back(number: int, word: str, n: int | None = None, part: str = "") -> RedirectResponse:
-    """Go back to the page of a study, which says what was done."""
+def back(number: int, word: str, n: int | None = None, part: str = "#main") -> RedirectResponse:
+    """Go back to the page of a study, which says what was done.
+
+    Without a part it would be the one that the form came from, and the words are at the top.
+    """
     query = f"said={word}" + ("" if n is None else f"&n={n}")
     return RedirectResponse(f"/studies/{number}?{query}{part}", status_code=303)
 
@@ -143,7 +152,7 @@ def show_study(
         status,
         look=look,
         status_=look.status,
-        state=words.state(look.status),
+        state=words.state(look.status, look.stopped),
         arms=arms if everything else arms[:MOST_ARMS],
         more=0 if everything else max(len(arms) - MOST_ARMS, 0),
         span=span_of(look),
@@ -151,6 +160,7 @@ def show_study(
         rows=() if look.batch is None else look.batch.pulls[:MOST_ROWS],
         sheet=_sheet(look),
         MOST_TOLD=MOST_ROWS,
+        MOST_CHOICES=MOST_CHOICES,
         place=_place(request),
         said=None if problem else said(request),
         problem=problem,
@@ -182,7 +192,7 @@ def chart_svg(
 ) -> Response:
     """Draw a chart of a study."""
     look = looks.of(number)
-    tag = f'"{number}-{look.last}-{theme}"'
+    tag = f'"{look.generation}-{number}-{look.last}-{theme}"'
     headers = {"ETag": tag, "Cache-Control": "private, no-cache"}
     if request.headers.get("if-none-match") == tag:
         return Response(status_code=304, headers=headers)

@@ -1,17 +1,16 @@
 """Beginning a study: a table of arms, then the question, with a plan before the first pull."""
 
-import threading
-
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from finalist.arms import Arms
-from finalist.errors import BusyError, FinalistError, NameTakenError
+from finalist.errors import FinalistError, NameTakenError
 from finalist.planning import Plan
 from finalist.study import Study
+from finalist.web.api_planning import simulating
 from finalist.web.arms_preview import Preview, preview, unpack
 from finalist.web.depends import Opened
-from finalist.web.errors import status_of
+from finalist.web.errors import as_refusal, status_of
 from finalist.web.new_study import (
     DEFAULTS,
     NOISES,
@@ -27,8 +26,6 @@ from finalist.web.pages_looking import Form, text_of
 from finalist.web.rendering import render
 
 router = APIRouter()
-#: A plan takes a core for seconds: one at a time, and others wait for it for so many seconds.
-_planning, WAIT = threading.Lock(), 20.0
 
 
 @router.get("/new")
@@ -90,25 +87,21 @@ def create(request: Request, form: Form, studies: Opened) -> Response:
     try:
         wish = read_wish(wish_values)
         if planned:
-            return _question(request, found, values, plan=_plan(found.arms, wish))
+            with simulating.take():
+                plan = make_plan(found.arms, wish)
+            return _question(request, found, values, plan=plan)
         return _create(studies, found.arms, wish)
     except FormError as error:
         return _question(request, found, values, 422, wrong=error.problems)
     except NameTakenError as error:
         return _question(request, found, values, status_of(error), wrong={"name": str(error)})
     except FinalistError as error:
-        return _question(request, found, values, status_of(error), problem=str(error))
-
-
-def _plan(arms: Arms, wish: Wish) -> Plan:
-    if not _planning.acquire(timeout=WAIT):
-        raise BusyError("Others are having plans simulated; try again in a moment.")
-    try:
-        return make_plan(arms, wish)
-    finally:
-        _planning.release()
+        page = _question(request, found, values, status_of(error), problem=str(error))
+        page.headers.update(as_refusal(error).headers)
+        return page
 
 
 def _create(studies: Studies, arms: Arms, wish: Wish) -> RedirectResponse:
-    Study.create(studies.place, wish.name, arms, **wish.words).close()
+    with studies.changing():
+        Study.create(studies.place, wish.name, arms, **wish.words).close()
     return RedirectResponse(f"/studies/{studies.number(wish.name)}?said=created", status_code=303)

@@ -36,7 +36,7 @@ def report(
     return environment.get_template("report.html").render(
         look=look,
         status_=look.status,
-        state=words.state(look.status),
+        state=words.state(look.status, look.stopped),
         arms=arms[:MOST_ARMS],
         more=max(len(arms) - MOST_ARMS, 0),
         charts=_charts(look, forecast, drawn),

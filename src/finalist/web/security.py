@@ -1,8 +1,8 @@
 """Who may ask for what: every request passes here first.
 
-In this order, so that little is done for whoever is refused: the Host it names (a foreign one
-comes from a page that fooled the browser about where it is), where a change comes from (another
-site may not make one), the token, the size of the body.
+In this order, so that little is done for whoever is refused: whether there is a place, the Host it
+names (a foreign one comes from a page that fooled the browser about where it is), where a change
+comes from (another site may not make one), the token, the size of the body.
 """
 
 import asyncio
@@ -18,10 +18,11 @@ from starlette.responses import RedirectResponse, Response
 
 from finalist.web.addresses import LOOPBACK
 from finalist.web.csrf import new_cookie
-from finalist.web.errors import respond
-from finalist.web.headers import FILES, HEADERS, PRIVATE
+from finalist.web.errors import respond, wants_page
+from finalist.web.headers import FILES, HEADERS, PRIVATE, cookie_name
 from finalist.web.refusals import RefusedError
-from finalist.web.tokens import Failures, matches, session_is_good
+from finalist.web.rendering import render
+from finalist.web.tokens import Failures, Sessions, matches
 
 Message = MutableMapping[str, Any]
 Scope = Message
@@ -33,11 +34,12 @@ App = Callable[[Any, Any, Any], Awaitable[None]]
 MOST_BODY, MOST_BODY_UNKNOWN = 16 * 2**20, 64 * 2**10
 #: Seconds in which a body has to be here.
 BODY_TIME = 60.0
-SESSION_COOKIE = "finalist_session"
+#: The word in a scope that says: every place is taken (see `connections`).
+FULL = "finalist.full"
 _SAFE = ("GET", "HEAD", "OPTIONS")
 _HOST = re.compile(r"(\[[0-9a-f:.]{2,45}\]|[a-z0-9_.-]{1,253})(:[0-9]{1,5})?")
 #: What can be had without a token: the form for it, and what makes it look right.
-_OPEN = ("/login", "/static/")
+_OPEN = ("/login", "/logout", "/static/")
 
 
 class Guard:
@@ -60,10 +62,12 @@ class Guard:
         hosts: Sequence[str] = LOOPBACK,
         token_hash: str | None = None,
         failures: Failures | None = None,
+        sessions: Sessions | None = None,
     ) -> None:
         self.app, self.token_hash = app, token_hash
         self.hosts = {host.lower() for host in hosts}
         self.failures = failures or Failures()
+        self.sessions = sessions or Sessions()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -83,6 +87,7 @@ class Guard:
         await (self.app if answer is None else answer)(scope, receive, send)
 
     def _refused(self, request: Request) -> Response | None:
+        check_place(request)
         check_host(request.headers, self.hosts)
         check_origin(request.method, request.headers)
         return None if self.token_hash is None else self._check_token(request, self.token_hash)
@@ -101,13 +106,15 @@ class Guard:
         if kind.lower() == "bearer":
             check_given(request, token.strip(), token_hash, self.failures)
             return None
-        if session_is_good(request.cookies.get(SESSION_COOKIE, ""), token_hash):
-            return None
-        if self._is_open(request):
+        if self._is_open(request) or self.sessions.is_good(session_of(request)):
             return None
         if request.method == "GET" and "text/html" in request.headers.get("accept", ""):
             path = request.url.path + (f"?{request.url.query}" if request.url.query else "")
             return RedirectResponse(f"/login?next={quote(path, safe='')}", status_code=303)
+        if request.method == "POST" and wants_page(request):
+            page = render(request, "signed_out.html", 401)
+            page.headers["WWW-Authenticate"] = "Bearer"
+            return page
         raise RefusedError(
             401,
             "token",
@@ -115,6 +122,24 @@ class Guard:
             "Send the header 'Authorization: Bearer TOKEN'; the token was printed by "
             "'finalist serve --new-token'.",
             {"WWW-Authenticate": "Bearer"},
+        )
+
+
+def session_of(request: Request) -> str:
+    """Return what a browser has kept since it signed in."""
+    return request.cookies.get(cookie_name("session", request.scope), "")
+
+
+def check_place(request: Request) -> None:
+    """Refuse whoever found every place taken."""
+    if FULL in request.scope:
+        raise RefusedError(
+            503,
+            "BusyError",
+            "as many are connected to this server as it takes, from your address or in all. "
+            "Nothing was changed.",
+            "Try again in a moment; close pages that nobody needs.",
+            {"Retry-After": "2", "Connection": "close"},
         )
 
 

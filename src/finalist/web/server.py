@@ -5,8 +5,8 @@ from types import FrameType
 import uvicorn
 from fastapi import FastAPI
 
-#: Requests at a time; more are told to come back.
-MOST_REQUESTS = 400
+from finalist.web.connections import Limits, limited
+
 #: Seconds for requests under way when the server ends.
 _GRACE = 5
 
@@ -27,18 +27,17 @@ def close_events(app: object) -> None:
         events.close()
 
 
-def make_server(app: FastAPI) -> Server:
+def make_server(app: FastAPI, limits: Limits | None = None) -> Server:
     """Return a server for an application; `run(sockets=[...])` serves until a signal."""
     config = uvicorn.Config(
         app,
-        http="h11",
+        http=limited(limits or Limits()),
         ws="none",
         lifespan="on",
         log_level="warning",
         access_log=False,
         server_header=False,
         proxy_headers=False,  # nobody may say for others where they come from
-        limit_concurrency=MOST_REQUESTS,
         timeout_graceful_shutdown=_GRACE,
         h11_max_incomplete_event_size=64 * 2**10,
     )

@@ -23,6 +23,8 @@ from finalist.study.database_files import locate
 SHORTEST = 24
 #: Seconds for which a browser stays signed in.
 SESSION = 30 * 24 * 3600
+#: Browsers that are signed in; the one that did so first makes place.
+MOST_SESSIONS = 10_000
 #: Wrong tokens from one address, and the seconds in which they are counted.
 MOST_FAILURES, WINDOW = 10, 60.0
 #: Addresses whose failures are remembered.
@@ -111,23 +113,46 @@ def store_hash(place: str | PathLike[str], token_hash: str) -> Path:
 # ---- browsers that have signed in ------------------------------------------------------------
 
 
-def new_session(token_hash: str, now: float | None = None) -> str:
-    """Return what a browser keeps instead of the token; a new token ends it."""
-    end = str(int((time.time() if now is None else now) + SESSION))
-    return f"{end}.{_seal(token_hash, end)}"
+class Sessions:
+    """Browsers that have signed in.
 
+    A browser keeps something random instead of the token, the server a hash of it, in memory
+    alone: nothing that is on the disk lets anybody in. When the server is started again, people
+    sign in again.
 
-def session_is_good(session: str, token_hash: str, now: float | None = None) -> bool:
-    """Return whether a browser has signed in, not too long ago."""
-    end, _, seal = session.partition(".")
-    good = hmac.compare_digest(_seal(token_hash, end).encode(), seal.encode())
-    whole = end.isascii() and end.isdigit() and len(end) < 15
-    return good and whole and int(end) > (time.time() if now is None else now)
+    Examples
+    --------
+    >>> sessions = Sessions()
+    >>> session = sessions.begin()
+    >>> sessions.is_good(session)
+    True
+    >>> sessions.end(session)
+    >>> sessions.is_good(session)
+    False
+    """
 
+    def __init__(self) -> None:
+        self._ends: OrderedDict[str, float] = OrderedDict()
+        self._lock = threading.Lock()
 
-def _seal(token_hash: str, end: str) -> str:
-    content = f"session until {end}".encode("utf-8", "surrogatepass")
-    return hmac.new(bytes.fromhex(token_hash), content, hashlib.sha256).hexdigest()
+    def begin(self, now: float | None = None) -> str:
+        """Return what a browser keeps."""
+        session = new_token()
+        with self._lock:
+            self._ends[hash_of(session)] = (time.time() if now is None else now) + SESSION
+            while len(self._ends) > MOST_SESSIONS:
+                self._ends.popitem(last=False)
+        return session
+
+    def is_good(self, session: str, now: float | None = None) -> bool:
+        """Return whether a browser has signed in, not too long ago."""
+        end = self._ends.get(hash_of(session))
+        return end is not None and end > (time.time() if now is None else now)
+
+    def end(self, session: str) -> None:
+        """Forget a browser that signs out; a copy of what it kept is worth nothing then."""
+        with self._lock:
+            self._ends.pop(hash_of(session), None)
 
 
 # ---- wrong tokens ----------------------------------------------------------------------------
@@ -142,7 +167,7 @@ class Failures:
 
     def wait(self, address: str) -> int:
         """Return for how many seconds an address may not try again, 0 if it may."""
-        times = self._times.get(_network(address))
+        times = self._times.get(network_of(address))
         if times is None or len(times) < MOST_FAILURES:
             return 0
         left = times[0] + WINDOW - time.monotonic()
@@ -151,19 +176,27 @@ class Failures:
     def count(self, address: str) -> None:
         """Remember a wrong token."""
         with self._lock:
-            times = self._times.setdefault(_network(address), deque(maxlen=MOST_FAILURES))
+            times = self._times.setdefault(network_of(address), deque(maxlen=MOST_FAILURES))
             times.append(time.monotonic())
-            self._times.move_to_end(_network(address))
+            self._times.move_to_end(network_of(address))
             while len(self._times) > _MOST_ADDRESSES:
                 self._times.popitem(last=False)
 
 
-def _network(address: str) -> str:
-    """Return what one person has: an address, or a whole network of the new kind."""
+def network_of(address: str) -> str:
+    """Return what one person has: an address, or a whole network of the new kind.
+
+    Examples
+    --------
+    >>> network_of("2001:db8::1"), network_of("::ffff:10.0.0.1"), network_of("::1")
+    ('2001:db8::/64', '10.0.0.1', '::1')
+    """
     try:
         parsed = ipaddress.ip_address(address)
     except ValueError:
         return address
-    if parsed.version == 4:
+    if isinstance(parsed, ipaddress.IPv4Address) or parsed.is_loopback:
         return str(parsed)
+    if parsed.ipv4_mapped is not None:  # on a socket of both kinds
+        return str(parsed.ipv4_mapped)
     return str(ipaddress.ip_network((parsed, 64), strict=False))

@@ -12,40 +12,41 @@ class Turns:
 
     Parameters
     ----------
-    what : str
-        What they do, for the message.
+    words : str
+        What the others are told.
     at_once, waiting : int
     seconds : float
         For which one waits at most.
 
     Examples
     --------
-    >>> turns = Turns("plans", 1, 0, 1.0)
+    >>> turns = Turns("others are having plans made. Try again in a moment.", 1, 0, 1.0)
     >>> with turns.take(), turns.take():
     ...     pass
     Traceback (most recent call last):
     finalist.errors.BusyError: others are having plans made. Try again in a moment.
     """
 
-    def __init__(self, what: str, at_once: int, waiting: int, seconds: float) -> None:
-        self._what, self._seconds = what, seconds
-        self._places = threading.Semaphore(at_once + waiting)
-        self._work = threading.Semaphore(at_once)
+    def __init__(self, words: str, at_once: int, waiting: int, seconds: float) -> None:
+        self._words, self._most, self._seconds = words, at_once + waiting, seconds
+        self._lock, self._work = threading.Lock(), threading.Semaphore(at_once)
+        #: Threads that work or wait.
+        self.inside = 0
 
     @contextmanager
     def take(self) -> Iterator[None]:
         """Work when it is one's turn."""
-        if not self._places.acquire(blocking=False):
-            raise self._busy()
+        with self._lock:
+            if self.inside >= self._most:
+                raise BusyError(self._words)
+            self.inside += 1
         try:
             if not self._work.acquire(timeout=self._seconds):
-                raise self._busy()
+                raise BusyError(self._words)
             try:
                 yield
             finally:
                 self._work.release()
         finally:
-            self._places.release()
-
-    def _busy(self) -> BusyError:
-        return BusyError(f"others are having {self._what} made. Try again in a moment.")
+            with self._lock:
+                self.inside -= 1

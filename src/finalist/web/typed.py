@@ -5,11 +5,35 @@ import re
 from collections.abc import Iterable
 
 from finalist.arms_io import show
+from finalist.errors import RewardError
+from finalist.files import printable
 from finalist.statistics import LARGEST_REWARD
 from finalist.study.results_numbers import floats
 from finalist.web.words import MINUS
 
+#: Pulls that people ask for at a time.
+MOST_PULLS = 10_000
 _FIELD = re.compile(r"reward-([1-9][0-9]{0,17})")
+
+
+def read_size(text: str) -> int | None:
+    """Return how many pulls somebody wants at a time; None if nothing was typed.
+
+    Examples
+    --------
+    >>> read_size(" 96 "), read_size("")
+    (96, None)
+    """
+    plain = text.strip()
+    if not plain:
+        return None
+    whole = plain.isascii() and plain.isdigit() and len(plain) <= 9
+    if not (whole and 1 <= int(plain) <= MOST_PULLS):
+        raise RewardError(
+            f"the size of the batch is {printable(plain, 40)!r}; it is a whole number from 1 to "
+            f"{MOST_PULLS:,}, or nothing: then the strategy chooses."
+        )
+    return int(plain)
 
 
 def read_typed(fields: Iterable[tuple[str, object]]) -> tuple[dict[int, float], dict[int, str]]:

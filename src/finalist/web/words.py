@@ -10,8 +10,8 @@ from finalist.study import Status
 
 #: A minus sign as wide as a plus, and what stands where there is no number.
 MINUS, NONE = "\N{MINUS SIGN}", "\N{EN DASH}"
-#: Letters of a name in a sentence or in a table.
-NAME = 60
+#: Letters of a name in a sentence or in a table, and names in a sentence.
+NAME, _NAMED = 60, 5
 _STATES = {
     "winner": ("Winner found", "won"),
     "undecided": ("Ended without a winner", "ended"),
@@ -61,14 +61,14 @@ def count(value: int, word: str, words: str | None = None) -> str:
 
 
 def percent(value: float) -> str:
-    """Return a probability for people.
+    r"""Return a probability for people.
 
     Examples
     --------
     >>> percent(0.05), percent(0.001)
-    ('5 %', '0.1 %')
+    ('5\xa0%', '0.1\xa0%')
     """
-    return f"{100 * value:.3g} %"
+    return f"{100 * value:.3g}\N{NO-BREAK SPACE}%"
 
 
 def when(at: str) -> str:
@@ -77,13 +77,18 @@ def when(at: str) -> str:
     Examples
     --------
     >>> when("2026-11-16T05:44:09.123456+00:00")
-    '2026-11-16 05:44'
+    '2026-11-16 05:44 UTC'
     """
-    return at[:16].replace("T", " ")
+    return at[:16].replace("T", " ") + " UTC"
 
 
-def state(status: Status) -> tuple[str, str]:
-    """Return the state of a study in words, and as a class for its colour."""
+def state(status: Status, stopped: str | None = None) -> tuple[str, str]:
+    """Return the state of a study in words, and as a class for its colour.
+
+    `stopped` is why it was stopped, if it was.
+    """
+    if status.verdict == "undecided" and stopped is not None:
+        return "Stopped", "ended"
     if status.verdict == "continue" and status.pulls == 0 and status.open_pulls == 0:
         return "Not started", "new"
     if status.verdict == "winner" and status.risk is None:
@@ -95,71 +100,112 @@ def verdict(status: Status) -> str:
     """Say in one sentence where a study stands."""
     if status.verdict != "continue" or status.risk is None:  # without a guarantee it says so
         return status.sentence
-    left, every = len(status.survivors), len(status.arms)
+    if status.top > 1 and status.pulls > 0:
+        return status.sentence
+    left, every = len(status.survivors), sum(arm.candidate for arm in status.arms)
     if status.pulls == 0:
-        return f"Not begun: any of the {every:,} arms may be the best."
+        return f"Not begun: any of the {every:,} arms may be {_best(status.top)}."
     ahead = "" if status.leader is None else f" {name(status.leader)} is ahead."
     return f"Not decided yet: {left:,} of {every:,} arms may be the best.{ahead}"
 
 
 def certain(status: Status) -> str:
     """Say what is certain while a study goes on."""
-    left, every = len(status.survivors), len(status.arms)
+    left, every = len(status.survivors), sum(arm.candidate for arm in status.arms)
     if status.risk is None:
         return "Nothing: this strategy guarantees no probability of error."
     if left == every:
-        return f"Nothing yet: any of the {every:,} arms may be the best."
-    shown = [name(text) for text in status.survivors[:5]]
-    names = ("; " if any("," in text for text in shown) else ", ").join(shown)
-    more = f" and {left - 5:,} more" if left > 5 else ""
+        return f"Nothing yet: any of the {every:,} arms may be {_best(status.top)}."
     out = count(every - left, "arm is", "arms are")
+    sought = "The best arm is" if status.top == 1 else f"The {status.top} best arms are"
     return (
-        f"{out} out. The best arm is among {names}{more}. This is wrong with probability at most "
-        f"{percent(status.risk)}."
+        f"{out} out. {sought} among {_listed(status.survivors)}. This is wrong with "
+        f"probability at most {percent(status.risk)}."
     )
 
 
-def event(body: Mapping[str, Any], names: Sequence[str]) -> str:
-    """Say what happened, in a sentence."""
+def _best(top: int) -> str:
+    return "the best" if top == 1 else f"one of the {top} best"
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return names for people, the first few of many."""
+    return _listed(names)
+
+
+def cost(risk: float | None, delta: float, stage: int) -> str:
+    r"""Say what changing the arms costs: the tests that begin then have a level of their own.
+
+    Examples
+    --------
+    >>> cost(0.05, 0.05, 0)
+    'A winner is then wrong with probability at most 7.5\xa0%, not 5\xa0%.'
+    """
+    if risk is None:
+        return ""
+    then = risk + delta / 2 ** (stage + 1)
+    return f"A winner is then wrong with probability at most {percent(then)}, not {percent(risk)}."
+
+
+def event(body: Mapping[str, Any], status: Status) -> str:
+    """Say what happened in a study, in a sentence; `looks.events_of` has the events."""
     say = _EVENTS.get(body["kind"])
-    return str(body["kind"]) if say is None else say(body, names)
+    return str(body["kind"]) if say is None else say(body, status)
 
 
-def _created(body: Mapping[str, Any], _: Sequence[str]) -> str:
+def _created(body: Mapping[str, Any], _: Status) -> str:
     if "fork_of" in body:
         return f"Forked from {name(body['fork_of'])} before batch {body['until']}."
     return f"Created with finalist {body.get('version', '')}."
 
 
-def _issued(body: Mapping[str, Any], _: Sequence[str]) -> str:
+def _issued(body: Mapping[str, Any], _: Status) -> str:
     return f"Batch {body['batch']} was issued: {count(len(body['arms']), 'pull')}."
 
 
-def _decided(body: Mapping[str, Any], names: Sequence[str]) -> str:
+def _decided(body: Mapping[str, Any], status: Status) -> str:
     if "stopped" in body:
         why = body["stopped"]
         return "Resumed." if why is None else f"Stopped: {printable(why, 300)}"
     found = f"Decision after batch {body['batch']}, {count(body['pulls'], 'pull')} in all: "
     if body["winner"] is not None:
-        return f"{found}{_named(names, body['winner'])} wins."
-    out = body["rejected"]
+        if status.risk is not None:
+            return f"{found}{_listed(body['named'])} wins."
+        if status.winner is None:
+            return f"{found}the strategy is done."
+        return f"{found}{_listed(body['named'])} is recommended."
+    out = len(body["rejected"])
     if not out:
         return f"{found}no further arm is out."
-    shown = ", ".join(_named(names, i) for i in out[:5])
-    more = f" and {len(out) - 5:,} more" if len(out) > 5 else ""
-    return f"{found}{shown}{more} {'is' if len(out) == 1 else 'are'} out."
+    return f"{found}{_listed(body['named'], out)} {'is' if out == 1 else 'are'} out."
 
 
-def _named(names: Sequence[str], arm: int) -> str:
-    return name(names[arm]) if 0 <= arm < len(names) else f"arm {arm + 1}"
+def _listed(names: Sequence[str], count: int | None = None) -> str:
+    """Name arms, a few of many."""
+    shown = [name(text) for text in names[:_NAMED]]
+    more = (len(names) if count is None else count) - len(shown)
+    mark = "; " if any("," in text for text in shown) else ", "
+    return mark.join(shown) + (f" and {more:,} more" if more else "")
 
 
-def _lost(body: Mapping[str, Any], _: Sequence[str]) -> str:
+def _changed(body: Mapping[str, Any], _: Status) -> str:
+    level, gone, new = number(body["level"], 3), body["gone"], body["new"]
+    if body["afresh"]:
+        verb = "was" if len(gone) == 1 else "were"
+        return (
+            f"{_listed(gone)} {verb} withdrawn. All arms are tested from here on at the level "
+            f"{level}."
+        )
+    verb = "was added and is" if len(new) == 1 else "were added and are"
+    return f"{_listed(new)} {verb} tested at the level {level}."
+
+
+def _lost(body: Mapping[str, Any], _: Status) -> str:
     word = "is void and was replaced" if body["kind"] == "voided" else "is missing"
     return f"Pull {body['pull']} {word}: {printable(body['reason'], 300)}"
 
 
-_EVENTS: dict[str, Callable[[Mapping[str, Any], Sequence[str]], str]] = {
+_EVENTS: dict[str, Callable[[Mapping[str, Any], Status], str]] = {
     "created": _created,
     "issued": _issued,
     "decided": _decided,
@@ -175,9 +221,7 @@ _EVENTS: dict[str, Callable[[Mapping[str, Any], Sequence[str]], str]] = {
         f"The reward of pull {body['pull']} was amended, it was {number(body['old'])}: "
         f"{printable(body['reason'], 300)}"
     ),
-    "changed": lambda body, _: (
-        f"The arms changed; those tested from here on have level {number(body['level'], 3)}."
-    ),
+    "changed": _changed,
 }
 
 

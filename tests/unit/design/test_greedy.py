@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import finalist as fl
-from finalist.design import Greedy, greedy, greedy_allocation
+from finalist.design import Greedy, design_value, greedy, greedy_allocation
 from finalist.errors import DesignError
 from tests import instances, referees
 
@@ -31,6 +31,25 @@ def test_every_pull_is_the_one_brute_force_chooses(name, criterion):
         counts[pick] += 1
 
 
+@pytest.mark.parametrize("name", ARMS)
+def test_every_pull_for_the_mean_is_the_one_brute_force_chooses(name):
+    arms = fl.Arms(ARMS[name])
+    counts = np.zeros(len(arms))
+    for step, pick in enumerate(islice(greedy(arms, "v"), 60)):
+        if step >= arms.rank:
+            assert pick == referees.greedy_mean_step(arms.features, counts)
+        counts[pick] += 1
+
+
+@pytest.mark.parametrize("name", ARMS)
+def test_the_rule_of_the_mean_reaches_the_optimum(name):
+    # Unlike the rule of the worst variance: a mean is smooth in the design.
+    arms = fl.Arms(ARMS[name])
+    counts = greedy_allocation(arms, "v", 20_000)
+    best = fl.optimal_design(arms, "v").value
+    assert design_value(arms, counts / 20_000, "v") <= 1.001 * best
+
+
 def test_the_first_pulls_span():
     arms = fl.Arms(instances.hypercube(6))
     first = Greedy(arms, "g").extend(arms.rank)
@@ -49,27 +68,31 @@ def test_directions_as_criterion():
     np.testing.assert_array_equal(counts, [499, 499, 1, 1])
 
 
-def test_refreshed_state_does_not_drift(monkeypatch):
+@pytest.mark.parametrize("criterion", ["xy", "v"])
+def test_refreshed_state_does_not_drift(criterion, monkeypatch):
     from finalist.design import greedy_kernels
 
     arms = fl.Arms(instances.gaussian(12, 4, 2))
-    plain = greedy_allocation(arms, "xy", 4000)
+    plain = greedy_allocation(arms, criterion, 4000)
     monkeypatch.setattr(greedy_kernels, "REFRESH", 7)
-    np.testing.assert_array_equal(greedy_allocation(arms, "xy", 4000), plain)
+    np.testing.assert_array_equal(greedy_allocation(arms, criterion, 4000), plain)
 
 
-def test_in_pieces_or_at_once():
+@pytest.mark.parametrize("criterion", ["xy", "v"])
+def test_in_pieces_or_at_once(criterion):
     arms = fl.Arms(instances.gaussian(12, 4, 2))
-    state = Greedy(arms, "xy")
+    state = Greedy(arms, criterion)
     pieces = np.concatenate([state.extend(n) for n in (1, 2, 5, 40, 300)])
-    np.testing.assert_array_equal(pieces, Greedy(arms, "xy").extend(348))
+    np.testing.assert_array_equal(pieces, Greedy(arms, criterion).extend(348))
     np.testing.assert_array_equal(np.bincount(pieces, minlength=12), state.counts)
 
 
 def test_errors():
     arms = fl.Arms.unstructured(3)
-    with pytest.raises(DesignError, match="'v'"):
-        greedy(arms, "v")
+    with pytest.raises(DesignError, match="criterion is 'd'"):
+        greedy(arms, "d")
+    with pytest.raises(DesignError, match="among goes with criterion 'xy', not with 'v'"):
+        Greedy(arms, "v", among=np.array([0, 1]))
     with pytest.raises(DesignError, match="smallest number is 3"):
         greedy_allocation(arms, "g", 2)
     with pytest.raises(DesignError, match="too many"):
@@ -90,4 +113,5 @@ def test_counts_are_a_copy():
 
 
 def test_a_single_arm():
-    assert list(islice(greedy(fl.Arms([[2.0]]), "xy"), 3)) == [0, 0, 0]
+    for criterion in ("g", "xy", "v"):
+        assert list(islice(greedy(fl.Arms([[2.0]]), criterion), 3)) == [0, 0, 0]

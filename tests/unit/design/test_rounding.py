@@ -56,7 +56,7 @@ def test_equals_the_slow_definition(weights, extra):
     )
 
 
-@pytest.mark.parametrize("criterion", ["g", "xy"])
+@pytest.mark.parametrize("criterion", ["g", "xy", "v"])
 @pytest.mark.parametrize("factor", [1.2, 2, 5, 50])
 def test_loss_is_within_the_guarantee(criterion, factor):
     arms = fl.Arms(instances.gaussian(60, 4, 2))

@@ -79,6 +79,11 @@ function follow() {
     later();
   });
   stream.addEventListener("deleted", later);
+  stream.addEventListener("error", () => {  // a browser tries again by itself, but not if refused
+    if (!stream || stream.readyState !== EventSource.CLOSED) return;
+    rest();
+    setTimeout(follow, 5000);
+  });
 }
 let timer = 0;
 function later() { clearTimeout(timer); timer = setTimeout(refresh, 120); }

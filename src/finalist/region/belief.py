@@ -1,0 +1,151 @@
+"""What rewards say of a linear model on a region: a set that holds the parameter, at all times.
+
+The set is {theta: |theta - estimate|_A <= radius} with the radius of `bounds.pooled_radius`: the
+parameter is in it at all times at once, with probability at least 1 - delta, however the pulls
+were chosen after the first ones.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from jaxtyping import Float
+
+from finalist.errors import EstimateError, ProblemError
+from finalist.intervals import pooled_widths
+from finalist.least_squares import Estimate
+from finalist.pooling import Pooled
+from finalist.problem import Problem
+from finalist.statistics import Statistics
+
+if TYPE_CHECKING:
+    from finalist.study import Study
+
+
+@dataclass(frozen=True, eq=False)
+class Record:
+    """The rewards of a run, as far as a region needs them.
+
+    Attributes
+    ----------
+    problem : Problem
+    fit : Estimate
+        From all rewards.
+    start : float or None
+        Log-determinant of the first batches that span; None if none do yet.
+    """
+
+    problem: Problem
+    fit: Estimate
+    start: float | None
+
+    @classmethod
+    def of(cls, problem: Problem, batches: Iterable[Statistics]) -> "Record":
+        """Return it from the rewards of each batch, in their order.
+
+        The first batches, until they span, must have been chosen without looking at rewards, as
+        the pilot of the gauntlet is.
+        """
+        pooled, start = Pooled(problem), None
+        for rewards in batches:
+            pooled.add(rewards)
+            if start is None:
+                fit = pooled.estimate()
+                if fit.information.rank == fit.dimension:
+                    start = fit.information.log_det
+        return cls(problem, pooled.estimate(), start)
+
+    @classmethod
+    def of_study(cls, study: "Study") -> "Record":
+        """Return it from the complete batches of a study whose arms were never changed."""
+        if any(event["kind"] == "changed" for event in study.history()):
+            raise EstimateError(
+                f"the arms of study {study.name!r} were changed; its rewards give no interval that "
+                "holds at all times. Create a study for the new arms."
+            )
+        from finalist.study.settings import from_json
+
+        arms = study.arms
+        problem = from_json(study.settings, arms).problem
+        frame = study.to_frame()
+        complete = study.status(forecast=False).batches
+        frame = frame[(frame["state"] == "told") & (frame["batch"] <= complete)]
+        batches = []
+        for _, rows in frame.groupby("batch", sort=True):
+            rewards = Statistics.empty(len(arms))
+            rewards.add_many([arms.index(name) for name in rows["arm"]], rows["reward"].to_numpy())
+            batches.append(rewards)
+        return cls.of(problem, batches)
+
+    def belief(self, delta: float) -> "Belief":
+        """Return the set that holds the parameter with probability at least 1 - delta."""
+        problem, fit = self.problem, self.fit
+        if problem.scale is None:
+            raise ProblemError("sigma is unknown; a region needs the size of the noise: sigma=...")
+        if problem.misspecification > 0.0:
+            raise ProblemError(
+                f"misspecification is {problem.misspecification:g}; what is said of a region needs "
+                "a model that is linear in its basis. Use misspecification=0."
+            )
+        if self.start is None or fit.information.rank < fit.dimension:
+            raise EstimateError(
+                "the complete batches so far do not tell the whole model; measure more."
+            )
+        # A direction of standard error 1: its half-width is the radius.
+        unit = fit.information.basis @ fit.information.root[0]
+        widths = pooled_widths(fit, unit[None], self.start, 1.0 - delta, problem.scale)
+        return Belief(fit, float(widths[0]), problem.sign)
+
+
+@dataclass(frozen=True, eq=False)
+class Belief:
+    """The parameters that are possible, times `sign`, so that large means are good.
+
+    Attributes
+    ----------
+    fit : Estimate
+    radius : float
+    sign : int
+    """
+
+    fit: Estimate
+    radius: float
+    sign: int
+
+    def estimates(self, rows: Float[np.ndarray, "*n p"]) -> Float[np.ndarray, "*n"]:
+        """Return y'theta for the estimate, for rows y in feature space."""
+        return self._both(rows)[0]
+
+    def widths(self, rows: Float[np.ndarray, "*n p"]) -> Float[np.ndarray, "*n"]:
+        """Return how far y'theta can be from that."""
+        return self._both(rows)[1]
+
+    def upper(self, rows: Float[np.ndarray, "*n p"]) -> Float[np.ndarray, "*n"]:
+        """Return the largest possible y'theta."""
+        middle, width = self._both(rows)
+        return np.asarray(middle + width)
+
+    def largest(self, rows: Float[np.ndarray, "*n p"]) -> Float[np.ndarray, "*n"]:
+        """Return the largest possible |y'theta|."""
+        middle, width = self._both(rows)
+        return np.asarray(np.abs(middle) + width)
+
+    def largest_norm(self, rows: Float[np.ndarray, "m p"]) -> float:
+        """Return a bound of |Y theta|: |Y estimate| + radius |Y A^-1/2|, spectral norm."""
+        image = self._span(rows) @ self.fit.information.inverse_root.T
+        size = float(np.linalg.norm(image, 2)) if np.isfinite(self.widths(rows)).all() else np.inf
+        return float(np.linalg.norm(self.estimates(rows))) + self.radius * size
+
+    def _span(self, rows: Float[np.ndarray, "*n p"]) -> Float[np.ndarray, "m r"]:
+        flat = rows.reshape(-1, rows.shape[-1])
+        # Where batches are shifted the arms may have one more feature, a constant.
+        more = self.fit.arms.features.shape[1] - flat.shape[1]
+        return self.fit.arms.to_span(np.pad(flat, ((0, 0), (0, more))))
+
+    def _both(self, rows: Float[np.ndarray, "*n p"]) -> tuple[np.ndarray, np.ndarray]:
+        inside = self._span(rows)
+        middle = self.sign * (inside @ self.fit.phi)
+        width = self.radius * self.fit.widths(inside)
+        shape = rows.shape[:-1]
+        return middle.reshape(shape), width.reshape(shape)

@@ -1,0 +1,317 @@
+"""A net: finitely many points to choose from that stand for all points of a region.
+
+The points are the middles of the cells of a grid over [-1, 1]^d in coded coordinates, brought into
+the region. Every point of the region is in a cell: in a box in one that is on each face that the
+point is on; in a ball, a point of the sphere is in the cell of the face of the cube on which it
+lies as seen from the centre, and belongs to that one.
+
+A refined net has only the cells in which a best point may still be, each cut into parts^d smaller
+ones. Let every theta of a set make all points of the cells that are left out no better than the
+leader, a point of the old net that is in the new one too (`parts` is odd, so that the middle of a
+cell stays one). For a theta of the set, consider the whole grid that is `parts` times as fine. It
+has a point y that is worse than the best of the region by no more than its loss. If the cell of the
+old grid that holds y is kept, y is in the new net; if not, the leader is as good as y, or better.
+So the loss of the new net is at most the one of the whole fine grid.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import product
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from finalist.arms import Arms
+from finalist.arms_io import Table
+from finalist.errors import ArmsError, EstimateError, ProblemError
+from finalist.region.belief import Record
+from finalist.region.found import Found
+from finalist.region.grid import check_size, joined, named, needed
+from finalist.region.loss import largest_lead, largest_loss, leader_of
+from finalist.region.optimum import Spread
+from finalist.region.space import Space
+
+if TYPE_CHECKING:
+    from finalist.study import Study
+
+#: Of epsilon and of delta, what the loss gets unless said otherwise.
+SHARE = 0.2
+
+
+@dataclass(frozen=True, eq=False)
+class Net:
+    """Points that stand for a region; made by `Region.net`.
+
+    Attributes
+    ----------
+    space : Space
+    per_axis : tuple of int
+        Points of the whole grid along each coordinate.
+    cells : (M, d) array of int
+        Which of them the net has, as numbers along each coordinate.
+    design : Spread
+        Where to measure, over the whole region.
+    measure : "design" or "all"
+    risk : float
+        The probability that the best point is none of those that cells left out were thought not
+        to hold, at most; 0 for a whole grid.
+    """
+
+    space: Space = field(repr=False)
+    per_axis: tuple[int, ...]
+    cells: Int[np.ndarray, "M d"] = field(repr=False)
+    design: Spread = field(repr=False)
+    measure: Literal["design", "all"] = "design"
+    risk: float = 0.0
+
+    def __repr__(self) -> str:
+        risk = f", risk={self.risk:g}" if self.risk else ""
+        return f"Net(points={len(self.points)}, per_axis={self.per_axis}{risk})"
+
+    @cached_property
+    def points(self) -> Float[np.ndarray, "N d"]:
+        """The points of the net; cells whose middles are brought to the same point share it."""
+        places = np.round(self._middles, 12)
+        return self._middles[np.sort(np.unique(places, axis=0, return_index=True)[1])]
+
+    @cached_property
+    def _middles(self) -> Float[np.ndarray, "M d"]:
+        return self.space.decoded(self._coded)
+
+    @property
+    def _coded(self) -> Float[np.ndarray, "M d"]:
+        last = np.array(self.per_axis) - 1
+        return np.asarray((2 * self.cells - last) / last)
+
+    @property
+    def steps(self) -> Float[np.ndarray, " d"]:
+        """Half the distance of neighbours in the grid, in coded coordinates."""
+        return 1.0 / (np.array(self.per_axis) - 1.0)
+
+    @property
+    def exact(self) -> bool:
+        """Whether a best point of the region is always in the net."""
+        return self.space.shape == "box" and self.space.basis == "linear"
+
+    @cached_property
+    def _joined(self) -> tuple[Float[np.ndarray, "K d"], Int[np.ndarray, " n"]]:
+        """The points of all arms, and which are to be measured."""
+        if self.measure == "all":
+            return self.points, np.arange(len(self.points))
+        return joined(self.space, self.points, self.design.points)
+
+    @cached_property
+    def arms(self) -> Arms:
+        """The arms: what is measured, and what can win, which is all of them."""
+        points, measured = self._joined
+        features = self.space.features(points)
+        columns = self.space.feature_names(features.shape[1])
+        arms = Arms._from_table(Table(features, named(self.space, points), columns))
+        if len(arms) < len(points):
+            raise ArmsError(
+                "the basis does not tell some points of the net apart; leave out coordinates that "
+                "do not matter, or use fewer points."
+            )
+        measurable = np.zeros(len(points), dtype=bool)
+        measurable[measured] = True
+        return arms._marked(measurable, None)
+
+    @property
+    def weights(self) -> Float[np.ndarray, " K"] | None:
+        """The share of the pulls that the design gives each arm; None if all can be measured."""
+        if self.measure == "all":
+            return None
+        return np.bincount(self._joined[1], self.design.weights, len(self.arms))
+
+    def point(self, name: str) -> dict[str, float]:
+        """Return the coordinates of an arm, by their names."""
+        row = self._joined[0][self.arms.index(name)]
+        return dict(zip(self.space.names, row.tolist(), strict=True))
+
+    def question(self, epsilon: float, delta: float = 0.05, share: float = SHARE) -> dict[str, Any]:
+        """Split epsilon and delta between the test and the loss.
+
+        Parameters
+        ----------
+        epsilon : float
+            How far the answer may be from the best point of the region.
+        delta : float
+            The probability with which it may be wrong.
+        share : float
+            What is left for the loss of both; nothing if the net is exact.
+
+        Returns
+        -------
+        dict
+            The words `epsilon` and `delta` of `Study.create` and `fl.simulate`.
+        """
+        if not (math.isfinite(epsilon) and epsilon > 0 and 0 < share < 1):
+            raise ProblemError(
+                f"epsilon is {epsilon!r} and share {share!r}; epsilon is positive, and share is "
+                "between 0 and 1."
+            )
+        if not 0 < delta - self.risk < 1:
+            raise ProblemError(
+                f"delta is {delta!r}; it is below 1 and above the risk of the net, {self.risk:g}."
+            )
+        kept = 1.0 if self.exact else 1.0 - share
+        return {"epsilon": kept * epsilon, "delta": kept * (delta - self.risk)}
+
+    def loss(self, source: "Record | Study", delta: float = 0.01) -> float:
+        """Bound how much better a point of the region can be than the best of the net.
+
+        Parameters
+        ----------
+        source : Study or Record
+            With the rewards so far.
+        delta : float
+            The probability with which the bound is ever wrong, whenever one looks. It comes on
+            top of that of the test, and of the risk of the net.
+
+        Returns
+        -------
+        float
+            In units of the reward. See `finalist.region.loss` for the proof.
+        """
+        if self.exact:
+            return 0.0
+        return largest_loss(self.space, self._coded, self.steps, _record(source).belief(delta))
+
+    def refined(self, source: "Record | Study", delta: float = 0.01, parts: int = 3) -> "Net":
+        """Return a finer net where the best point can still be; other cells are left out.
+
+        Parameters
+        ----------
+        source : Study or Record
+            With the rewards so far.
+        delta : float
+            The probability with which cells are ever left out wrongly; it adds to `risk`.
+        parts : int
+            How many times as fine, an odd number.
+
+        Returns
+        -------
+        Net
+            For a study of its own: old rewards may help to choose (`import_history`), but are not
+            tested again.
+        """
+        if parts < 3 or parts % 2 == 0:
+            raise ArmsError(f"parts is {parts}; it is an odd number, 3 or more.")
+        if self.exact:
+            return self
+        belief = _record(source).belief(delta)
+        middles = self._middles
+        leader = leader_of(self.space.features(middles), belief)
+        lead = largest_lead(self.space, middles, self.steps, middles[leader], belief)
+        kept = lead > 0.0
+        kept[leader] = True
+        around = np.array(list(product(range(-(parts // 2), parts // 2 + 1), repeat=self.space.d)))
+        per_axis = tuple(parts * (m - 1) + 1 for m in self.per_axis)
+        check_size(int(kept.sum()) * len(around))
+        cells = (parts * self.cells[kept][:, None] + around).reshape(-1, self.space.d)
+        cells = needed(self.space, cells, per_axis)
+        return Net(self.space, per_axis, cells, self.design, self.measure, self.risk + delta)
+
+    def verdict(self, study: "Study", delta: float = 0.05) -> Found:
+        """Say how far the winner of a study is from the best point of the region.
+
+        Parameters
+        ----------
+        study : Study
+            Of the arms of this net, with a delta below the one here (see `question`).
+        delta : float
+            The probability that anything here is wrong: what the study and the risk of the net
+            leave of it is for the loss.
+        """
+        status, arms = study.status(forecast=False), study.arms
+        if status.risk is None:
+            raise EstimateError(
+                f"the strategy of study {study.name!r} guarantees nothing, so nothing can be said "
+                "of the region. Use the gauntlet."
+            )
+        if study.settings["top"] > 1:
+            raise ProblemError(
+                f"study {study.name!r} asks for the {study.settings['top']} best arms; of a region "
+                "one point is found. Use top=1."
+            )
+        self._check_arms(arms)
+        epsilon = float(study.settings["epsilon"])
+        loss = self.loss(study, self._left(delta, status.risk)) if not self.exact else 0.0
+        total = delta if not self.exact else status.risk
+        return self._found(status.winner, epsilon, loss, total, status.pulls)
+
+    def _found(
+        self, winner: str | None, epsilon: float, loss: float, delta: float, pulls: int
+    ) -> Found:
+        point = None if winner is None else self.point(winner)
+        wanted = SHARE / (1.0 - SHARE) * epsilon
+        refine = epsilon > 0.0 and loss > wanted * (1.0 + 1e-9)
+        return Found(winner, point, epsilon, loss, delta, pulls, refine)
+
+    def _left(self, delta: float, risk: float) -> float:
+        """Return what the test and the risk of the net leave of delta."""
+        left = delta - risk - self.risk
+        if not 1e-9 * delta < left < 1.0:  # rounding is no share
+            raise ProblemError(
+                f"delta is {delta:g}; the test uses {risk:g} of it and the net {self.risk:g}: "
+                "nothing is left for the points between. Use a larger one here."
+            )
+        return left
+
+    def _check_arms(self, arms: Arms) -> None:
+        """Refuse arms that lack a point of the net."""
+        for name, row in zip(self.arms.names, self.arms.features, strict=True):
+            there = name in arms and arms.candidate[arms.index(name)]
+            if not (there and np.array_equal(arms.features[arms.index(name)], row)):
+                raise ArmsError(
+                    f"the study has no arm {name!r} with the features of this net; use the region "
+                    "and the net with which its arms were made."
+                )
+
+    def rehearse(
+        self,
+        theta: Sequence[float] | Float[np.ndarray, " p"],
+        epsilon: float,
+        delta: float = 0.05,
+        *,
+        sigma: float = 1.0,
+        objective: Literal["max", "min"] = "max",
+        seed: int = 0,
+    ) -> Found:
+        """Simulate one study of the gauntlet, and say what it would have found.
+
+        Parameters
+        ----------
+        theta : (p,) sequence
+            The truth, in the basis.
+        epsilon, delta
+            As in `question`.
+        sigma : float
+        objective : "max" or "min"
+        seed : int
+        """
+        from finalist.problem import as_problem
+        from finalist.rewards import DrawnRewards
+        from finalist.strategies import Gauntlet
+
+        words: Mapping[str, Any] = self.question(epsilon, delta)
+        problem = as_problem(self.arms, sigma=sigma, objective=objective, **words)
+        rng = np.random.default_rng(seed)
+        rewards = DrawnRewards(self.arms.means(theta), sigma, "gaussian", rng)
+        run, batches = Gauntlet().start(problem, seed=seed), []
+        while not run.verdict.decided:
+            batch = run.next()
+            batches.append(rewards.batch(batch.counts))
+            run.record(batch, batches[-1])
+        record = Record.of(problem, batches)
+        left = 0.0 if self.exact else self._left(delta, words["delta"])
+        loss = self.loss(record, left) if not self.exact else 0.0
+        winner = self.arms.names[run.verdict.winner or 0]
+        return self._found(winner, words["epsilon"], loss, delta, run.verdict.pulls)
+
+
+def _record(source: "Record | Study") -> Record:
+    return source if isinstance(source, Record) else Record.of_study(source)

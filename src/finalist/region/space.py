@@ -1,0 +1,216 @@
+"""A region of points and a basis of functions on it: the mean of a point is linear in the basis.
+
+A box has a low and a high end for each coordinate; a ball is the unit ball. Coded coordinates
+are those in which either fits into [-1, 1]^d; Lipschitz constants are in terms of them.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations_with_replacement
+from typing import Any, Literal
+
+import numpy as np
+from jaxtyping import Float
+from numpy.typing import ArrayLike
+
+from finalist.errors import ArmsError
+
+#: (n, d) points -> (n, p) values of the basis functions.
+BasisFunction = Callable[[Float[np.ndarray, "n d"]], Float[np.ndarray, "n p"]]
+Basis = Literal["linear", "quadratic"] | BasisFunction
+
+#: Digits of its width to which a point of a box is rounded: 0.15, not 0.15000000000000002.
+DIGITS = 12
+
+
+@dataclass(frozen=True, eq=False)
+class Space:
+    """A region with a basis.
+
+    Attributes
+    ----------
+    shape : "box" or "ball"
+    low, high : (d,) arrays
+    basis : "linear", "quadratic" or function
+    names : tuple of str
+        Of the d coordinates.
+    lipschitz : (p,) array or None
+        Of each basis function, in coded coordinates and the Euclidean norm; None if not known.
+        Not used for the polynomials.
+    """
+
+    shape: Literal["box", "ball"]
+    low: Float[np.ndarray, " d"]
+    high: Float[np.ndarray, " d"]
+    basis: Basis
+    names: tuple[str, ...]
+    lipschitz: Float[np.ndarray, " p"] | None = field(default=None, repr=False)
+
+    @property
+    def d(self) -> int:
+        """Number of coordinates."""
+        return len(self.low)
+
+    @property
+    def middle(self) -> Float[np.ndarray, " d"]:
+        """The centre."""
+        return np.asarray(0.5 * (self.low + self.high))
+
+    @property
+    def half(self) -> Float[np.ndarray, " d"]:
+        """Half the width of each coordinate."""
+        return np.asarray(0.5 * (self.high - self.low))
+
+    @property
+    def polynomial(self) -> bool:
+        """Whether the basis is linear or quadratic."""
+        return isinstance(self.basis, str)
+
+    def decoded(self, coded: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n d"]:
+        """Return the points that have these coded coordinates, brought into the region.
+
+        The projection onto a convex set moves no two points apart.
+        """
+        if self.shape == "ball":
+            norms = np.linalg.norm(coded, axis=1, keepdims=True)
+            return np.asarray(coded / np.maximum(norms, 1.0)) + 0.0
+        points = self.middle + self.half * coded
+        for i, width in enumerate((self.high - self.low).tolist()):
+            points[:, i] = np.round(points[:, i], DIGITS - math.ceil(math.log10(width)))
+        points = np.where(coded <= -1.0, self.low, np.where(coded >= 1.0, self.high, points))
+        return np.clip(points, self.low, self.high) + 0.0
+
+    def features(self, points: ArrayLike) -> Float[np.ndarray, "n p"]:
+        """Return the basis functions at points, a row for each."""
+        X = self._checked(points)
+        if not isinstance(self.basis, str):
+            values = np.array(self.basis(X), dtype=float)
+            if values.ndim != 2 or len(values) != len(X):
+                raise ArmsError(
+                    f"the basis gives an array of shape {values.shape} for {len(X)} points; it "
+                    "takes (n, d) points and returns (n, p) values."
+                )
+            return values
+        columns = [np.ones(len(X)), *(X[:, i] for i in range(self.d))]
+        if self.basis == "quadratic":
+            columns += [X[:, i] * X[:, j] for i, j in self.pairs]
+        return np.column_stack(columns)
+
+    @property
+    def pairs(self) -> list[tuple[int, int]]:
+        """The pairs i <= j of the quadratic terms, in their order."""
+        return list(combinations_with_replacement(range(self.d), 2))
+
+    def feature_names(self, p: int) -> tuple[str, ...]:
+        """Name the basis functions."""
+        if not self.polynomial:
+            return tuple(f"f{j}" for j in range(1, p + 1))
+        names = self.names
+        squares = [f"{names[i]}^2" if i == j else f"{names[i]}*{names[j]}" for i, j in self.pairs]
+        return ("constant", *names, *squares)[:p]
+
+    def slopes(self, points: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n d p"]:
+        """Return the derivatives of the polynomials by each coordinate."""
+        n, d = points.shape
+        out = np.zeros((n, d, len(self.features(points[:1])[0])))
+        out[:, range(d), range(1, d + 1)] = 1.0
+        if self.basis == "quadratic":
+            for k, (i, j) in enumerate(self.pairs, start=d + 1):
+                out[:, i, k] += points[:, j]
+                out[:, j, k] += points[:, i]
+        return out
+
+    def curvature(self) -> Float[np.ndarray, "d d p"]:
+        """Return the second derivatives of the polynomials, which are the same everywhere."""
+        p = len(self.features(self.middle[None])[0])
+        out = np.zeros((self.d, self.d, p))
+        if self.basis == "quadratic":
+            for k, (i, j) in enumerate(self.pairs, start=self.d + 1):
+                out[i, j, k] += 1.0
+                out[j, i, k] += 1.0
+        return out
+
+    def _checked(self, points: ArrayLike) -> Float[np.ndarray, "n d"]:
+        X = np.asarray(points, dtype=float)
+        if X.ndim != 2 or X.shape[1] != self.d:
+            raise ArmsError(
+                f"points has shape {X.shape}; it must be (n, {self.d}), one point per row."
+            )
+        return X
+
+
+def box_space(
+    low: ArrayLike, high: ArrayLike, basis: Basis, names: Sequence[str] | None, lipschitz: Any
+) -> Space:
+    """Return a box, checked."""
+    ends = [_numbers("low", low), _numbers("high", high)]
+    if len(ends[0]) != len(ends[1]):
+        raise ArmsError(
+            f"low has {len(ends[0])} numbers and high {len(ends[1])}; give one per coordinate."
+        )
+    for i, (a, b) in enumerate(zip(*ends, strict=True)):
+        if not a < b:
+            raise ArmsError(f"coordinate {i + 1} goes from {a:g} to {b:g}; low is below high.")
+    return _with_basis("box", ends[0], ends[1], basis, names, lipschitz)
+
+
+def ball_space(d: int, basis: Basis, names: Sequence[str] | None, lipschitz: Any) -> Space:
+    """Return the unit ball, checked."""
+    if isinstance(d, bool) or not isinstance(d, int | np.integer) or d < 2:
+        raise ArmsError(
+            f"d is {d!r}; a ball has 2 or more coordinates. With one it is Region.box([-1], [1])."
+        )
+    return _with_basis("ball", -np.ones(d), np.ones(d), basis, names, lipschitz)
+
+
+def _with_basis(
+    shape: Literal["box", "ball"],
+    low: Float[np.ndarray, " d"],
+    high: Float[np.ndarray, " d"],
+    basis: Basis,
+    names: Sequence[str] | None,
+    lipschitz: Any,
+) -> Space:
+    if not (basis in ("linear", "quadratic") or callable(basis)):
+        raise ArmsError(f"basis is {basis!r}; it is 'linear', 'quadratic' or a function.")
+    d = len(low)
+    given = tuple(f"x{i}" for i in range(1, d + 1)) if names is None else tuple(names)
+    if len(given) != d or len(set(given)) != d or not all(map(_good_name, given)):
+        raise ArmsError(
+            f"names is {given!r}; it has a name of its own for each of the {d} coordinates, "
+            "without commas and equals signs."
+        )
+    for end in (low, high):
+        end.flags.writeable = False
+    space = Space(shape, low, high, basis, given)
+    p = len(space.features(space.middle[None])[0])
+    if lipschitz is None:
+        return space
+    if space.polynomial:
+        raise ArmsError("lipschitz is for a basis of your own; leave it out for a polynomial.")
+    L = np.array(np.broadcast_to(_numbers("lipschitz", lipschitz), p)) if _fits(lipschitz, p) else 0
+    if isinstance(L, int) or (L < 0.0).any():
+        raise ArmsError(
+            f"lipschitz is {lipschitz!r}; it is one number, 0 or more, for each of the {p} basis "
+            "functions, or one for all."
+        )
+    return Space(shape, low, high, basis, given, L)
+
+
+def _fits(values: Any, p: int) -> bool:
+    return np.shape(values) in ((), (p,))
+
+
+def _good_name(name: object) -> bool:
+    return isinstance(name, str) and bool(name.strip()) and not set(name) & set(",=")
+
+
+def _numbers(name: str, values: ArrayLike) -> Float[np.ndarray, " n"]:
+    try:
+        array = np.atleast_1d(np.array(values, dtype=float))
+    except (TypeError, ValueError):
+        array = np.array([math.nan])
+    if array.ndim != 1 or len(array) == 0 or not np.isfinite(array).all():
+        raise ArmsError(f"{name} is {values!r}; it is a finite number for each coordinate.")
+    return array

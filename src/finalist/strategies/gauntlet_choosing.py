@@ -1,0 +1,245 @@
+"""What every gauntlet has in common: the pilot, all rewards to choose by, the sizes of batches."""
+
+import math
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from finalist.design import Rounded
+from finalist.design.rounding import MOST_PULLS
+from finalist.errors import ProblemError
+from finalist.information import Information
+from finalist.intervals import pooled_widths
+from finalist.least_squares import Estimate
+from finalist.noise import Gaussian
+from finalist.pooling import Pooled, batch_arms
+from finalist.problem import Problem
+from finalist.statistics import Statistics
+from finalist.strategies.betting import Bets, expected_drifts
+from finalist.strategies.gauntlet_design import Aim, pilot_weights, within
+from finalist.strategies.gauntlet_scores import Pairs, scores_of
+from finalist.strategies.protocol import Batch, Verdict, check_size, refuse_decided
+
+#: Pulls of the pilot and of the first batch that is tested, and the fewest later on, each times
+#: the rank.
+PILOT, FIRST, FEWEST = 4, 4, 3
+
+
+class Choosing:
+    """The part of a gauntlet that chooses: none of it touches a test.
+
+    Parameters
+    ----------
+    problem : Problem
+    growth : float
+        A batch is this part of all pulls so far, unless a size is asked for.
+    seed : int
+    """
+
+    def __init__(self, problem: Problem, growth: float, seed: int) -> None:
+        K = len(problem.arms)
+        self._problem, self._growth, self._seed = problem, growth, seed
+        self._arms = batch_arms(problem)
+        self._Z = self._arms.coordinates
+        self._pooled = Pooled(problem)
+        self._history: Statistics | None = None  # what was measured before, for choosing only
+        self._estimate: Estimate | None = None
+        self._start_log_det: float | None = None  # of the pilot, once it is complete
+        self._other_arms = False  # whether arms were added or withdrawn
+        self._lost: Int[np.ndarray, " K"] = np.zeros(K, dtype=np.int64)  # made, without reward
+        self._planned: tuple[Int[np.ndarray, " K"], Information] | None = None
+        self._recorded = self._batches = 0
+        self._last: Int[np.ndarray, " K"] = np.zeros(K, dtype=np.int64)
+
+    @property
+    def verdict(self) -> Verdict:
+        """What is certain now."""
+        raise NotImplementedError
+
+    def _test(self, size: int) -> Batch:
+        """Return a batch that is tested."""
+        raise NotImplementedError
+
+    @property
+    def _gaussian(self) -> bool:
+        return isinstance(self._problem.noise, Gaussian)
+
+    @property
+    def _unknown(self) -> bool:
+        return self._problem.noise.sigma is None
+
+    def interval(
+        self, directions: Float[np.ndarray, "M r"], confidence: float = 0.95
+    ) -> tuple[Float[np.ndarray, " M"], Float[np.ndarray, " M"]]:
+        """Estimate y'theta for directions in the span, with half-widths.
+
+        The intervals hold for all directions and at all times at once, with a confidence of
+        their own that has nothing to do with delta (`bounds.pooled_radius`). When sigma is
+        unknown it is taken from the residuals, at the upper end of what is likely.
+        """
+        fit = self._pooled.estimate()
+        start = None if self._other_arms else self._start_log_det
+        if self._problem.misspecification > 0.0:
+            start = None  # directions at large have no bound on what the model leaves out
+        sigma = self._problem.scale
+        return fit.gaps(directions), pooled_widths(fit, directions, start, confidence, sigma)
+
+    def next(self, size: int | None = None) -> Batch:
+        """Return the next batch, of exactly `size` pulls if that is given."""
+        check_size(size)
+        refuse_decided(self.verdict)
+        if not self._room().any():
+            raise ProblemError(
+                f"every arm has had its {self._problem.most_pulls} pulls and there is no winner; "
+                "stop with the survivors."
+            )
+        wanted = self.own_size if size is None else size
+        return self._pilot(wanted) if self._piloting else self._test(wanted)
+
+    @property
+    def least_size(self) -> int:
+        """The smallest batch that can test every survivor; 1 while the pilot lasts."""
+        return 1 if self._piloting else self._Z.shape[1] + (1 if self._unknown else 0)
+
+    @property
+    def _piloting(self) -> bool:
+        """Whether too little is known to choose rivals; missing rewards make a pilot longer."""
+        if self._pooled.pulls < PILOT * self._arms.rank:
+            return True
+        past = self._past()
+        return past.information.rank < past.dimension
+
+    def _room(self) -> Int[np.ndarray, " K"]:
+        """Return how often each arm can still be pulled."""
+        most, measurable = self._problem.most_pulls, self._problem.arms.measurable
+        if most is None:
+            return np.where(measurable, MOST_PULLS, 0)
+        left = np.maximum(most - self._pooled.statistics.count - self._lost, 0)
+        return np.where(measurable, left, 0)
+
+    @property
+    def own_size(self) -> int:
+        """The size of the next batch unless another is asked for."""
+        r, done = self._arms.rank, self._pooled.pulls
+        if self._piloting:
+            return max(PILOT * r - done, r)
+        if self._batches == 0:
+            return FIRST * r
+        return max(FEWEST * r, math.ceil(self._growth * done))
+
+    def _pilot(self, size: int) -> Batch:
+        """Return pulls of the G-optimal design; they are not tested."""
+        done = self._pooled.pulls
+        weights = pilot_weights(self._arms, self._problem, PILOT)
+        picks = Rounded(weights).extend(done + size)[done:]
+        counts = within(np.bincount(picks, minlength=len(self._Z)), self._room())
+        words = (
+            f"Pilot: the first {PILOT * self._arms.rank} pulls say where to measure and are not "
+            "tested."
+        )
+        note: dict[str, Any] = {"kind": "pilot", "leader": -1, "rivals": [], "words": words}
+        note["batch"] = self._recorded
+        return Batch(counts, note)
+
+    def _past(self) -> Estimate:
+        """Return the estimate from all rewards so far."""
+        if self._estimate is None:
+            self._estimate = self._pooled.with_earlier(self._history).estimate()
+        return self._estimate
+
+    def _aim_at(
+        self,
+        fit: Estimate,
+        first: Int[np.ndarray, " n"],
+        second: Int[np.ndarray, " n"],
+        missing: Float[np.ndarray, " n"],
+        leader: int,
+        age: Float[np.ndarray, " K"],
+    ) -> Aim:
+        """Return what to plan a batch from, for pairs of arms to tell apart."""
+        sigma, problem = self._scale(fit), self._problem
+        root = fit.information.inverse_root
+        rng = np.random.default_rng([self._seed, self._batches])
+        draws = fit.phi + sigma * (rng.standard_normal((2, len(root))) @ root)
+        return Aim(
+            Z=self._Z,
+            root=root,
+            sigma=sigma,
+            thetas=problem.sign * np.vstack([fit.phi, draws]),
+            leader=leader,
+            first=first,
+            second=second,
+            missing=missing,
+            epsilon=problem.epsilon,
+            last=self._last,
+            age=age,
+            room=self._room(),
+            precisions=problem.precisions,
+            costs=None if problem.cost == 1.0 else problem.costs,
+            bias=problem.misspecification,
+        )
+
+    def _scale(self, fit: Estimate) -> float:
+        """Return sigma, or what earlier batches say of it: the test itself does not use it."""
+        known = self._problem.scale
+        if known is not None:
+            return known
+        if fit.degrees_of_freedom == 0:
+            return 1.0
+        return math.sqrt(fit.residual_variance) or 1.0
+
+    def inform(self, history: Statistics) -> None:
+        """Take rewards measured before the start: they steer designs and bets, never a test."""
+        if self._recorded > 0:
+            raise ProblemError(
+                f"{self._recorded} batches are recorded; earlier measurements are brought in "
+                "before the first."
+            )
+        if len(history.count) != len(self._Z):
+            raise ProblemError(f"the history is of {len(history.count)} arms, not {len(self._Z)}.")
+        self._history, self._estimate = history.copy(), None
+
+    def lose(self, counts: Int[np.ndarray, " K"]) -> None:
+        """Count pulls that were made and gave no reward: they use up what can be pulled."""
+        self._lost += counts
+
+    def _absorb(self, batch: Batch, rewards: Statistics) -> None:
+        """Take over the rewards of a batch that has been tested, to choose by."""
+        if batch.note["kind"] == "test":
+            self._batches += 1
+            self._last = batch.counts
+        self._recorded += 1
+        self._pooled.add(rewards)
+        self._estimate = None
+        if self._start_log_det is None and not self._piloting:
+            fit = self._pooled.estimate()
+            if fit.information.rank == fit.dimension:
+                self._start_log_det = fit.information.log_det
+
+    def _bet(
+        self,
+        bets: Bets,
+        at: Int[np.ndarray, " n"],
+        pairs: Pairs,
+        fit: Estimate,
+        past: Estimate,
+        epsilon: float,
+    ) -> None:
+        """Bet on what a batch says of pairs, with drifts that all earlier pulls suggest.
+
+        The bets of the pairs are those with the numbers `at`.
+        """
+        scores = scores_of(self._problem, fit, pairs, epsilon)
+        some, n = np.flatnonzero(scores.tested), len(bets.log_m)
+        here = at[some]
+        Y = self._Z[pairs.rivals[some]] - self._Z[pairs.arms[some]]
+        gaps, variances, speed = np.zeros(n), np.ones(n), np.ones(n)
+        expected = self._problem.sign * (Y @ past.phi) + epsilon - scores.bias[some]
+        gaps[here] = expected / self._scale(past)
+        variances[here] = past.information.variances(Y)
+        speed[here] = scores.speed[some]
+        expert = expected_drifts(gaps * speed, np.sqrt(variances) * speed)
+        z, tested = np.zeros(n), np.zeros(n, dtype=bool)
+        z[here], tested[here] = scores.z[some], True
+        bets.place(z, speed, tested, (gaps / variances, 1.0 / variances), expert)

@@ -1,0 +1,221 @@
+"""Is a best arm rejected with probability at most delta where noise, cost, roles or batches differ?
+
+    python -m tests.statistical.beyond_validity [--runs 2000] [--jobs -1] [--only shift]
+
+As `gauntlet_validity`, for what goes beyond one winner with known, equal noise. Arms are tied, and
+a given best one (for the m best: a given best set, or all true claims about pairs) is watched for
+some batches. Prints a table and writes benchmarks/results/beyond-validity.md; fails when the exact
+99.9 % lower bound of a rejection probability exceeds delta. Lines marked "ignored" are problems
+whose shifts or bent means the strategy is not told of: they have to be caught.
+"""
+
+import argparse
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import finalist as fl
+from finalist.problem import Problem, as_problem
+from finalist.rewards import DrawnRewards
+from finalist.simulation.binomial import exact_lower_bound
+from finalist.simulation.store import Store
+from finalist.strategies import Gauntlet
+from finalist.strategies.gauntlet import GauntletRun
+from finalist.strategies.gauntlet_claims import AllPairs
+from finalist.strategies.gauntlet_top import TopRun
+from tests import instances
+
+CONFIDENCE = 0.999
+RESULTS = Path("benchmarks/results/beyond-validity.md")
+BLOCK = 100
+SPHERE = instances.unit_sphere(12, 4, 0)
+LINE = np.column_stack([np.ones(8), np.linspace(-1.0, 1.0, 8)])
+SIGMAS = [0.3, 1.0, 2.0, 3.0]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A problem with tied best arms, and how its rewards differ from the plain ones.
+
+    `bent` is how far means are from the linear model, by turns above and below; `claims` is what is
+    watched: the first best arm, a set of the m best, or all true claims about pairs.
+    """
+
+    name: str
+    features: np.ndarray
+    delta: float = 0.2
+    words: Mapping[str, Any] = field(default_factory=dict)
+    measurable: int | None = None
+    shift: float = 0.0
+    bent: float = 0.0
+    batches: int = 40
+    honest: bool = True
+    sets: int = 5000
+
+    def problem(self) -> Problem:
+        """What the strategy is told."""
+        some = None
+        if self.measurable is not None:
+            some = np.arange(len(self.features)) < self.measurable
+        return as_problem(fl.Arms(self.features, measurable=some), delta=self.delta, **self.words)
+
+    @property
+    def means(self) -> np.ndarray:
+        """The expected rewards: all the same, but for what the model does not say."""
+        turns = np.where(np.arange(len(self.features)) % 3 == 1, 1.0, -1.0)
+        return self.bent * turns
+
+
+CASES = (
+    Case("noise of each arm", np.eye(4), words={"sigma": SIGMAS}),
+    Case("noise of each arm", np.eye(4), delta=0.05, words={"sigma": SIGMAS}),
+    Case("noise of each arm, sphere", SPHERE, words={"sigma": np.linspace(0.2, 3.0, 12)}),
+    Case("cost of each arm", SPHERE, words={"cost": np.linspace(0.2, 5.0, 12)}),
+    Case("7 of 12 can be measured", SPHERE, measurable=7),
+    Case("shifted batches", SPHERE, words={"batch_intercept": True}, shift=5.0),
+    Case(
+        "shifted batches, unknown noise",
+        SPHERE,
+        words={"batch_intercept": True, "sigma": None},
+        shift=5.0,
+    ),
+    Case("shifted batches, ignored", SPHERE, shift=5.0, honest=False),
+    Case("bent means", LINE, words={"misspecification": 0.2}, bent=0.2),
+    Case(
+        "bent means, unknown noise",
+        LINE,
+        words={"misspecification": 0.2, "sigma": None},
+        bent=0.2,
+    ),
+    Case("bent means, ignored", LINE, bent=0.2, honest=False),
+    Case("2 best of 5, sets", np.eye(5), words={"top": 2}),
+    Case("3 best of 12, pairs", SPHERE, words={"top": 3}, sets=0),
+    Case(
+        "all of it",
+        SPHERE,
+        words={
+            "sigma": np.linspace(0.2, 3.0, 12),
+            "cost": np.linspace(0.2, 5.0, 12),
+            "batch_intercept": True,
+            "misspecification": 0.1,
+        },
+        measurable=7,
+        shift=5.0,
+        bent=0.1,
+    ),
+)
+
+
+def watched(case: Case, run: GauntletRun | TopRun) -> bool:
+    """Return whether what is true has been rejected."""
+    if isinstance(run, TopRun):
+        rejected = run._bets.rejected
+        if run._by_sets:
+            return bool(rejected[0])  # the first set: as good as any
+        m, claims = run._problem.top, run._claims
+        assert isinstance(claims, AllPairs)
+        return bool((rejected & (claims._x < m) & (claims._a >= m)).any())
+    best = int(case.means.argmax())
+    return best not in run.verdict.survivors
+
+
+def is_rejected(case: Case, index: int) -> bool:
+    """Run once."""
+    from finalist.strategies import gauntlet_top
+
+    problem = case.problem()
+    rng = np.random.default_rng(np.random.SeedSequence(20141209, spawn_key=(index,)))
+    sigma = problem.sigmas if problem.precisions is not None else 1.0
+    rewards = DrawnRewards(case.means, sigma, "gaussian", rng, case.shift)
+    before, gauntlet_top.MOST_SETS = gauntlet_top.MOST_SETS, case.sets
+    try:
+        run = Gauntlet().start(problem, seed=index)
+    finally:
+        gauntlet_top.MOST_SETS = before
+    for _ in range(case.batches):
+        if run.verdict.decided or watched(case, run):
+            break
+        batch = run.next()
+        run.record(batch, rewards.batch(batch.counts))
+    return watched(case, run)
+
+
+def block(case: Case, first: int, runs: int) -> list[bool]:
+    """Run several times."""
+    return [is_rejected(case, index) for index in range(first, first + runs)]
+
+
+def rejections(store: Store | None, case: Case, runs: int, jobs: int = 1) -> int:
+    """Count the runs in which a truth is rejected, reading what is in the store."""
+    from joblib import Parallel, delayed  # type: ignore[import-untyped]
+
+    def settings(first: int) -> dict[str, Any]:
+        plain = {k: v.tolist() if isinstance(v, np.ndarray) else v for k, v in vars(case).items()}
+        plain["words"] = {k: np.asarray(v).tolist() for k, v in case.words.items()}
+        return {"kind": "beyond", "finalist": fl.__version__, **plain, "first": first, "n": BLOCK}
+
+    total, missing = 0, []
+    for first in range(0, runs, BLOCK):
+        kept = None if store is None else store.get(settings(first))
+        if kept is None:
+            missing.append(first)
+        else:
+            total += int(kept["rejected"].sum())
+    calls = (
+        delayed(lambda f: (f, block(case, f, min(BLOCK, runs - f))))(first) for first in missing
+    )
+    for first, rejected in Parallel(n_jobs=jobs, return_as="generator_unordered")(calls):
+        total += sum(rejected)
+        if store is not None and len(rejected) == BLOCK:
+            store.put(settings(first), {"rejected": np.array(rejected)})
+    return total
+
+
+def rows(store: Store, runs: int, jobs: int, only: str | None) -> Iterator[tuple[str, bool]]:
+    """Yield lines of the table, and whether each is as it should be."""
+    for case in CASES:
+        if only is not None and only not in case.name:
+            continue
+        count = rejections(store, case, runs, jobs)
+        lower = exact_lower_bound(count, runs, CONFIDENCE)
+        kept = lower <= case.delta
+        said = ("yes" if kept else "**no**") if case.honest else "**yes**" if kept else "no: caught"
+        yield (
+            f"| {case.name} | {case.delta} | {case.batches} | {runs:,} | {count:,} "
+            f"| {count / runs:.4f} | {lower:.4f} | {said} |",
+            kept == case.honest,
+        )
+
+
+def main() -> int:
+    """Measure everything and say whether the promise is kept."""
+    layout = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=layout)
+    parser.add_argument("--runs", type=int, default=2_000)
+    parser.add_argument("--jobs", type=int, default=-1)
+    parser.add_argument("--store", type=Path, default=Path("validity.sqlite"))
+    parser.add_argument("--only", help="part of the name of a case")
+    words = parser.parse_args()
+    lines = [
+        "| problem | delta | batches | runs | truth rejected | rate | at least (99.9 %) "
+        "| delta kept |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    good = True
+    for line, fine in rows(Store(words.store), words.runs, words.jobs, words.only):
+        print(line, flush=True)
+        lines.append(line)
+        good = good and fine
+    if words.only is None:
+        about = f"`make validate`, finalist {fl.__version__}."
+        text = ["# Validity beyond one winner with known, equal noise", "", about, "", *lines, ""]
+        RESULTS.write_text("\n".join(text))
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,17 @@
+"""A small part of `beyond_validity` for every change; `make validate` runs all of it."""
+
+from dataclasses import replace
+
+import pytest
+
+from finalist.simulation.binomial import exact_lower_bound
+from tests.statistical.beyond_validity import CASES, CONFIDENCE, block
+
+RUNS, BATCHES = 40, 16
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.name}, {case.delta}")
+def test_what_is_true_is_rejected_with_probability_delta_at_most(case):
+    count = sum(block(replace(case, batches=BATCHES), 0, RUNS))
+    kept = exact_lower_bound(count, RUNS, CONFIDENCE) <= case.delta
+    assert kept is case.honest, f"{count} of {RUNS}"
