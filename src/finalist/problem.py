@@ -8,7 +8,7 @@ strategy carries out all of it. Each declares which of these words it supports a
 """
 
 from dataclasses import KW_ONLY, dataclass, field, replace
-from typing import Any, Literal, cast, get_args
+from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 import numpy as np
 from jaxtyping import Float
@@ -31,6 +31,11 @@ from finalist.noise import (
     checked_number,
     store_positive,
 )
+
+if TYPE_CHECKING:
+    GivenArms = Arms
+else:
+    GivenArms = Arms | None  # None, which means those of the arms, becomes them
 
 Feature = Literal[
     "unknown sigma",
@@ -92,7 +97,7 @@ class Problem:
 
     arms: Arms
     _: KW_ONLY
-    candidates: Arms = None  # type: ignore[assignment]  # None means those of the arms
+    candidates: GivenArms = None  # type: ignore[assignment]
     noise: Noise = field(default_factory=Gaussian)
     goal: Goal = field(default_factory=Best)
     delta: float = 0.05
