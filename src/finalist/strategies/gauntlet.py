@@ -25,9 +25,9 @@ from typing import Any, ClassVar
 import numpy as np
 from jaxtyping import Float, Int
 
-from finalist.errors import ProblemError, RewardError
+from finalist.errors import ProblemError
 from finalist.information import Information
-from finalist.least_squares import Estimate, estimate
+from finalist.least_squares import Estimate
 from finalist.problem import FEATURES, Feature, Problem
 from finalist.statistics import Statistics
 from finalist.strategies.betting import Bets
@@ -240,15 +240,8 @@ class GauntletRun(Choosing):
         self._absorb(batch, rewards)
 
     def _check_note(self, batch: Batch, rewards: Statistics) -> None:
-        """Refuse batches that were not issued for this moment: each is tested once, in order."""
-        number = batch.note.get("batch")
-        if number is None or "rivals" not in batch.note or "kind" not in batch.note:
-            raise ProblemError("this batch has no note; record batches as `next` returns them.")
-        if number != self._recorded:
-            raise ProblemError(
-                f"this is batch {number} and batch {self._recorded} is due; each batch is recorded "
-                "once, in the order of issue."
-            )
+        """Refuse batches that were not issued for this moment, or whose note is another."""
+        self._check_due(batch, rewards, "rivals")
         K, chosen = len(self._Z), [batch.note.get("leader", -1), *batch.note["rivals"]]
         known = all(isinstance(a, int) and -1 <= a < K for a in chosen)
         if batch.note["kind"] == "test" and not (known and len(chosen) == K + 1):
@@ -259,19 +252,10 @@ class GauntletRun(Choosing):
         direct = batch.note.get("direct", [False] * K)
         if len(direct) != K or not all(isinstance(one, bool) for one in direct):
             raise ProblemError("the note of this batch is not as `next` returns it; record that.")
-        if self._unknown and np.isnan(rewards.m2[batch.counts > 0]).any():
-            raise RewardError(
-                "sigma is unknown and these rewards are sums without their scatter; give each "
-                "reward, or add_batch(count, total, squares)."
-            )
 
     def _settle(self, batch: Batch, rewards: Statistics) -> None:
         rivals = np.array(batch.note["rivals"], dtype=np.int64)
-        # A batch that was just planned has been factorised; a replay does it here.
-        counts, info = self._planned or (None, None)
-        known = info if counts is batch.counts else None
-        precisions, past = self._problem.precisions, self._past()
-        fit = estimate(self._arms, rewards, known=known, precisions=precisions)
+        fit, past = self._fit(batch, rewards), self._past()
         before, tested = self._bets.log_m.copy(), np.flatnonzero(rivals >= 0)
         own = np.array(batch.note["direct"])[tested] if "direct" in batch.note else None
         pairs = Pairs(rivals[tested], tested, own)

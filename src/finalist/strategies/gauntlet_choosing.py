@@ -8,10 +8,10 @@ from jaxtyping import Float, Int
 
 from finalist.design import Rounded
 from finalist.design.rounding import MOST_PULLS
-from finalist.errors import ProblemError
+from finalist.errors import ProblemError, RewardError
 from finalist.information import Information
 from finalist.intervals import pooled_widths
-from finalist.least_squares import Estimate
+from finalist.least_squares import Estimate, estimate
 from finalist.noise import Gaussian
 from finalist.pooling import Pooled, batch_arms
 from finalist.problem import Problem
@@ -203,6 +203,32 @@ class Choosing:
     def lose(self, counts: Int[np.ndarray, " K"]) -> None:
         """Count pulls that were made and gave no reward: they use up what can be pulled."""
         self._lost += counts
+
+    def _check_due(self, batch: Batch, rewards: Statistics, *words: str) -> None:
+        """Refuse batches that were not issued for this moment: each is tested once, in order.
+
+        `words` are what the note has to have beside its number and kind.
+        """
+        number = batch.note.get("batch")
+        if number is None or not {"kind", *words} <= batch.note.keys():
+            raise ProblemError("this batch has no note; record batches as `next` returns them.")
+        if number != self._recorded:
+            raise ProblemError(
+                f"this is batch {number} and batch {self._recorded} is due; each batch is recorded "
+                "once, in the order of issue."
+            )
+        if self._unknown and np.isnan(rewards.m2[batch.counts > 0]).any():
+            raise RewardError(
+                "sigma is unknown and these rewards are sums without their scatter; give each "
+                "reward, or add_batch(count, total, squares)."
+            )
+
+    def _fit(self, batch: Batch, rewards: Statistics) -> Estimate:
+        """Return the estimate from a batch alone."""
+        # A batch that was just planned has been factorised; a replay does it here.
+        counts, info = self._planned or (None, None)
+        known = info if counts is batch.counts else None
+        return estimate(self._arms, rewards, known=known, precisions=self._problem.precisions)
 
     def _absorb(self, batch: Batch, rewards: Statistics) -> None:
         """Take over the rewards of a batch that has been tested, to choose by."""

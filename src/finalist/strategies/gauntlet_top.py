@@ -19,7 +19,6 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from finalist.errors import ProblemError
-from finalist.least_squares import estimate
 from finalist.problem import Problem
 from finalist.statistics import Statistics
 from finalist.strategies.betting import Bets
@@ -150,22 +149,15 @@ class TopRun(Choosing):
     def record(self, batch: Batch, rewards: Statistics) -> None:
         """Turn a complete batch into evidence, from its rewards alone."""
         check_record(self.verdict, len(self._Z), batch, rewards)
+        self._check_due(batch, rewards)
         pairs = self._checked_pairs(batch)
         if batch.note["kind"] == "test":
             self._settle(batch, pairs, rewards)
         self._absorb(batch, rewards)
 
     def _checked_pairs(self, batch: Batch) -> Int[np.ndarray, "n 2"]:
-        """Refuse batches that were not issued for this moment."""
-        number, kind = batch.note.get("batch"), batch.note.get("kind")
-        if kind not in ("pilot", "test") or number is None:
-            raise ProblemError("this batch has no note; record batches as `next` returns them.")
-        if number != self._recorded:
-            raise ProblemError(
-                f"this is batch {number} and batch {self._recorded} is due; each batch is recorded "
-                "once, in the order of issue."
-            )
-        if kind == "pilot":
+        """Return the pair of each claim, none for a pilot; refuse a note that has none."""
+        if batch.note["kind"] == "pilot":
             return np.empty((0, 2), dtype=np.int64)
         pairs = np.asarray(batch.note.get("pairs", []))
         ok = pairs.shape == (len(self._claims), 2) and pairs.dtype.kind == "i"
@@ -177,10 +169,7 @@ class TopRun(Choosing):
         return pairs
 
     def _settle(self, batch: Batch, pairs: Int[np.ndarray, "n 2"], rewards: Statistics) -> None:
-        counts, info = self._planned or (None, None)
-        known = info if counts is batch.counts else None
-        past, p = self._past(), self._problem.precisions
-        fit = estimate(self._arms, rewards, known=known, precisions=p)
+        fit, past = self._fit(batch, rewards), self._past()
         tested = np.flatnonzero(pairs[:, 0] >= 0)
         before = self._bets.log_m.copy()
         self._bet(self._bets, tested, Pairs(pairs[tested, 0], pairs[tested, 1]), fit, past, 0.0)

@@ -26,10 +26,8 @@ def read_arms(reader: Reader, study_id: int, stage: int) -> Arms:
 
 
 def subset(arms: Arms, kept: Int[np.ndarray, " n"]) -> Arms:
-    """Return some of the arms, by number, with all their names."""
-    names = [name for i in kept for name in arms.aliases[i]]
-    rows = [i for i in kept for _ in arms.aliases[i]]
-    some = Arms._from_table(Table(arms.features[rows], tuple(names), arms.feature_names))
+    """Return some of the arms, by number in increasing order, with all their names."""
+    some = arms.only(np.isin(np.arange(len(arms)), kept))
     return some._marked(arms.measurable[kept], arms.candidate[kept])
 
 
