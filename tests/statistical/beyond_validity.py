@@ -9,7 +9,6 @@ some batches. Prints a table and writes benchmarks/results/beyond-validity.md; f
 whose shifts or bent means the strategy is not told of: they have to be caught.
 """
 
-import argparse
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -28,8 +27,8 @@ from finalist.strategies.gauntlet import GauntletRun
 from finalist.strategies.gauntlet_claims import AllPairs
 from finalist.strategies.gauntlet_top import TopRun
 from tests import instances
+from tests.statistical.gauntlet_validity import CONFIDENCE, counted, report
 
-CONFIDENCE = 0.999
 RESULTS = Path("benchmarks/results/beyond-validity.md")
 BLOCK = 100
 SPHERE = instances.unit_sphere(12, 4, 0)
@@ -151,28 +150,16 @@ def block(case: Case, first: int, runs: int) -> list[bool]:
 
 def rejections(store: Store | None, case: Case, runs: int, jobs: int = 1) -> int:
     """Count the runs in which a truth is rejected, reading what is in the store."""
-    from joblib import Parallel, delayed  # type: ignore[import-untyped]
 
     def settings(first: int) -> dict[str, Any]:
         plain = {k: v.tolist() if isinstance(v, np.ndarray) else v for k, v in vars(case).items()}
         plain["words"] = {k: np.asarray(v).tolist() for k, v in case.words.items()}
         return {"kind": "beyond", "finalist": fl.__version__, **plain, "first": first, "n": BLOCK}
 
-    total, missing = 0, []
-    for first in range(0, runs, BLOCK):
-        kept = None if store is None else store.get(settings(first))
-        if kept is None:
-            missing.append(first)
-        else:
-            total += int(kept["rejected"].sum())
-    calls = (
-        delayed(lambda f: (f, block(case, f, min(BLOCK, runs - f))))(first) for first in missing
-    )
-    for first, rejected in Parallel(n_jobs=jobs, return_as="generator_unordered")(calls):
-        total += sum(rejected)
-        if store is not None and len(rejected) == BLOCK:
-            store.put(settings(first), {"rejected": np.array(rejected)})
-    return total
+    def rejected(first: int) -> list[bool]:
+        return block(case, first, min(BLOCK, runs - first))
+
+    return counted(store, settings, rejected, runs, BLOCK, jobs)
 
 
 def rows(store: Store, runs: int, jobs: int, only: str | None) -> Iterator[tuple[str, bool]]:
@@ -193,28 +180,12 @@ def rows(store: Store, runs: int, jobs: int, only: str | None) -> Iterator[tuple
 
 def main() -> int:
     """Measure everything and say whether the promise is kept."""
-    layout = argparse.RawDescriptionHelpFormatter
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=layout)
-    parser.add_argument("--runs", type=int, default=2_000)
-    parser.add_argument("--jobs", type=int, default=-1)
-    parser.add_argument("--store", type=Path, default=Path("validity.sqlite"))
-    parser.add_argument("--only", help="part of the name of a case")
-    words = parser.parse_args()
-    lines = [
+    header = (
         "| problem | delta | batches | runs | truth rejected | rate | at least (99.9 %) "
-        "| delta kept |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
-    good = True
-    for line, fine in rows(Store(words.store), words.runs, words.jobs, words.only):
-        print(line, flush=True)
-        lines.append(line)
-        good = good and fine
-    if words.only is None:
-        about = f"`make validate`, finalist {fl.__version__}."
-        text = ["# Validity beyond one winner with known, equal noise", "", about, "", *lines, ""]
-        RESULTS.write_text("\n".join(text))
-    return 0 if good else 1
+        "| delta kept |"
+    )
+    title = "Validity beyond one winner with known, equal noise"
+    return report(__doc__, 2_000, rows, header, title, RESULTS)
 
 
 if __name__ == "__main__":

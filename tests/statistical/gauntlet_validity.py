@@ -13,7 +13,7 @@ caught.
 import argparse
 import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -166,28 +166,41 @@ def rejections(
     store: Store | None, case: Case, strategy: Gauntlet | Peeking, runs: int, jobs: int = 1
 ) -> int:
     """Count the runs in which the best arm is rejected, reading what is in the store."""
-    from joblib import Parallel, delayed  # type: ignore[import-untyped]
 
     def settings(first: int) -> dict[str, Any]:
         words = replace(case, features=case.features.tolist())
         what = {"strategy": repr(strategy), "first": first, "block": BLOCK}
         return {"kind": "rejections", "finalist": fl.__version__, **vars(words), **what}
 
+    def rejected(first: int) -> list[bool]:
+        return block(case, strategy, first, min(BLOCK, runs - first))
+
+    return counted(store, settings, rejected, runs, BLOCK, jobs)
+
+
+def counted(
+    store: Store | None,
+    settings: Callable[[int], dict[str, Any]],
+    rejected: Callable[[int], list[bool]],
+    runs: int,
+    size: int,
+    jobs: int,
+) -> int:
+    """Count rejections, block by block; those in the store are read, others made and kept."""
+    from joblib import Parallel, delayed  # type: ignore[import-untyped]
+
     total, missing = 0, []
-    for first in range(0, runs, BLOCK):
+    for first in range(0, runs, size):
         kept = None if store is None else store.get(settings(first))
         if kept is None:
             missing.append(first)
         else:
             total += int(kept["rejected"].sum())
-    calls = (
-        delayed(lambda f: (f, block(case, strategy, f, min(BLOCK, runs - f))))(first)
-        for first in missing
-    )
-    for first, rejected in Parallel(n_jobs=jobs, return_as="generator_unordered")(calls):
-        total += sum(rejected)
-        if store is not None and len(rejected) == BLOCK:
-            store.put(settings(first), {"rejected": np.array(rejected)})
+    calls = (delayed(lambda f: (f, rejected(f)))(first) for first in missing)
+    for first, found in Parallel(n_jobs=jobs, return_as="generator_unordered")(calls):
+        total += sum(found)
+        if store is not None and len(found) == size:
+            store.put(settings(first), {"rejected": np.array(found)})
     return total
 
 
@@ -212,30 +225,40 @@ def rows(store: Store, runs: int, jobs: int, only: str | None) -> Iterator[tuple
         )
 
 
-def main() -> int:
+def report(
+    about: str,
+    runs: int,
+    rows: Callable[[Store, int, int, str | None], Iterator[tuple[str, bool]]],
+    header: str,
+    title: str,
+    results: Path,
+) -> int:
     """Measure everything and say whether the promise is kept."""
     layout = argparse.RawDescriptionHelpFormatter
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=layout)
-    parser.add_argument("--runs", type=int, default=10_000)
+    parser = argparse.ArgumentParser(description=about, formatter_class=layout)
+    parser.add_argument("--runs", type=int, default=runs)
     parser.add_argument("--jobs", type=int, default=-1)
     parser.add_argument("--store", type=Path, default=Path("validity.sqlite"))
     parser.add_argument("--only", help="part of the name of a case")
     words = parser.parse_args()
-    lines = [
-        "| instance | strategy | delta | watched | runs | best arm rejected | rate | at least "
-        "(99.9 %) | delta kept |",
-        "|---|---|---|---|---|---|---|---|---|",
-    ]
-    good = True
+    lines, good = [header, "|---" * (header.count("|") - 1) + "|"], True
     for line, fine in rows(Store(words.store), words.runs, words.jobs, words.only):
         print(line, flush=True)
         lines.append(line)
         good = good and fine
     if words.only is None:
-        about = f"`make validate`, finalist {fl.__version__}."
-        text = ["# Validity of the gauntlet", "", about, "", *lines, ""]
-        RESULTS.write_text("\n".join(text))
+        made = f"`make validate`, finalist {fl.__version__}."
+        results.write_text("\n".join([f"# {title}", "", made, "", *lines, ""]))
     return 0 if good else 1
+
+
+def main() -> int:
+    """Measure everything and say whether the promise is kept."""
+    header = (
+        "| instance | strategy | delta | watched | runs | best arm rejected | rate | at least "
+        "(99.9 %) | delta kept |"
+    )
+    return report(__doc__, 10_000, rows, header, "Validity of the gauntlet", RESULTS)
 
 
 if __name__ == "__main__":

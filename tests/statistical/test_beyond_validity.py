@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from finalist.simulation.binomial import exact_lower_bound
-from tests.statistical.beyond_validity import CASES, CONFIDENCE, block
+from tests.statistical.beyond_validity import CASES, block
+from tests.statistical.gauntlet_validity import CONFIDENCE
 
 RUNS, BATCHES = 40, 16
 
