@@ -268,7 +268,7 @@ def read_parquet(path: str | PathLike[str]) -> Table:
 def _parquet_frame(path: str | PathLike[str]) -> Any:
     pa = _parquet()
     try:
-        return pa.parquet.read_table(Path(path))
+        return pa.parquet.read_table(Path(path), memory_map=True)
     except pa.ArrowInvalid as error:
         raise FileFormatError(f"{path}: this is not a Parquet file ({error}).") from error
 

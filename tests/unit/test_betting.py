@@ -137,7 +137,7 @@ def test_a_capped_factor_has_mean_one_and_never_falls(seed):
     room = float(np.random.default_rng(seed).uniform(0.01, 7.0))
     cap = betting_kernels.find_cap(room, drifts, log_weights)
     if math.isinf(cap):
-        assert betting_kernels.log_price(9.0, room, drifts, log_weights) > 0
+        assert betting_kernels.log_price(9.0, room, drifts, np.exp(log_weights), log_weights) > 0
         return
 
     def log_ratio(z):

@@ -111,9 +111,15 @@ def to_text(*parts: "Table | str") -> str:
 
 
 def arms_table(
-    header: Sequence[str], rows: Sequence[Sequence[str]], everything: bool
+    header: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    everything: bool,
+    total: int | None = None,
 ) -> "Iterator[Table | str]":
-    """Yield a table whose first column is a name, and a line that counts what is left out."""
+    """Yield a table whose first column is a name, and a line that counts what is left out.
+
+    `total` is how many rows there are, if only the first ones are given.
+    """
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
@@ -126,8 +132,9 @@ def arms_table(
     for name, *cells in shown:
         table.add_row(Text(printable(name, NAME_WIDTH)), *map(Text, cells))
     yield table
-    if len(rows) > len(shown):
-        yield f"... and {len(rows) - len(shown)} more (--all shows them, --format csv has them)\n"
+    left = (len(rows) if total is None else total) - len(shown)
+    if left > 0:
+        yield f"... and {left:,} more (--all shows them, --format csv has them)\n"
 
 
 def facts_table(rows: Iterable[tuple[str, str, str]]) -> "Table":

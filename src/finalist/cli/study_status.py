@@ -119,12 +119,12 @@ def certain(found: "Status") -> Iterator[str]:
         return
     left, all_ = len(found.survivors), len(found.arms)
     if left == all_:
-        yield f"Certain now: nothing, any of the {all_} arms may be the best."
+        yield f"Certain now: nothing, any of the {all_:,} arms may be the best."
         return
     names = ", ".join(printable(name, output.NAME_WIDTH) for name in found.survivors[:5])
-    more = f" and {left - 5} more" if left > 5 else ""
+    more = f" and {left - 5:,} more" if left > 5 else ""
     yield (
-        f"Certain now: the best arm is among {names}{more} ({left} of {all_}); "
+        f"Certain now: the best arm is among {names}{more} ({left:,} of {all_:,}); "
         f"this is wrong with probability at most {found.risk:.3g}."
     )
 
@@ -153,11 +153,11 @@ def arms_table(found: "Status", everything: bool = False) -> "Iterator[Table | s
             f"{arm.pulls:,}",
             _state(arm, found),
         ]
-        for arm in arms
+        for arm in (arms if everything else arms[: output.MOST_ROWS])
     ]
     evidence = ["Evidence against it"] if with_evidence else []
     header = ["Arm", *evidence, "Estimate", "95 %", "Pulls", "State"]
-    yield from output.arms_table(header, rows, everything)
+    yield from output.arms_table(header, rows, everything, len(arms))
 
 
 def _evidence(arm: "ArmStatus") -> str:

@@ -24,6 +24,7 @@ sub-Gaussian noise only E exp(l Z) <= exp(l^2 / 2), l >= 0, is known: no cap.
 """
 
 import math
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,6 +35,8 @@ _M = np.arange(30)
 GRID: Float[np.ndarray, " g"] = 2.5 * 1.4 ** -_M.astype(float)
 PRIOR: Float[np.ndarray, " g"] = np.log(8.0 / ((_M + 8.0) * (_M + 9.0)))
 PRIOR -= math.log(float(np.exp(PRIOR).sum()))
+#: Bets against more arms than this are placed by several threads, so many at a time.
+MANY = 20_000
 #: Quantiles by which the expert is represented.
 EXPERT: Float[np.ndarray, " q"] = (np.arange(9) + 0.5) / 9.0
 
@@ -115,9 +118,19 @@ class Bets:
 
         caps = np.full(len(z), np.nan)
         drifts = np.zeros((len(z), 0)) if expert is None else expert
-        rule = (tested, self.capped, self.limit, GRID, PRIOR)
-        state = (self.log_m, self.scale, self.wealth)
-        betting_kernels.bet(z, speed, *past, drifts, *rule, *state, caps)
+        rows = (z, speed, *past, drifts, tested, self.limit)
+        state = (self.log_m, self.scale, self.wealth, caps)
+
+        def settle(some: slice) -> None:
+            z, speed, drift, time, expert, tested, limit = (a[some] for a in rows)
+            rule = (tested, self.capped, limit, GRID, PRIOR)
+            betting_kernels.bet(z, speed, drift, time, expert, *rule, *(a[some] for a in state))
+
+        if len(z) < MANY:
+            settle(slice(None))
+        else:  # each arm has a test of its own: threads need not know of each other
+            with ThreadPoolExecutor() as pool:
+                list(pool.map(settle, (slice(k, k + MANY) for k in range(0, len(z), MANY))))
         return caps
 
 

@@ -56,14 +56,14 @@ def normalise(log_weights):
 
 
 @inlined
-def log_price(z, room, drifts, log_weights):
+def log_price(z, room, drifts, weights, log_weights):
     """Log of what the factor that is capped at z costs: its mean under N(0, 1), with b = C / LR.
 
     (C / LR(z)) sum_i w_i Phi(z - l_i) + C Phi(-z), C = exp(room), which decreases in z.
     """
     below = 0.0
     for i in range(len(drifts)):
-        below += math.exp(log_weights[i]) * normal_cdf(z - drifts[i])
+        below += weights[i] * normal_cdf(z - drifts[i])
     scale = math.exp(-log_likelihood_ratio(z, drifts, log_weights))
     return room + math.log(scale * below + normal_cdf(-z))
 
@@ -74,11 +74,11 @@ def find_cap(room, drifts, log_weights):
 
     Between two ends of different sign the secant, halved where it would creep (Illinois).
     """
-    low, high = -WIDEST, WIDEST
-    above = log_price(high, room, drifts, log_weights)
+    low, high, weights = -WIDEST, WIDEST, np.exp(log_weights)
+    above = log_price(high, room, drifts, weights, log_weights)
     if above > 0.0:
         return math.inf
-    below = log_price(low, room, drifts, log_weights)
+    below = log_price(low, room, drifts, weights, log_weights)
     if below <= 0.0:
         return low
     side = 0
@@ -86,7 +86,7 @@ def find_cap(room, drifts, log_weights):
         middle = (low * above - high * below) / (above - below)
         if not low < middle < high:
             middle = 0.5 * (low + high)
-        value = log_price(middle, room, drifts, log_weights)
+        value = log_price(middle, room, drifts, weights, log_weights)
         if value > 0.0:
             if middle - low < CAP_TOLERANCE and side == 1:
                 return middle
@@ -104,7 +104,7 @@ def find_cap(room, drifts, log_weights):
     return 0.5 * (low + high)
 
 
-@compiled
+@njit(cache=True, error_model="numpy", nogil=True)
 def bet(
     z, speed, drift, time, expert, tested, capped, limit, grid, prior, log_m, scale, wealth, caps
 ):

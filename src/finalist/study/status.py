@@ -262,30 +262,29 @@ def _arms(state: State, fit: Estimate, means: Float[np.ndarray, " K"]) -> tuple[
     found = None if evidence is None else evidence()
     alive = np.zeros(len(names), dtype=bool)
     alive[list(state.verdict.survivors)] = True
+    candidate, none = state.arms.candidate, np.full(len(names), np.nan)
+    columns = (
+        names,
+        count.tolist(),
+        _numbers(means),
+        _numbers(means - widths),
+        _numbers(means + widths),
+        _numbers(none if found is None else np.where(candidate, found.share, np.nan)),
+        _numbers(none if found is None else np.where(candidate, found.p_value, np.nan)),
+        [
+            names[i] if i >= 0 else None
+            for i in ([-1] * len(names) if found is None else found.rival.tolist())
+        ],
+        alive.tolist(),
+        state.arms.measurable.tolist(),
+        candidate.tolist(),
+    )
+    return tuple(map(ArmStatus, *columns))
 
-    def number(value: float) -> float | None:
-        return float(value) if math.isfinite(value) else None
 
-    rows = []
-    for i, name in enumerate(names):
-        candidate = bool(state.arms.candidate[i])
-        rival = -1 if found is None else int(found.rival[i])
-        rows.append(
-            ArmStatus(
-                name=name,
-                pulls=int(count[i]),
-                estimate=number(means[i]),
-                low=number(means[i] - widths[i]),
-                high=number(means[i] + widths[i]),
-                evidence=None if found is None or not candidate else float(found.share[i]),
-                p_value=None if found is None or not candidate else float(found.p_value[i]),
-                rival=names[rival] if rival >= 0 else None,
-                survives=bool(alive[i]),
-                measurable=bool(state.arms.measurable[i]),
-                candidate=candidate,
-            )
-        )
-    return tuple(rows)
+def _numbers(values: Float[np.ndarray, " K"]) -> list[float | None]:
+    """Return what is finite as numbers, None for the rest."""
+    return [value if math.isfinite(value) else None for value in values.tolist()]
 
 
 def _widths(state: State, fit: Estimate) -> Float[np.ndarray, " K"]:
