@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help demo test lint format validate torture reproduce bench bench-gauntlet bench-field docs docs-figures screenshots clean
+.PHONY: help demo test lint format validate torture reproduce bench bench-gauntlet bench-field docs docs-figures screenshots dist clean
 
 help:
 	@echo "make demo      set up and run a whole study on real measurements (half a minute)"
@@ -21,6 +21,7 @@ help:
 	@echo "make docs      build the documentation"
 	@echo "make docs-figures   draw its pictures again"
 	@echo "make screenshots    photograph the page again (needs Chromium)"
+	@echo "make dist      build wheel and sdist, install each in a clean environment and try it"
 	@echo "make clean     remove the environment and everything built"
 
 # The environment is made once and again only when its description changes.
@@ -99,10 +100,23 @@ docs-figures: $(READY)
 	@$(BIN)/finalist demo --paper --out docs/images
 	@rm docs/images/*.csv docs/images/*.svg docs/images/results.sqlite
 	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python docs/figures.py
+	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python docs/figures_tutorial.py
 
 # Every page in light and dark, by the machine's own Chromium.
 screenshots: $(READY)
 	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 PYTHONPATH=. $(BIN)/python docs/screenshots.py
+
+# What is built is tried as somebody would who has only pip.
+dist: $(READY)
+	@rm -rf dist
+	@$(BIN)/python -m build --outdir dist
+	@for what in dist/*.whl dist/*.tar.gz; do \
+	  rm -rf dist/clean && $(PYTHON) -m venv dist/clean && \
+	  dist/clean/bin/python -m pip install --quiet --disable-pip-version-check \
+	    --constraint constraints.txt $$what && \
+	  echo "$$what:" && dist/clean/bin/python -P tests/smoke.py || exit 1; \
+	done
+	@rm -rf dist/clean
 
 clean:
 	rm -rf $(VENV) demo dist docs/_build .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -280,7 +280,10 @@ def draw(points: list[dict[str, Any]], sizes: tuple[int, ...]) -> None:
             ),
         )
     )
-    words = [f"{D} features, sigma = {SIGMA}, epsilon = {EPSILON}, delta = 0.05; one run each."]
+    words = [
+        f"{D} features, sigma = {SIGMA}, delta = 0.05; one run each. With epsilon = {EPSILON} a",
+        "winner is named when no arm that is left can be better by more.",
+    ]
     save(finish(chart, "A thousand times as many arms, about the same pulls", words), PICTURE)
 
 

@@ -1,6 +1,14 @@
 """Sphinx configuration."""
 
+import sys
+from pathlib import Path
+
 from finalist import __version__
+
+sys.path.insert(0, str(Path(__file__).parent))
+import generate
+
+generate.write()
 
 project = "finalist"
 author = "The finalist developers"
@@ -16,4 +24,5 @@ napoleon_google_docstring = False
 nitpicky = False
 
 # A batch of a strategy and a batch of a study are both called Batch.
-suppress_warnings = ["ref.python"]
+# There is no lexer for CSV.
+suppress_warnings = ["ref.python", "misc.highlighting_failure"]

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
         XYAdaptive,
         XYAllocation,
         XYOracle,
+        register,
     )
     from finalist.study import Study, studies
 
@@ -80,6 +81,7 @@ _HOME = {
     "optimal_design": "design",
     "plan": "planning",
     "read_table": "arms_table",
+    "register": "strategies",
     "round_design": "design",
     "simulate": "simulation",
     "studies": "study",
@@ -124,6 +126,7 @@ __all__ = [
     "optimal_design",
     "plan",
     "read_table",
+    "register",
     "round_design",
     "simulate",
     "studies",

@@ -24,6 +24,8 @@ from finalist.span import Span, factorise, shorten
 if TYPE_CHECKING:
     import pandas as pd
 
+#: What a combination of the features may differ from 1 by and be constant.
+CONSTANT = 1e-9
 #: Says something of every arm.
 Mask = Bool[np.ndarray, " K"]
 
@@ -272,6 +274,38 @@ class Arms:
         arms._set(*parts, measurable, candidate)
         return arms
 
+    @property
+    def has_intercept(self) -> bool:
+        """Whether some combination of the features is the same for all arms."""
+        Z = self.coordinates
+        one = Z[self._measurable].mean(axis=0)  # least squares: Z'Z / K = I
+        return bool(np.abs(Z @ one - 1.0).max() <= CONSTANT)
+
+    def with_intercept(self) -> "Arms":
+        """Return these arms with a last feature that is 1 for all of them, if there is none yet.
+
+        Without one, an arm whose features are all 0 has an expected reward of 0. Results that have
+        a level of their own, such as a yield around 60, need it.
+
+        Examples
+        --------
+        >>> arms = Arms([[1.0, 0.0], [0.0, 2.0], [0.0, 0.0]]).with_intercept()
+        >>> arms.feature_names, arms.features[2]
+        (('f1', 'f2', 'intercept'), array([0., 0., 1.]))
+        >>> arms.with_intercept() is arms, Arms.unstructured(3).has_intercept
+        (True, True)
+        """
+        if self.has_intercept:
+            return self
+        word = "intercept"
+        while word in self._feature_names:
+            word = f"{word}_"
+        wider = np.column_stack([self._features, np.ones(len(self))])
+        arms = Arms.__new__(Arms)
+        roles = self._measurable, self._candidate
+        arms._set(wider, self._given, self._owner, (*self._feature_names, word), *roles)
+        return arms
+
     def with_candidates(self, candidates: "Arms") -> "Arms":
         """Return these arms to be measured, and others to choose from, as one set.
 
@@ -510,7 +544,7 @@ def _as_mask(name: str, value: ArrayLike | None, rows: int) -> Mask | None:
     return mask
 
 
-def _any_of(mask: Mask | None, owner: Int[np.ndarray, " N"]) -> Mask | None:
+def _any_of(mask: Bool[np.ndarray, " N"] | None, owner: Int[np.ndarray, " N"]) -> Mask | None:
     """Return for each arm whether one of its rows is marked."""
     return None if mask is None else np.bincount(owner, mask, owner.max() + 1) > 0
 

@@ -83,10 +83,23 @@ def read_table(
     )
 
 
+def is_readable(role: str, cell: str) -> bool:
+    """Return whether a cell says what its column is for: "measurable", "sigma" or "cost".
+
+    Examples
+    --------
+    >>> is_readable("measurable", "Yes"), is_readable("cost", "-1"), is_readable("sigma", "x")
+    (True, False, False)
+    """
+    if role == "measurable":
+        return cell.strip().lower() in (*_YES, *_NO)
+    return 0 < arms_files.number(cell) < np.inf
+
+
 def _marks(path: str | PathLike[str], column: str, cells: Sequence[str]) -> Bool[np.ndarray, " N"]:
     words = [cell.strip().lower() for cell in cells]
     for i, word in enumerate(words):
-        if word not in (*_YES, *_NO):
+        if not is_readable("measurable", word):
             raise FileFormatError(
                 f"{path}, row {i + 1} below the header, column {column!r}: {cells[i]!r}; write yes "
                 "or no."
@@ -102,7 +115,7 @@ def _numbers(
     for i, (cell, arm) in enumerate(zip(cells, owner.tolist(), strict=True)):
         value = arms_files.number(cell)
         here = f"{path}, row {i + 1} below the header, column {column!r}"
-        if not (np.isfinite(value) and value > 0):
+        if not is_readable("sigma", cell):
             raise FileFormatError(f"{here}: {cell!r}; it is a positive number.")
         if not np.isnan(values[arm]) and values[arm] != value:
             raise FileFormatError(

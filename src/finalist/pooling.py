@@ -14,15 +14,12 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from finalist.arms import Arms
-from finalist.arms_io import Table
 from finalist.errors import EstimateError
 from finalist.information import information
 from finalist.least_squares import Estimate, LackOfFit, estimate, weights_of
 from finalist.problem import Problem
 from finalist.statistics import Statistics
 
-#: What a combination of the features may differ from 1 by and be constant.
-CONSTANT = 1e-9
 #: What is smaller than this part is rounding.
 ROUNDING = 1e-12
 
@@ -37,27 +34,12 @@ def batch_arms(problem: Problem) -> Arms:
     array([[1., 1.],
            [2., 1.]])
     """
-    return _with_constant(problem.arms) if problem.batch_intercept else problem.arms
+    return _with_intercept(problem.arms) if problem.batch_intercept else problem.arms
 
 
 @lru_cache(maxsize=16)
-def _with_constant(arms: Arms) -> Arms:
-    if _has_constant(arms):
-        return arms
-    X, names = arms.features, arms.names
-    columns, word = arms.feature_names, "constant"
-    while word in columns:
-        word = f"{word}_"
-    wider = np.column_stack([X, np.ones(len(X))])
-    more = Arms._from_table(Table(wider, names, (*columns, word)))
-    return more._marked(arms.measurable, arms.candidate)
-
-
-def _has_constant(arms: Arms) -> bool:
-    """Tell whether some combination of the features is the same for all arms."""
-    Z = arms.coordinates
-    one = Z[arms.measurable].mean(axis=0)  # least squares: Z'Z / K = I
-    return bool(np.abs(Z @ one - 1.0).max() <= CONSTANT)
+def _with_intercept(arms: Arms) -> Arms:
+    return arms.with_intercept()
 
 
 class Pooled:

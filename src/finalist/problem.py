@@ -225,9 +225,12 @@ class Problem:
         if missing:
             words = ", ".join(repr(word) for word in missing)
             beyond = ", ".join(sorted(supported)) or "nothing else"
+            remedy = ""
+            if "unknown sigma" in missing:
+                remedy = " Give sigma=, or use the strategy 'gauntlet', which works without."
             raise NotYetSupportedError(
                 f"not yet supported by {consumer}: {words}. It takes the best arm, the largest "
-                f"mean, one known sigma, cost 1, and beyond that: {beyond}."
+                f"mean, one known sigma, cost 1, and beyond that: {beyond}.{remedy}"
             )
 
     def with_(self, **changes: Any) -> "Problem":

@@ -91,9 +91,15 @@ class DrawnRewards:
         """Whether a reward is `noise < mean`; otherwise it is `mean + noise`."""
         return self.kind == "bernoulli"
 
+    @property
+    def spread(self) -> Float[np.ndarray, " K"]:
+        """By what `noise` is multiplied for a pull of each arm: 1 where all are equally noisy."""
+        K = len(self.means)
+        return np.ones(K) if isinstance(self.sigma, float) else np.array(self.sigma, dtype=float)
+
     def noise(self, n: int) -> Float[np.ndarray, " n"]:
-        """Draw what makes rewards of means, for n pulls of whatever arms, all equally noisy."""
-        return self._noise(n, self.sigma)
+        """Draw what makes rewards of means, times `spread`, for n pulls of whatever arms."""
+        return self._noise(n, self.sigma if isinstance(self.sigma, float) else 1.0)
 
     def _noise(self, n: int, sigma: float | Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
         if self.kind == "gaussian":

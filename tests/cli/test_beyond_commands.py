@@ -149,3 +149,46 @@ def test_parquet_files_have_such_columns_too(table: Path) -> None:
     assert found.arms == same.arms
     np.testing.assert_array_equal(found.cost, same.cost)
     np.testing.assert_array_equal(found.sigma, same.sigma)
+
+
+def test_a_new_study_says_what_is_measured_and_what_can_win(table: Path) -> None:
+    others = write(table.parent / "others.csv", "name,a,b\nx,3,1\ny,1,3\nz,2,2\n")
+    plain = write(table.parent / "plain.csv", "name,a,b\ntin,1,0\nzinc,0,1\n")
+    both = run("new", "both", plain, "--sigma", 1, "--candidates", others)
+    assert "2 arms to measure, 3 candidates, gauntlet" in both.stdout
+    some = run("new", "some", table, *COLUMNS)
+    assert "3 arms to measure, 5 candidates, gauntlet" in some.stdout
+    every = run("new", "every", plain, "--sigma", 1)
+    assert ": 2 arms, gauntlet" in every.stdout
+    made = content("new", "counts", plain, "--sigma", 1, "--candidates", others)
+    assert [made[key] for key in ("arms", "measurable", "candidates")] == [5, 2, 3]
+
+
+def test_the_chart_of_a_study_shows_what_can_win(table: Path) -> None:
+    from finalist.cli.study_charts import evidence_picture
+
+    duels = fl.Arms([[1.0, -1.0, 0.0], [0.0, 1.0, -1.0]], names=["a against b", "b against c"])
+    players = fl.Arms(np.eye(3), names=["a", "b", "c"])
+    db = str(table.parent / "lab.db")
+    with Study.create(db, "duels", duels, candidates=players, sigma=1.0, seed=1) as study:
+        study.tell({p.pull_id: 0.0 for p in study.ask(12)})
+        drawn = str(evidence_picture(study, "Evidence").to_dict())
+    assert "'arm': 'a'" in drawn
+    assert "a against b" not in drawn
+
+
+def test_an_intercept_is_added_when_asked_for_and_missed_when_not(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("arms.csv").write_text("name,x,y\na,-1,0\nb,0,1\nc,0,0\nd,1,-1\n")
+    plain = run("new", "plain", "arms.csv", "--sigma", "1")
+    assert "If results have a level of their own, begin with --intercept." in " ".join(
+        plain.output.split()
+    )
+    level = run("new", "level", "arms.csv", "--sigma", "1", "--intercept")
+    assert "Note" not in level.output
+    with fl.Study.open("finalist.db", "level") as study:
+        assert study.arms.feature_names == ("x", "y", "intercept")
+    shown = run("design", "arms.csv", "--intercept", "--format", "json")
+    assert json.loads(shown.output)["rank"] == 3
+    result = run("simulate", "arms.csv", "--theta", "1,0,20", "--intercept", "--runs", "2")
+    assert result.exit_code == 0

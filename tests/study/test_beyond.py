@@ -82,7 +82,7 @@ def test_the_assumptions_are_said(where):
     )
     said = "; ".join(study.status().assumptions)
     for words in (
-        "a size that is given for each arm, 0.3 to 1.2",
+        "a size that is given for each arm, 0.3 to 0.863",
         "within 0.1 of a function that is linear",
         "may share a constant of their own",
         "3 arms cannot be measured",
@@ -255,3 +255,12 @@ def test_what_a_strategy_cannot_do_is_refused_at_once(where):
     for words in ({"cost": COST}, {"top": 2}, {"batch_intercept": True}):
         with pytest.raises(NotYetSupportedError):
             Study.create(where, "one", ARMS, "xy-adaptive", sigma=1.0, **words)
+
+
+def test_arms_are_added_to_a_study_with_an_intercept_without_writing_it(tmp_path):
+    arms = fl.Arms([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], names=["a", "b", "c"]).with_intercept()
+    with fl.Study.create(tmp_path / "lab.db", "level", arms, sigma=1.0, seed=1) as study:
+        study.add(fl.Arms([[0.5, 2.0]], names=["d"]))
+        assert study.arms.features[study.arms.index("d")].tolist() == [0.5, 2.0, 1.0]
+        with pytest.raises(StudyError, match="arms to add have the features"):
+            study.add(fl.Arms([[0.5]], names=["e"]))

@@ -11,7 +11,7 @@ import random
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from finalist.study import Study
+from tests.records import Record
 from tests.study import faults
 from tests.study.lab import ARMS, Lab
 from tests.study.servers import start_postgresql
@@ -82,7 +83,7 @@ def kills(where: str, count: int, seed: int) -> dict[str, int]:
             replay(twin, frame)
         acknowledged += len(mine)
         lives += 1
-    return {"kills": done, "acknowledged": acknowledged, "events": events, "lives": lives}
+    return {"kills": done, "rewards": acknowledged, "events": events, "lives": lives}
 
 
 def check(study: Study, lab: Lab, told: set[int], asked: tuple[int, dict[int, str]]) -> None:
@@ -153,7 +154,11 @@ def writers(where: str, count: int, tells: int) -> dict[str, Any]:
         assert (frame.worker[pulls] == name).all()
     numbers = [event["number"] for event in events]
     assert numbers == list(range(1, len(numbers) + 1))
-    return {"tells": len(acknowledged), "seconds": round(seconds, 1), "longest": round(longest, 2)}
+    return {
+        "tells": len(acknowledged),
+        "seconds": round(seconds, 1),
+        "seconds for the longest": round(longest, 2),
+    }
 
 
 # ---- places ------------------------------------------------------------------------------
@@ -188,20 +193,25 @@ def main() -> int:
     parser.add_argument("--lives", type=int, default=300)
     parser.add_argument("--only", choices=["kills", "writers", "lives"])
     words = parser.parse_args()
+    record = Record("torture-studies", "Faults in studies")
     for place in (sqlite, postgresql):
         if words.only in (None, "kills"):
             with place() as where:
                 found = kills(where, words.kills, seed=0)
-            print(f"{place.__name__}: kill -9, nothing lost or doubled: {found}", flush=True)
+            record.say(f"{place.__name__}: kill -9, nothing lost or doubled: {_shown(found)}")
         if words.only in (None, "writers"):
             with place() as where:
                 found = writers(where, words.writers, words.tells)
-            print(f"{place.__name__}: {words.writers} writers, nothing lost: {found}", flush=True)
+            record.say(f"{place.__name__}: {words.writers} writers, nothing lost: {_shown(found)}")
         if words.only in (None, "lives"):
             with place() as where:
                 test_machine.run(where, words.lives, 50)
-            print(f"{place.__name__}: {words.lives} random lives as the model says", flush=True)
+            record.say(f"{place.__name__}: {words.lives} random lives as the model says")
     return 0
+
+
+def _shown(found: Mapping[str, float]) -> str:
+    return ", ".join(f"{value:,} {name}" for name, value in found.items())
 
 
 if __name__ == "__main__":

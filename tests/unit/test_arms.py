@@ -674,3 +674,30 @@ def test_importing_arms_does_not_import_heavy_modules():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_an_intercept_is_added_once_and_keeps_names_and_roles():
+    arms = Arms(
+        [[1.0, 0.0], [0.0, 2.0], [0.0, 0.0], [1.0, 0.0]],
+        names=["a", "b", "c", "d"],
+        measurable=[True, True, True, True],
+    )
+    assert not arms.has_intercept
+    wider = arms.with_intercept()
+    assert wider.has_intercept
+    assert wider.with_intercept() is wider
+    assert wider.aliases == arms.aliases
+    assert wider.feature_names == ("f1", "f2", "intercept")
+    np.testing.assert_array_equal(wider.features[:, :2], arms.features)
+    np.testing.assert_array_equal(wider.features[:, 2], 1.0)
+
+
+def test_an_intercept_is_seen_in_any_combination_of_features():
+    shares = np.random.default_rng(0).dirichlet(np.ones(4), size=9)  # a mixture: they sum to 1
+    assert Arms(shares).has_intercept
+    assert not Arms(shares[:, :3]).has_intercept
+    mask = [True] * 8 + [False]
+    marked = Arms(shares[:, :3], measurable=mask).with_intercept()
+    assert marked.measurable.tolist() == mask
+    named = Arms(pd.DataFrame({"intercept": [1.0, 2.0, 4.0], "x": [0.0, 1.0, 0.0]}))
+    assert named.with_intercept().feature_names == ("intercept", "x", "intercept_")

@@ -48,6 +48,14 @@ def test_the_line_of_rejection_is_at_one() -> None:
     assert [row["evidence"] for row in rows(dashed[0])] == [1.0]
 
 
+def test_several_winners_are_drawn_alike() -> None:
+    chart = evidence_chart(PULLS, EVIDENCE, NAMES, winner=[0, 1])
+    strong = layers(chart, "line")[-1]
+    assert {row["id"] for row in strong["data"]["values"]} == {0, 1}
+    with pytest.raises(ChartError, match="winner is 7"):
+        evidence_chart(PULLS, EVIDENCE, NAMES, winner=[0, 7])
+
+
 def test_the_winner_is_drawn_last_and_strongest() -> None:
     lines = layers(evidence_chart(PULLS, EVIDENCE, NAMES, winner=1), "line")
     assert lines[-1]["mark"]["color"] == ACCENT

@@ -34,6 +34,15 @@ def test_intervals_show_what_is_left_first_and_the_best_on_top():
     assert [row["what"] for row in rows(intervals())] == ["possible", "possible", "out"]
 
 
+def test_intervals_of_several_winners_and_of_what_is_only_measured():
+    found = rows(intervals(winner=[2, 0]))
+    assert [row["what"] for row in found] == ["winner", "winner", "out"]
+    alive, can_win = np.array([False, False, True, True]), np.array([True, False, True, True])
+    chart = intervals_chart(NAMES, MEANS, MEANS - 1, MEANS + 1, alive, candidate=can_win)
+    assert [row["arm"] for row in rows(chart)] == ["c", "a", "b"]
+    assert [row["what"] for row in rows(chart)] == ["possible", "out", "measured only"]
+
+
 def test_intervals_that_are_not_known_are_points_and_many_arms_are_counted():
     none = np.full(50, np.nan)
     chart = intervals_chart(

@@ -1,5 +1,7 @@
 """Where the gauntlet measures: a rejected arm that may be the best after all is looked at again."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -64,7 +66,7 @@ def test_a_lost_best_arm_does_not_make_a_run_endless(index):
     # look arms 1 to 5 are told from each other, at hundreds of times the lower bound.
     means = np.array([1.0, 0.8, 0.79, 0.78, 0.77, 0.76, 0.0, 0.0, 0.0, 0.0])
     arms = fl.Arms(np.eye(10))
-    settings = {"sigma": 1.0, "delta": 0.05}
+    settings: dict[str, Any] = {"sigma": 1.0, "delta": 0.05}
     task = make_task(arms, means, "gauntlet", rewards=None, seed=5, max_pulls=10**9, **settings)
     outcome = task.run(index)
     assert outcome.pulls.sum() < 15 * fl.complexity(arms, means).lower_bound

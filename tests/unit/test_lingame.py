@@ -299,7 +299,8 @@ def test_nature_answers_with_the_nearest_alternative(name, seed):
     share = np.random.default_rng(seed).dirichlet(np.ones(K))
     i = int((problem.sign * state.means).argmax())
     room = (state.moved, state.matrix, state.white)
-    kernels.respond(state.rule, state.Z, state.means, i, share, *room)
+    roles = state.weight, state.who
+    kernels.respond(state.rule, state.Z, *roles, state.means, i, share, *room)
     Z, V = state.Z, state.Z.T @ np.diag(share) @ state.Z
     phi = np.linalg.lstsq(Z, state.means, rcond=None)[0]
     away = np.linalg.lstsq(Z, state.moved, rcond=None)[0]  # up to its sign

@@ -312,17 +312,25 @@ def test_shares_of_nearly_equal_arms_are_found():
 def test_arms_without_a_difference_share_the_pulls():
     class Same:
         coordinates = np.ones((3, 2))
+        measurable = np.ones(3, dtype=bool)
+
+        def __len__(self):
+            return 3
 
     arms, shares = pair_shares.__wrapped__(Same(), 0, 2)
     assert (arms.tolist(), shares.tolist()) == ([0, 2], [0.5, 0.5])
+    Same.measurable = np.array([False, True, True])
+    assert pair_shares.__wrapped__(Same(), 0, 2)[0].tolist() == [2]
+    Same.measurable = np.array([False, True, False])
+    assert pair_shares.__wrapped__(Same(), 0, 2)[0].tolist() == [1]
 
 
 def test_a_program_is_solved_once_for_a_pair_and_room_grows(monkeypatch):
     asked, solve = [], pair_shares
 
-    def count(arms, i, j):
+    def count(arms, i, j, relative):
         asked.append((i, j))
-        return solve(arms, i, j)
+        return solve(arms, i, j, relative)
 
     monkeypatch.setattr(lingape, "pair_shares", count)
     roomy, strategy, problem, means = start("unstructured", selection="ratio")

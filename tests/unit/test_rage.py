@@ -13,8 +13,8 @@ from finalist.simulation.binomial import exact_lower_bound
 from finalist.statistics import Statistics
 from finalist.strategies import rage
 from finalist.strategies.rage import RAGE, RAGERun, compare
+from finalist.testing.runs import step
 from tests import instances
-from tests.contracts.test_strategies import step
 
 THETA = np.array([0.5, -0.25, 0.1])
 

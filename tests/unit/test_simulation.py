@@ -1,6 +1,7 @@
 """The engine: seeds, caps, correctness, kinds of rewards, processes, wrong arguments."""
 
 import io
+import math
 import os
 import signal
 import subprocess
@@ -209,7 +210,7 @@ def test_one_arm_is_known_without_a_pull():
         ({"strategy": Rounds}, "it is a name or a configured object"),
         ({"strategy": 3}, "strategy is 3"),
         ({"delta": 2.0}, r"delta is 2\.0"),
-        ({"sigma": None}, "sigma is unknown"),
+        ({"sigma": None}, "sigma is None"),
         ({"sigma": 1.0, "noise": "bernoulli"}, "both given"),
         ({"objective": "best"}, "objective is 'best'"),
         ({"epsilon": -1.0}, r"epsilon is -1\.0"),
@@ -268,3 +269,27 @@ if __name__ == "__main__":
 """)
     done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True)
     assert done.stdout == "2\n"
+
+
+@pytest.mark.parametrize("name", ["gauntlet", "lazy-ts", "g"])
+def test_batches_have_the_size_that_is_asked_for(name):
+    result = fl.simulate(ARMS, THETA, name, sigma=0.5, runs=4, seed=1, size=24)
+    assert (result.samples % 24 == 0).all()
+    assert (result.batches == result.samples // 24).all()
+    assert result.correct.all()
+
+
+def test_a_size_too_small_to_test_with_is_joined_with_the_next_ones():
+    arms = fl.Arms.unstructured(8)
+    result = fl.simulate(arms, np.arange(8.0), sigma=0.5, runs=3, seed=1, size=3)
+    assert (result.samples % 3 == 0).all()
+    pilot = math.ceil(4 * 8 / 3)  # not tested, so that three at a time are enough
+    assert ((result.samples - 3 * pilot) / (result.batches - pilot) >= 8).all()
+    with pytest.raises(SimulationError, match="size is 0"):
+        fl.simulate(arms, np.arange(8.0), runs=1, size=0)
+
+
+def test_a_budget_is_used_up_in_batches_of_a_size():
+    result = fl.simulate(ARMS, THETA, sigma=5.0, runs=3, seed=1, size=24, budget=100)
+    assert (result.samples == 100).all()
+    assert (result.batches == 5).all()

@@ -8,8 +8,8 @@ from finalist.problem import as_problem
 from finalist.simulation.binomial import exact_lower_bound
 from finalist.strategies import XYAdaptive
 from finalist.strategies.xy_adaptive import XYAdaptiveRun, largest_variance, phase_allocation
+from finalist.testing.runs import step
 from tests import instances
-from tests.contracts.test_strategies import step
 
 
 def test_a_phase_is_the_shortest_that_is_accurate_enough():

@@ -101,6 +101,48 @@ def test_a_whole_life_from_csv_to_verdict_with_a_restart_in_the_middle(page, tmp
         server.end()
 
 
+def test_columns_candidates_and_more_are_chosen_by_clicking(page, tmp_path):
+    table = TABLE.replace("a,b\n", "a,b,price,stock\n").replace("fir,0.2,0.1", "fir,0.2,0.1,1,no")
+    for row, more in (("oak,1,0", "2,yes"), ("ash,0,1", "1,yes"), ("elm,0.6,0.7", "3,yes")):
+        table = table.replace(row, f"{row},{more}")
+    with in_thread(tmp_path / "lab.db") as url:
+        page.goto(url + "/new")
+        page.get_by_label("Or paste the rows").fill(table)
+        page.get_by_role("button", name="Look at the table").click()
+        assert page.get_by_text("The table cannot be used yet.").is_visible()
+        page.get_by_label("Whether an arm can be measured").select_option("stock")
+        page.get_by_label("The cost of a pull").select_option("price")
+        page.get_by_role("button", name="Look again").click()
+        assert page.get_by_text("3 arms to measure, 4 candidates").is_visible()
+        assert page.get_by_text("2 features:").is_visible()
+        assert not page.get_by_label("Look for the best").is_visible()
+        page.get_by_text("More: several winners").click()
+        page.get_by_label("Look for the best").fill("2")
+        page.get_by_label("batches may be shifted").check()
+        page.get_by_label("Name of the study").fill("trees")
+        page.get_by_label("You measure at a time").press("Enter")  # creates nothing
+        assert page.get_by_label("batches may be shifted").is_checked()
+        assert page.get_by_label("Look for the best").input_value() == "2"
+        page.set_input_files(
+            "#candidates_file",
+            {
+                "name": "more.csv",
+                "mimeType": "text/csv",
+                "buffer": b"name,a,b\noak,1,0\nyew,2,1\nbox,1,2\n",
+            },
+        )
+        page.get_by_role("button", name="Create the study").click()
+        assert page.get_by_text("The study is created").is_visible()
+    with Study.open(tmp_path / "lab.db", "trees") as study:
+        settings = study.settings
+        assert study.arms.names == ("oak", "ash", "elm", "fir", "yew", "box")
+    assert settings["measurable"] == [True, True, True, False, False, False]
+    assert settings["candidate"] == [True, False, False, False, True, True]
+    assert settings["cost"][:4] == [2.0, 1.0, 3.0, 1.0]
+    assert (settings["top"], settings["batch_intercept"]) == (2, True)
+    assert settings["metadata"] == {}
+
+
 def lab(path, open_batch=True):
     arms = fl.Arms(np.array([[1.0, 0.0], [0.0, 1.0], [0.6, 0.7]]), ["oak", "ash", "elm"])
     with Study.create(path, "trees", arms, sigma=0.5, seed=3) as study:

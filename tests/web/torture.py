@@ -7,12 +7,12 @@ is the server's fault, and on the first reward that is lost.
 """
 
 import argparse
-import sys
 import tempfile
 import time
 from collections import Counter
 from pathlib import Path
 
+from tests.records import Record
 from tests.web import fuzz, load
 from tests.web.servers import in_thread
 
@@ -26,6 +26,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=30.0)
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
+    record = Record("torture-server", "Faults and load of the server")
     with tempfile.TemporaryDirectory() as folder:
         for name, run, count in (
             ("requests made up from the description", fuzz.by_description, given.cases),
@@ -34,19 +35,14 @@ def main() -> None:
             with in_thread(Path(folder) / f"{run.__name__}.db") as url:
                 begin = time.monotonic()
                 seen = run(url, count, given.seed)
-                _say(f"{count:,} {name}, {time.monotonic() - begin:.0f} s: {_shown(seen)}")
+                record.say(f"{count:,} {name}, {time.monotonic() - begin:.0f} s: {_shown(seen)}")
         found = load.run(Path(folder) / "load.db", given.clients, given.seconds)
-        _say(found.words(given.clients, given.seconds))
+        record.say(found.words(given.clients, given.seconds))
 
 
 def _shown(seen: Counter[int]) -> str:
     answers = ", ".join(f"{count:,} times {status}" for status, count in sorted(seen.items()))
     return f"{sum(seen.values()):,} answers, none the server's fault ({answers})"
-
-
-def _say(text: str) -> None:
-    sys.stdout.write(text + "\n")
-    sys.stdout.flush()
 
 
 if __name__ == "__main__":

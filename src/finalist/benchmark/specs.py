@@ -7,7 +7,7 @@ from typing import Any
 
 from finalist.errors import ProblemError
 from finalist.simulation.instances import Instance
-from finalist.strategies import STRATEGIES, Strategy, configured, named
+from finalist.strategies import Strategy, all_strategies, configured, named, strategy_class
 
 Value = bool | int | float | str | None
 #: A norm that is smaller by no more than this part is the same one.
@@ -46,7 +46,7 @@ def parse_spec(text: str) -> Spec:
     Spec(name='xy-adaptive', settings=(('alpha', 0.1), ('bound', 'soare')))
     """
     name, *parts = (part.strip() for part in text.split(":"))
-    strategy = STRATEGIES.get(name)
+    strategy = strategy_class(name)
     if strategy is None:
         raise ProblemError(f"strategy is {name!r}; it is one of {', '.join(confident())}.")
     if _has_budget(strategy):
@@ -90,7 +90,7 @@ def split_words(texts: Iterable[str]) -> tuple[str, ...]:
 
 def confident() -> list[str]:
     """Return the names of all strategies that keep an error probability."""
-    return [name for name, strategy in STRATEGIES.items() if not _has_budget(strategy)]
+    return [name for name, strategy in all_strategies().items() if not _has_budget(strategy)]
 
 
 def marks(spec: Spec, instance: Instance) -> tuple[str, ...]:

@@ -24,7 +24,7 @@ def evidence_chart(
     pulls: Int[np.ndarray, " B"],
     evidence: Float[np.ndarray, "B K"],
     names: Sequence[str],
-    winner: int | None = None,
+    winner: int | Sequence[int] | None = None,
     title: str = "Evidence against each arm",
     subtitle: Sequence[str] = ("An arm is out when its line reaches 1.",),
 ) -> AnyChart:
@@ -41,8 +41,8 @@ def evidence_chart(
         and what is below 0 is drawn at 0.
     names : sequence of str
         A name for each arm.
-    winner : int, optional
-        The arm to emphasise.
+    winner : int or sequence of int, optional
+        The arm to emphasise, or several.
     title : str
     subtitle : sequence of str
 
@@ -59,10 +59,11 @@ def evidence_chart(
     """
     import altair as alt
 
-    _check(pulls, evidence, names, winner)
+    winners = set() if winner is None else set(np.atleast_1d(winner).tolist())
+    _check(pulls, evidence, names, winners)
     ends = _ends(evidence)
     out = evidence[ends, np.arange(len(names))] >= 1.0
-    named = _named(ends, out, winner)
+    named = _named(ends, out, winners)
     short = labels([names[i] for i in named])
     longest = max((len(text) for text, i in zip(short, named, strict=True) if out[i]), default=0)
     height = _FLOOR + (_MARGIN + _LETTER * longest if longest else 14)
@@ -71,13 +72,13 @@ def evidence_chart(
     axes = _axes(x_domain, top)
     parts = [
         _limit(axes),
-        *_lines(pulls, evidence, ends, named, winner, axes),
+        *_lines(pulls, evidence, ends, named, winners, axes),
         *_tops(pulls[ends], [i for i in named if out[i]], dict(zip(named, short, strict=True))),
         _sides(
             np.maximum(evidence[-1], 0.0),
             [i for i in named if not out[i]],
             dict(zip(named, short, strict=True)),
-            winner,
+            winners,
             top,
         ),
     ]
@@ -167,7 +168,7 @@ def _check(
     pulls: Int[np.ndarray, " B"],
     evidence: Float[np.ndarray, "B K"],
     names: Sequence[str],
-    winner: int | None,
+    winners: set[int],
 ) -> None:
     if evidence.shape != (len(pulls), len(names)) or evidence.size == 0:
         raise ChartError(
@@ -178,8 +179,10 @@ def _check(
         raise ChartError("pulls must be positive and increase from batch to batch.")
     if not np.isfinite(evidence).all():
         raise ChartError("evidence must be finite numbers.")
-    if winner is not None and not 0 <= winner < len(names):
-        raise ChartError(f"winner is {winner}; the {len(names)} arms are 0 to {len(names) - 1}.")
+    for winner in winners:
+        if not 0 <= winner < len(names):
+            last = len(names) - 1
+            raise ChartError(f"winner is {winner}; the {len(names)} arms are 0 to {last}.")
 
 
 def _ends(evidence: Float[np.ndarray, "B K"]) -> Int[np.ndarray, " K"]:
@@ -188,9 +191,11 @@ def _ends(evidence: Float[np.ndarray, "B K"]) -> Int[np.ndarray, " K"]:
     return np.where(reached.any(axis=0), reached.argmax(axis=0), len(evidence) - 1)
 
 
-def _named(ends: Int[np.ndarray, " K"], out: np.ndarray, winner: int | None) -> list[int]:
-    """Return the arms to name: the winner, those that are left, those that held out longest."""
-    order = sorted(range(len(ends)), key=lambda i: (i != winner, bool(out[i]), -int(ends[i]), i))
+def _named(ends: Int[np.ndarray, " K"], out: np.ndarray, winners: set[int]) -> list[int]:
+    """Return the arms to name: the winners, those that are left, those that held out longest."""
+    order = sorted(
+        range(len(ends)), key=lambda i: (i not in winners, bool(out[i]), -int(ends[i]), i)
+    )
     return order[:MOST_NAMES]
 
 
@@ -210,7 +215,7 @@ def _axes(x_domain: list[float], top: float) -> dict[str, Any]:
                 title="Evidence, as part of what rejects an arm",
                 titleAnchor="start",
                 values=[0.0, 0.25, 0.5, 0.75, 1.0],
-                format="~g",
+                format=".2~f",
                 domain=False,
             ),
         ),
@@ -229,10 +234,10 @@ def _lines(
     evidence: Float[np.ndarray, "B K"],
     ends: Int[np.ndarray, " K"],
     named: list[int],
-    winner: int | None,
+    winners: set[int],
     axes: dict[str, Any],
 ) -> list[Any]:
-    """Draw unnamed arms in grey, named ones in blue, the winner above all of them."""
+    """Draw unnamed arms in grey, named ones in blue, the winners above all of them."""
     import altair as alt
 
     def layer(arms: list[int], colour: str, width: float, opacity: float) -> Any:
@@ -249,8 +254,8 @@ def _lines(
         return alt.Chart(data(rows)).mark_line(**style).encode(**axes, detail="id:N")
 
     rest = [i for i in range(len(ends)) if i not in named]
-    blue = [i for i in named if i != winner]
-    first = [] if winner is None else [winner]
+    blue = [i for i in named if i not in winners]
+    first = sorted(winners)
     layers = [(rest, _GREY, 1.0, 0.7), (blue, PALETTE[0], 1.7, 0.75), (first, ACCENT, 3.2, 1.0)]
     return [layer(*args) for args in layers if args[0]]
 
@@ -282,7 +287,7 @@ def _sides(
     last: Float[np.ndarray, " K"],
     arms: list[int],
     names: dict[int, str],
-    winner: int | None,
+    winners: set[int],
     top: float,
 ) -> Any:
     """Name the arms that are left at the right end of their lines."""
@@ -292,7 +297,7 @@ def _sides(
         return None
     heights = spread([float(last[i]) for i in arms], [0.0, top], log=False)
     rows: list[dict[str, Any]] = [
-        {"arm": names[i], "evidence": height, "wins": i == winner}
+        {"arm": names[i], "evidence": height, "wins": i in winners}
         for i, height in zip(arms, heights, strict=True)
     ]
     text = alt.Chart(data(rows)).mark_text(align="left", baseline="middle", fontSize=12.5)

@@ -33,8 +33,9 @@ def intervals_chart(
     low: Float[np.ndarray, " K"],
     high: Float[np.ndarray, " K"],
     survives: Bool[np.ndarray, " K"],
-    winner: int | None = None,
+    winner: int | Sequence[int] | None = None,
     *,
+    candidate: Bool[np.ndarray, " K"] | None = None,
     first: str = "winner",
     sign: int = 1,
     title: str = "Estimates",
@@ -49,7 +50,9 @@ def intervals_chart(
         NaN where nothing is known.
     survives : (K,) array of bool
         Arms that are out are grey.
-    winner : int, optional
+    winner : int or sequence of int, optional
+    candidate : (K,) array of bool, optional
+        Arms that can win, all by default; the others are measured only.
     first : str
         What the winner is called; without a guarantee it is a recommendation.
     sign : int
@@ -73,7 +76,11 @@ def intervals_chart(
     known = np.flatnonzero(np.isfinite(estimate))
     if len(known) == 0:
         raise ChartError("no arm has an estimate yet: record some rewards first.")
-    order = known[np.lexsort((-sign * estimate[known], ~survives[known]))]
+    can_win = np.ones(len(names), dtype=bool) if candidate is None else candidate
+    group = np.where(survives, 0, np.where(can_win, 1, 2))
+    winners = set() if winner is None else set(np.atleast_1d(winner).tolist())
+    words = [first, "possible", "out", "measured only"]
+    order = known[np.lexsort((-sign * estimate[known], group[known]))]
     shown = order[:MOST_ARMS]
     rows: list[dict[str, Any]] = [
         {
@@ -81,13 +88,12 @@ def intervals_chart(
             "estimate": float(estimate[i]),
             "low": _finite(low[i], estimate[i]),
             "high": _finite(high[i], estimate[i]),
-            "what": first if i == winner else "possible" if survives[i] else "out",
+            "what": words[0 if i in winners else 1 + group[i]],
         }
         for label, i in zip(labels([names[i] for i in shown]), shown, strict=True)
     ]
-    words = [first, "possible", "out"]
     found = [word for word in words if any(row["what"] == word for row in rows)]
-    colours = dict(zip(words, (ACCENT, PALETTE[0], _GREY), strict=True))
+    colours = dict(zip(words, (ACCENT, PALETTE[0], _GREY, PALETTE[2]), strict=True))
     colour = alt.Color(
         "what:N",
         scale=alt.Scale(domain=found, range=[colours[word] for word in found]),
@@ -103,11 +109,11 @@ def intervals_chart(
         x=alt.X("low:Q", scale=scale, axis=axis), x2="high:Q"
     )
     dots = base.mark_circle(size=80, opacity=1).encode(x="estimate:Q")
-    words = list(subtitle)
+    remarks = list(subtitle)
     if len(order) > len(shown):
-        words.append(f"Not shown: {len(order) - len(shown)} more arms")
+        remarks.append(f"Not shown: {len(order) - len(shown)} more arms")
     layers = alt.layer(lines, dots, data=data(rows))
-    return finish(layers.properties(width=_WIDTH, height=_height(len(rows))), title, words)
+    return finish(layers.properties(width=_WIDTH, height=_height(len(rows))), title, remarks)
 
 
 def allocation_chart(

@@ -13,6 +13,7 @@ from finalist.cli.options import (
     DeltaOption,
     Format,
     FormatOption,
+    InterceptOption,
     Objective,
     ObjectiveOption,
     OutputOption,
@@ -60,6 +61,7 @@ def complexity(
     theta_file: ThetaFileOption = None,
     sigma: SigmaOption = 1.0,
     delta: DeltaOption = 0.05,
+    intercept: InterceptOption = False,
     bound: Annotated[
         BoundName, typer.Option(help="Constants: the tighter valid ones, or the paper's.")
     ] = BoundName.sharp,
@@ -76,7 +78,7 @@ def complexity(
 
     import finalist as fl
 
-    arms = inputs.read_arms(arms_file)
+    arms = inputs.read_arms(arms_file, intercept)
     parameter = np.array(inputs.read_theta(theta, theta_file, arms))
     with output.working("Computing complexities..."):
         result: Complexity = fl.complexity(

@@ -14,6 +14,7 @@ from finalist.cli.options import (
     CostColumnOption,
     Format,
     FormatOption,
+    InterceptOption,
     MeasurableOption,
     OutputOption,
     SigmaColumnOption,
@@ -85,6 +86,7 @@ def design(
     measurable_column: MeasurableOption = None,
     sigma_column: SigmaColumnOption = None,
     cost_column: CostColumnOption = None,
+    intercept: InterceptOption = False,
     tol: Annotated[float, typer.Option(help="Stop within this factor of the optimum.")] = 1e-6,
     max_seconds: Annotated[
         float | None, typer.Option(metavar="S", help="Stop after about S seconds.")
@@ -105,7 +107,7 @@ def design(
 
     from finalist.design import optimal_design, round_design
 
-    table = inputs.read_table(arms_file, measurable_column, sigma_column, cost_column)
+    table = inputs.read_table(arms_file, measurable_column, sigma_column, cost_column, intercept)
     arms = table.arms
     goal: Any = str((criterion or CriterionName.xy).value)
     if directions is not None:

@@ -17,25 +17,34 @@ if TYPE_CHECKING:
     from finalist.arms_table import ArmsTable
 
 
-def read_arms(path: Path) -> "Arms":
+def read_arms(path: Path, intercept: bool = False) -> "Arms":
     """Read a file of arms, .parquet or .npy by its suffix, otherwise CSV."""
     from finalist.arms import Arms
 
     if path.suffix.lower() == ".npy":
-        return Arms.from_npy(path)
-    return Arms.from_parquet(path) if _is_parquet(path) else Arms.from_csv(path)
+        arms = Arms.from_npy(path)
+    else:
+        arms = Arms.from_parquet(path) if _is_parquet(path) else Arms.from_csv(path)
+    return arms.with_intercept() if intercept else arms
 
 
 def read_table(
-    path: Path, measurable: str | None, sigma: str | None, cost: str | None
+    path: Path,
+    measurable: str | None,
+    sigma: str | None,
+    cost: str | None,
+    intercept: bool = False,
 ) -> "ArmsTable":
     """Read a file of arms with columns that are no features."""
+    from dataclasses import replace
+
     from finalist.arms_table import ArmsTable
     from finalist.arms_table import read_table as read
 
     if measurable is None and sigma is None and cost is None:
-        return ArmsTable(read_arms(path))
-    return read(path, measurable=measurable, sigma=sigma, cost=cost)
+        return ArmsTable(read_arms(path, intercept))
+    table = read(path, measurable=measurable, sigma=sigma, cost=cost)
+    return replace(table, arms=table.arms.with_intercept()) if intercept else table
 
 
 def alone(column: "np.ndarray", given: object) -> "np.ndarray":

@@ -139,10 +139,17 @@ CostColumnOption = Annotated[
         "--cost-column", metavar="COLUMN", help="Column of ARMS with the cost of a pull of each."
     ),
 ]
-InterceptOption = Annotated[
+BatchInterceptOption = Annotated[
     bool,
     typer.Option(
         "--batch-intercept", help="All rewards of a batch share a constant: plates, days."
+    ),
+]
+InterceptOption = Annotated[
+    bool,
+    typer.Option(
+        "--intercept",
+        help="Give all arms a last feature, 'intercept', that is 1: results have a level.",
     ),
 ]
 MisspecificationOption = Annotated[

@@ -8,6 +8,7 @@ from finalist.cli import inputs, output
 from finalist.cli.options import (
     AnySigmaOption,
     ArmsFile,
+    BatchInterceptOption,
     CandidatesOption,
     CostColumnOption,
     DeltaOption,
@@ -80,7 +81,8 @@ def plan(
     measurable_column: MeasurableOption = None,
     sigma_column: SigmaColumnOption = None,
     cost_column: CostColumnOption = None,
-    batch_intercept: InterceptOption = False,
+    intercept: InterceptOption = False,
+    batch_intercept: BatchInterceptOption = False,
     misspecification: MisspecificationOption = 0.0,
     objective: ObjectiveOption = Objective.max,
     noise: NoiseOption = NoiseName.gaussian,
@@ -98,7 +100,7 @@ def plan(
     import finalist as fl
     from finalist.noise import UNSET
 
-    table = inputs.read_table(arms_file, measurable_column, sigma_column, cost_column)
+    table = inputs.read_table(arms_file, measurable_column, sigma_column, cost_column, intercept)
     arms = table.arms
     size = table.sigma if table.sigma is None else inputs.alone(table.sigma, sigma)
     given = theta is not None or theta_file is not None
@@ -113,7 +115,7 @@ def plan(
         objective=objective.value,
         epsilon=epsilon,
         top=top,
-        candidates=None if candidates is None else inputs.read_arms(candidates),
+        candidates=None if candidates is None else inputs.read_arms(candidates, intercept),
         cost=1.0 if table.cost is None else table.cost,
         batch_intercept=batch_intercept,
         misspecification=misspecification,

@@ -13,6 +13,7 @@ from finalist.cli.options import (
     AllOption,
     AnySigmaOption,
     ArmsFile,
+    BatchInterceptOption,
     BudgetOption,
     CandidatesOption,
     ChartOption,
@@ -104,7 +105,8 @@ def simulate(
     measurable_column: MeasurableOption = None,
     sigma_column: SigmaColumnOption = None,
     cost_column: CostColumnOption = None,
-    batch_intercept: InterceptOption = False,
+    intercept: InterceptOption = False,
+    batch_intercept: BatchInterceptOption = False,
     misspecification: MisspecificationOption = 0.0,
     shift: Annotated[
         float,
@@ -124,6 +126,10 @@ def simulate(
     jobs: JobsOption = 1,
     max_pulls: MaxPullsOption = 10**9,
     budget: BudgetOption = None,
+    size: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="Pulls of a batch: plates of 96.", show_default="its own"),
+    ] = None,
     everything: AllOption = False,
     form: FormatOption = Format.table,
     out: OutputOption = None,
@@ -137,18 +143,18 @@ def simulate(
     from finalist.noise import UNSET
     from finalist.strategies import shown_name
 
-    table = inputs.read_table(arms_file, measurable_column, sigma_column, cost_column)
+    table = inputs.read_table(arms_file, measurable_column, sigma_column, cost_column, intercept)
     arms = table.arms
-    others = None if candidates is None else inputs.read_arms(candidates)
+    others = None if candidates is None else inputs.read_arms(candidates, intercept)
     parameter = np.array(inputs.read_theta(theta, theta_file, arms))
     means = (arms if others is None else arms.with_candidates(others)).means(parameter)
-    size = table.sigma if table.sigma is None else inputs.alone(table.sigma, sigma)
+    own = table.sigma if table.sigma is None else inputs.alone(table.sigma, sigma)
     chosen = configured(strategy, settings or [], arms, parameter)
     result: Simulation = fl.simulate(
         arms,
         parameter,
         chosen,
-        sigma=size if size is not None else UNSET if sigma is None else sigma,
+        sigma=own if own is not None else UNSET if sigma is None else sigma,
         delta=delta,
         epsilon=epsilon,
         top=top,
@@ -165,6 +171,7 @@ def simulate(
         n_jobs=jobs,
         max_pulls=max_pulls,
         budget=budget,
+        size=size,
     )
     result = replace(result, name=shown_name(chosen))
     if form is Format.json:
@@ -190,7 +197,7 @@ def configured(
     known, changes = strategies.settings_of(name), dict[str, Any]()
     for text in settings:
         word, equals, value = text.partition("=")
-        if not equals or (word not in known and name in strategies.STRATEGIES):
+        if not equals or (word not in known and strategies.strategy_class(name)):
             raise ProblemError(
                 f"--set {text!r}: write NAME=VALUE; the settings of {name} are "
                 f"{', '.join(known) or 'none'}."

@@ -25,12 +25,14 @@ def evidence_picture(
             f"there is no evidence to draw in study {printable(study.name, 60)!r}: no batch is "
             "complete, or its strategy has none (the gauntlet has), or there are too many arms."
         )
-    names, winner = study.arms.names, study.status(forecast=False).winner
+    arms, won = study.arms, study.status(forecast=False).winners
+    tested = np.flatnonzero(arms.candidate)
+    names = [arms.names[i] for i in tested]
     return evidence_chart(
         pulls[grown],
-        evidence[grown],
+        evidence[np.ix_(grown, tested)],
         names,
-        winner=None if winner is None else names.index(winner),
+        winner=[names.index(name) for name in won],
         title=title or f"Evidence against each arm: {printable(study.name, 60)}",
         subtitle=("An arm is out when its line reaches 1.", *remarks),
     )

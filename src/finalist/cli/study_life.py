@@ -176,9 +176,9 @@ def _row(db: str | None, name: str) -> dict[str, Any]:
 
 
 def _strategy(kept: dict[str, Any]) -> str:
-    from finalist.strategies import STRATEGIES, shown_name
+    from finalist.strategies import all_strategies, shown_name
 
-    return shown_name(STRATEGIES[kept["name"]](**kept["settings"]))
+    return shown_name(all_strategies()[kept["name"]](**kept["settings"]))
 
 
 def _table(rows: list[dict[str, Any]], everything: bool) -> Any:

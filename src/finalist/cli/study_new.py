@@ -8,6 +8,7 @@ import typer
 from finalist.cli import inputs
 from finalist.cli.options import (
     ArmsFile,
+    BatchInterceptOption,
     BudgetOption,
     CandidatesOption,
     CostColumnOption,
@@ -50,8 +51,9 @@ CSV file with the columns 'arm' and 'reward' of measurements made before: they h
 are never tested. With --budget the best of the arms that are left is recommended when so many
 pulls are used up; the strategies od-linbai, gse, peace and g-budget are made for that, need it, and
 guarantee no probability of error. Columns of ARMS that are no features are named: --sigma-column,
---cost-column, --measurable-column. --format json has the keys name, where, created, arms, history,
-settings.
+--cost-column, --measurable-column. With --intercept the expected result is a constant plus a part
+for each feature; without, it is 0 where all features are. --format json has the keys name, where,
+created, arms, measurable and candidates (how many there are of each), history, settings.
 """
 
 
@@ -70,7 +72,8 @@ def new(
     measurable_column: MeasurableOption = None,
     sigma_column: SigmaColumnOption = None,
     cost_column: CostColumnOption = None,
-    batch_intercept: InterceptOption = False,
+    intercept: InterceptOption = False,
+    batch_intercept: BatchInterceptOption = False,
     misspecification: MisspecificationOption = 0.0,
     objective: ObjectiveOption = Objective.max,
     minimise: Annotated[
@@ -99,12 +102,13 @@ def new(
     form: PrintedOption = Printed.table,
 ) -> None:
     """Read, create, say."""
-    table = inputs.read_table(arms_file, measurable_column, sigma_column, cost_column)
+    table = inputs.read_table(arms_file, measurable_column, sigma_column, cost_column, intercept)
     arms = table.arms
     earlier = [] if history is None else read_history(history, decimal)
     for arm, _ in earlier:
         arms.index(arm)  # an unknown one is refused before anything is created
     from finalist.study import Study
+    from finalist.study.words import counted_arms
 
     study = Study.create(
         where(db),
@@ -116,7 +120,7 @@ def new(
         delta=delta,
         epsilon=epsilon,
         top=top,
-        candidates=None if candidates is None else inputs.read_arms(candidates),
+        candidates=None if candidates is None else inputs.read_arms(candidates, intercept),
         cost=1.0 if table.cost is None else table.cost,
         batch_intercept=batch_intercept,
         misspecification=misspecification,
@@ -126,6 +130,7 @@ def new(
         seed=seed,
     )
     with study:
+        every = study.arms
         if earlier:
             try:
                 study.import_history(earlier)
@@ -136,15 +141,23 @@ def new(
             "name": study.name,
             "where": shown(db),
             "created": study.created,
-            "arms": len(arms),
+            "arms": len(every),
+            "measurable": int(every.measurable.sum()),
+            "candidates": int(every.candidate.sum()),
             "history": len(earlier),
             "settings": study.settings,
         }
     before = f", {len(earlier):,} earlier measurements" if earlier else ""
     words = (
-        f"Study {printable(name, 60)!r} is in {shown(db)}: {len(arms):,} arms, "
+        f"Study {printable(name, 60)!r} is in {shown(db)}: {counted_arms(every)}, "
         f"{strategy}{before}. Next:\n  {command(db, 'ask', name, '-o', 'batch.csv')}"
     )
+    if not (every.has_intercept or batch_intercept):
+        words += (
+            "\nNote: the features have no constant, so an arm whose features are all 0 has an "
+            "expected result of 0.\n      If results have a level of their own, begin with "
+            "--intercept."
+        )
     say(form, words, **content)
 
 

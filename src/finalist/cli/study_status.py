@@ -117,14 +117,16 @@ def certain(found: "Status") -> Iterator[str]:
     """Yield what is certain while a study goes on; when it has ended, the sentence says it."""
     if found.verdict != "continue" or found.risk is None:
         return
-    left, all_ = len(found.survivors), len(found.arms)
+    left, all_ = len(found.survivors), sum(arm.candidate for arm in found.arms)
+    best = "the best" if found.top == 1 else f"among the {found.top} best"
     if left == all_:
-        yield f"Certain now: nothing, any of the {all_:,} arms may be the best."
+        yield f"Certain now: nothing, any of the {all_:,} arms may be {best}."
         return
     names = ", ".join(printable(name, output.NAME_WIDTH) for name in found.survivors[:5])
     more = f" and {left - 5:,} more" if left > 5 else ""
     yield (
-        f"Certain now: the best arm is among {names}{more} ({left:,} of {all_:,}); "
+        f"Certain now: the {'best arm is' if found.top == 1 else f'{found.top} best are'} among "
+        f"{names}{more} ({left:,} of {all_:,}); "
         f"this is wrong with probability at most {found.risk:.3g}."
     )
 

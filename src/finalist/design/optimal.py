@@ -216,6 +216,7 @@ def make_task(
         if criterion == "g":
             return replace(directions_task(pulled, Z), name="g")
         if criterion == "v":
+            check_spanned(arms)
             smooth = Smooth(_root_of_moments(arms, Z))
             return Task(
                 "v", _smooth_solver(pulled, smooth), lambda info: float(info.variances(Z).mean())
@@ -228,6 +229,20 @@ def make_task(
             f"criterion is {criterion!r}; choose 'g', 'd', 'xy', 'v' or an array of directions."
         )
     return directions_task(pulled, span_directions(arms, criterion))
+
+
+def check_spanned(arms: Arms) -> None:
+    """Refuse the V criterion for candidates that need only a part of what can be measured.
+
+    Its optimum then is a design that does not span, which the solver for it cannot approach.
+    """
+    Z = arms.coordinates
+    if arms.candidate.all() or information(Z, arms.candidate.astype(float)).rank == arms.rank:
+        return
+    raise DesignError(
+        "the candidates span less than the arms that can be measured, which criterion 'v' cannot "
+        "take; use 'g' or 'xy', or leave out arms that have nothing in common with a candidate."
+    )
 
 
 def _root_of_moments(arms: Arms, Z: Float[np.ndarray, "K r"]) -> Float[np.ndarray, "q r"]:

@@ -16,8 +16,6 @@ TRIES = 200
 CLEAR_LEAD = 1e-9
 #: Means of Bernoulli rewards keep away from 0 and 1 by this: rounding must not lead outside.
 INSIDE = 1e-6
-#: What a combination of the features may differ from 1 by and be constant.
-CONSTANT = 1e-9
 
 
 def leading(problem: Problem, gap: float, rng: np.random.Generator) -> Float[np.ndarray, " d"]:
@@ -97,11 +95,10 @@ def _to_features(arms: Arms) -> Float[np.ndarray, "d r"]:
 
 def _constant(arms: Arms, to_features: Float[np.ndarray, "d r"]) -> Float[np.ndarray, " d"]:
     """Return the parameter under which every arm has mean 1; refuse arms that have none."""
-    Z = arms.coordinates
-    phi = Z.mean(axis=0)  # least squares: Z'Z / K = I
-    if float(np.abs(Z @ phi - 1.0).max()) > CONSTANT:
+    if not arms.has_intercept:
         raise ProblemError(
             "these features cannot express Bernoulli means around 1/2: no combination of them is "
-            "the same for all arms. Add a constant feature, or give theta instead of gap."
+            "the same for all arms. Add one (with_intercept), or give theta instead of gap."
         )
+    phi = arms.coordinates[arms.measurable].mean(axis=0)  # least squares: Z'Z / K = I
     return np.asarray(to_features @ phi)

@@ -70,6 +70,7 @@ def identity(task: Task) -> dict[str, Any]:
         "candidate": _some(problem.arms.candidate),
         "misspecification": problem.misspecification or None,
         "shift": task.shift or None,
+        "size": task.size,
         "deviations": _deviations(task),
     }
     return {

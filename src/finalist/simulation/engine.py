@@ -40,6 +40,7 @@ def simulate(
     top: int = 1,
     max_pulls: int = 10**9,
     budget: int | None = None,
+    size: int | None = None,
     candidates: Arms | None = None,
     cost: PerArm = 1.0,
     batch_intercept: bool = False,
@@ -85,6 +86,9 @@ def simulate(
         The pulls there are: a run ends with its winner, or when they are used up. Then the best
         of the arms that are left is recommended, without a guarantee. Strategies for a fixed
         budget ("od-linbai", "gse", "peace", "g-budget") need it.
+    size : int, optional
+        Pulls of a batch, as a plate has them; one that is too small to test with is joined with
+        the next. By default every strategy takes the sizes it likes best, or looks at each pull.
     candidates : Arms, optional
         What the winner is chosen from, by measuring `arms`; see `Problem`. The arms of the result
         are both, the candidates last.
@@ -130,6 +134,7 @@ def simulate(
         epsilon=epsilon,
         top=top,
         budget=budget,
+        size=size,
         candidates=candidates,
         cost=cost,
         batch_intercept=batch_intercept,

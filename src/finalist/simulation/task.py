@@ -21,7 +21,7 @@ from finalist.noise import Bernoulli, SubGaussian, checked_number
 from finalist.pooling import Pooled
 from finalist.problem import Problem, as_problem
 from finalist.rewards import DrawnRewards, FunctionRewards, Kind, RewardFunction
-from finalist.strategies import Playable, Run, Strategy, guaranteed, named
+from finalist.strategies import Playable, Run, Strategy, block_size, guaranteed, named
 
 #: Means that differ by less than this part of their size are equally good.
 TIE_TOLERANCE = 1e-12
@@ -64,6 +64,7 @@ class Task:
     seed: int
     max_pulls: int
     shift: float = 0.0
+    size: int | None = None
 
     def run(self, index: int) -> Outcome:
         """Simulate the run of this number to its end, to its budget, or to the cap."""
@@ -73,10 +74,12 @@ class Task:
         seed = int(for_strategy.generate_state(1, np.uint64)[0] >> np.uint64(1))
         run = self.strategy.start(self.problem, seed=seed)
         if self.problem.budget is None:
-            pulls, batches = finish(run, rewards, len(self.means), self.max_pulls)
+            pulls, batches = finish(run, rewards, len(self.means), self.max_pulls, self.size)
             winners = run.verdict.winners
         else:
-            winners, pulls, batches = spend(run, rewards, self.problem, self.problem.budget)
+            winners, pulls, batches = spend(
+                run, rewards, self.problem, self.problem.budget, self.size
+            )
         winner = winners[0] if winners else -1
         certain = run.verdict.decided and guaranteed(self.strategy)
         seconds = time.thread_time() - begin
@@ -105,7 +108,7 @@ class Task:
 
 
 def finish(
-    run: Run, rewards: DrawnRewards | FunctionRewards, K: int, most: int
+    run: Run, rewards: DrawnRewards | FunctionRewards, K: int, most: int, size: int | None = None
 ) -> tuple[Int[np.ndarray, " K"], int]:
     """Pull until there is a winner or the next batch would be more than `most` further pulls.
 
@@ -114,12 +117,12 @@ def finish(
     (K,) array of int, int
         The further pulls of each arm, and in how many batches.
     """
-    if isinstance(run, Playable) and isinstance(rewards, DrawnRewards):
+    if size is None and isinstance(run, Playable) and isinstance(rewards, DrawnRewards):
         played = run.play(rewards, run.verdict.pulls + most)
         return played, int(played.sum())
     pulls, total, batches = np.zeros(K, dtype=np.int64), 0, 0
     while total < most and not run.verdict.decided:
-        batch = run.next()
+        batch = run.next(block_size(run, size))
         if batch.size == 0:
             raise SimulationError("the strategy pulls nothing and has no winner; it must do one.")
         total += batch.size
@@ -132,7 +135,11 @@ def finish(
 
 
 def spend(
-    run: Run, rewards: DrawnRewards | FunctionRewards, problem: Problem, budget: int
+    run: Run,
+    rewards: DrawnRewards | FunctionRewards,
+    problem: Problem,
+    budget: int,
+    size: int | None = None,
 ) -> tuple[tuple[int, ...], Int[np.ndarray, " K"], int]:
     """Pull until there is a winner or the budget is used up; the last batch is cut to what is left.
 
@@ -144,12 +151,12 @@ def spend(
         The recommendation, the pulls of each arm, and in how many batches.
     """
     pooled, batches = Pooled(problem), 0
-    if isinstance(run, Playable) and isinstance(rewards, DrawnRewards):
+    if size is None and isinstance(run, Playable) and isinstance(rewards, DrawnRewards):
         batches = int(run.play(rewards, budget).sum())
         pooled.add(run.pooled())
     while not run.verdict.decided and pooled.pulls < budget:
         left = budget - pooled.pulls
-        batch = run.next()
+        batch = run.next(block_size(run, size))
         if batch.size > left:
             batch = run.next(left)
         if not 0 < batch.size <= left:
@@ -175,6 +182,7 @@ def make_task(
     rewards: Kind | RewardFunction | None,
     seed: int,
     max_pulls: int,
+    size: int | None = None,
     shift: float = 0.0,
     deviations: ArrayLike | None = None,
     **settings: Any,
@@ -198,9 +206,23 @@ def make_task(
         whole("seed", seed, 0),
         whole("max_pulls", max_pulls, 1),
         _checked_shift(shift),
+        None if size is None else whole("size", size, 1),
     )
+    _refuse_unknown_noise(task)
     task.draw_with(np.random.default_rng(0))  # refuses rewards that do not exist
     return task
+
+
+def _refuse_unknown_noise(task: Task) -> None:
+    """Refuse a strategy that has to know the noise, and noise that cannot be drawn."""
+    if task.problem.noise.sigma is not None:
+        return
+    task.strategy.start(task.problem)  # says so if it has to know
+    if not callable(task.rewards) and task.rewards != "bernoulli":
+        raise SimulationError(
+            f"sigma is None, unknown; {task.strategy.name!r} works without, but {task.rewards} "
+            "rewards cannot be drawn. Give rewards=, a function that draws them, or sigma=."
+        )
 
 
 def _deviations(given: ArrayLike | None, problem: Problem) -> Float[np.ndarray, " K"]:

@@ -16,12 +16,21 @@ from finalist.strategies.protocol import (
     Run,
     Strategy,
     Verdict,
+    block_size,
     guaranteed,
     promise_of,
     shown_name,
 )
 from finalist.strategies.rage import RAGE
-from finalist.strategies.registry import STRATEGIES, configured, named, settings_of
+from finalist.strategies.registry import (
+    STRATEGIES,
+    all_strategies,
+    configured,
+    named,
+    register,
+    settings_of,
+    strategy_class,
+)
 from finalist.strategies.track_and_stop import TrackAndStop
 from finalist.strategies.uniform import Uniform
 from finalist.strategies.v import VAllocation
@@ -53,10 +62,14 @@ __all__ = [
     "XYAdaptive",
     "XYAllocation",
     "XYOracle",
+    "all_strategies",
+    "block_size",
     "configured",
     "guaranteed",
     "named",
     "promise_of",
+    "register",
     "settings_of",
     "shown_name",
+    "strategy_class",
 ]

@@ -7,7 +7,13 @@ holds for all numbers of pulls and all directions at once: what is dropped stays
 
 The radius needs a bound on the parameter. Everything happens in span coordinates
 (`Arms.coordinates`, Z'Z / K = I): there the norm of the parameter is the root mean square of the
-arms' expected rewards, whatever the units of the features, and the dimension is their rank.
+expected rewards of the arms that can be pulled, whatever the units of the features, and the
+dimension is their rank.
+
+Arms that are measured and candidates may differ: survivors are candidates, pulls are of arms that
+can be pulled. Where the noise differs, rows x sigma / sigma_x take the place of the pulled arms,
+and L^2 in Prop. 2 is the largest squared norm of such a row (`units`). Their noise has the size
+sigma and the parameter is the same: Prop. 2 holds as it stands, for any rows and any ridge.
 """
 
 import math
@@ -31,7 +37,6 @@ from finalist.strategies.per_pull import (
     with_latest,
 )
 from finalist.strategies.protocol import (
-    SUPPORTED,
     Batch,
     Verdict,
     check_choice,
@@ -40,6 +45,7 @@ from finalist.strategies.protocol import (
     refuse_decided,
 )
 from finalist.strategies.ridge import check_ridge, longest_squared, norm_in_span, ridge_fit
+from finalist.strategies.units import BEYOND, Units
 
 if TYPE_CHECKING:
     from finalist.strategies.fully_adaptive_kernels import Rule, State
@@ -55,11 +61,12 @@ class FullyAdaptive:
     Parameters
     ----------
     theta_norm : float
-        A bound on the root mean square of the expected rewards of the arms. The guarantee rests
-        on it: it is the ||theta*|| of Prop. 2, in coordinates in which it means just that.
+        A bound on the root mean square of the expected rewards of the arms that can be pulled.
+        The guarantee rests on it: it is the ||theta*|| of Prop. 2, in coordinates in which it
+        means just that.
     ridge : float
-        The ridge eta of Prop. 2, in units of the largest squared norm L^2 of an arm, so that
-        1 + n L^2 / eta is 1 + n / ridge.
+        The ridge eta of Prop. 2, in units of the largest squared norm of an arm that can be
+        pulled: of L^2 where all are equally noisy, so that 1 + n L^2 / eta is 1 + n / ridge.
     bound : "sharp" or "soare"
         The radius from the determinant of the design matrix (Abbasi-Yadkori et al. 2011,
         Thm. 2), or Prop. 2 as printed, which bounds it.
@@ -95,7 +102,7 @@ class FullyAdaptive:
 
     def start(self, problem: Problem, seed: int = 0) -> "FullyAdaptiveRun":  # noqa: ARG002
         """Begin with a problem; the seed has no influence, nothing is random."""
-        problem.refuse_unsupported(self.name, SUPPORTED)
+        problem.refuse_unsupported(self.name, BEYOND)
         K = len(problem.arms)
         if K * (K - 1) // 2 > MAX_PAIRS:
             raise ProblemError(
@@ -110,10 +117,11 @@ class FullyAdaptiveRun:
 
     def __init__(self, settings: FullyAdaptive, problem: Problem) -> None:
         Z = problem.arms.coordinates
-        K = len(Z)
-        self._Z, self._ridge = Z, settings.ridge * longest_squared(Z)
-        self._rewards = Statistics.empty(K)  # but those after the last exact computation
-        self._state = _state(_rule(settings, problem, self._ridge), K)
+        units = self._units = Units.of(problem)
+        longest = longest_squared(Z[units.measurable])
+        self._Z, self._ridge = Z, settings.ridge * longest
+        self._rewards = Statistics.empty(len(Z))  # but those after the last exact computation
+        self._state = _state(_rule(settings, problem, units, longest), units)
         self._refresh()
 
     @property
@@ -170,8 +178,10 @@ class FullyAdaptiveRun:
         """
         from finalist.strategies import fully_adaptive_kernels as kernels
 
+        size = rewards.spread
+
         def step(truth: Float[np.ndarray, " K"], noise: Float[np.ndarray, " n"]) -> int:
-            return int(kernels.run(self._state, truth, rewards.binary, noise))
+            return int(kernels.run(self._state, truth, size, rewards.binary, noise))
 
         return play_in_chunks(self, rewards, limit, step, self._refresh)
 
@@ -179,7 +189,8 @@ class FullyAdaptiveRun:
         """Compute the state anew from the rewards, so that rounding errors do not add up."""
         state, Z = self._state, self._Z
         take_latest(self._rewards, state.counts, state.sums)
-        R, white, state.means[:], state.log_det[0] = ridge_fit(Z, self._rewards, self._ridge)
+        w = self._units.weights
+        R, white, state.means[:], state.log_det[0] = ridge_fit(Z, self._rewards, self._ridge, w)
         state.cross[:] = white @ white.T
         state.leverage[:] = np.diag(state.cross)
         survivors = np.array(self.verdict.survivors)
@@ -187,31 +198,36 @@ class FullyAdaptiveRun:
             state.spread[i, survivors[p:]] = row_norms(Z[survivors[p:]] - Z[i], R)
 
 
-def _rule(settings: FullyAdaptive, problem: Problem, eta: float) -> "Rule":
+def _rule(settings: FullyAdaptive, problem: Problem, units: Units, longest: float) -> "Rule":
     """Collect the constants of the radius (`bounds.adaptive_radius`, `determinant_radius`)."""
     from finalist.strategies.fully_adaptive_kernels import Rule
 
     printed = settings.bound == "soare"
     # The proof of Prop. 2 needs 2 log(1/delta) <= d log(1/delta).
     d = max(problem.arms.rank, 2)
+    L2 = longest_squared(units.rows(problem.arms.coordinates))
     return Rule(
         sign=float(problem.sign),
         epsilon=problem.epsilon,
         printed=printed,
         d=float(d),
-        growth=1.0 / settings.ridge,
+        growth=L2 / longest / settings.ridge,
         confidence=-(d if printed else 2) * math.log(problem.delta),
-        sigma=problem.sigma,
-        bias=math.sqrt(eta) * settings.theta_norm,
+        sigma=units.sigma,
+        bias=math.sqrt(settings.ridge * longest) * settings.theta_norm,
     )
 
 
-def _state(rule: "Rule", K: int) -> "State":
+def _state(rule: "Rule", units: Units) -> "State":
     """Return the state before the first pull, but for what `_refresh` computes."""
     from finalist.strategies.fully_adaptive_kernels import State
 
+    K, who = len(units.weights), units.candidates
+    alive = np.zeros(K, dtype=np.int64)
+    alive[: len(who)] = who
     return State(
         rule=rule,
+        weight=units.weights,
         cross=np.zeros((K, K)),
         leverage=np.zeros(K),
         spread=np.zeros((K, K)),
@@ -219,8 +235,8 @@ def _state(rule: "Rule", K: int) -> "State":
         log_det=np.zeros(1),
         counts=np.zeros(K, dtype=np.int64),
         sums=np.zeros(K),
-        alive=np.arange(K),
-        progress=np.array([0, K, 0 if K == 1 else -1]),
+        alive=alive,
+        progress=np.array([0, len(who), who[0] if len(who) == 1 else -1]),
         row=np.zeros(K),
         after=np.zeros(K),
         total=np.zeros(K),

@@ -54,11 +54,13 @@ class Rule(NamedTuple):
 
 
 class State(NamedTuple):
-    """What a run knows, changed in place; A = eta I + sum of z z' over the pulls.
+    """What a run knows, changed in place; A = eta I + sum of w z z' over the pulls.
 
     Attributes
     ----------
     rule : Rule
+    weight : (K,) array
+        w, what a pull counts: (sigma / sigma_x)^2, or 0 for an arm that cannot be pulled.
     cross : (K, K) array
         z_i'A^-1 z_j.
     leverage : (K,) array
@@ -80,6 +82,7 @@ class State(NamedTuple):
     """
 
     rule: Rule
+    weight: np.ndarray
     cross: np.ndarray
     leverage: np.ndarray
     spread: np.ndarray
@@ -103,22 +106,22 @@ def radius_of(rule, n, log_det):
 
 
 @inlined
-def consider(value, tied, first, second, leverage, after, total):
+def consider(value, tied, first, second, weight, leverage, after, total):
     """Lower-bound what every arm leaves of the worst variance by what it leaves of one pair.
 
-    Pulling z leaves y'A^-1 y - (z'A^-1 y)^2 / (1 + z'A^-1 z), by the matrix inversion lemma.
+    Pulling z leaves y'A^-1 y - w (z'A^-1 y)^2 / (1 + w z'A^-1 z), by the matrix inversion lemma.
     """
     for c in range(len(after)):
         dot = first[c] - second[c]
-        reduction = dot * dot / (1.0 + leverage[c])
+        reduction = weight[c] * (dot * dot) / (1.0 + weight[c] * leverage[c])
         left = value - reduction
         after[c] = left if left > after[c] else after[c]
         total[c] += tied * reduction
 
 
 @inlined
-def choose(cross, leverage, spread, alive, left, after, total):
-    """Return argmin_x max_y y'(A + xx')^-1 y over all arms x and the pairs y of survivors.
+def choose(weight, cross, leverage, spread, alive, left, after, total):
+    """Return argmin_x max_y y'(A + w xx')^-1 y over all arms x and the pairs y of survivors.
 
     Only pairs above what the best reduction of the current worst one leaves can decide. Ties go
     to the largest total reduction over the current worst pairs, then to the first arm.
@@ -133,7 +136,7 @@ def choose(cross, leverage, spread, alive, left, after, total):
     limit = top * (1.0 - TIE)
     after[:] = 0.0
     total[:] = 0.0
-    consider(top, 0.0, cross[worst], cross[other], leverage, after, total)
+    consider(top, 0.0, cross[worst], cross[other], weight, leverage, after, total)
     least = after[0]
     for c in range(len(after)):
         least = after[c] if after[c] < least else least
@@ -145,7 +148,7 @@ def choose(cross, leverage, spread, alive, left, after, total):
             value = spread[i, j]
             if value > floor:
                 tied = 1.0 if value >= limit else 0.0
-                consider(value, tied, cross[i], cross[j], leverage, after, total)
+                consider(value, tied, cross[i], cross[j], weight, leverage, after, total)
     least = after[0]
     for c in range(len(after)):
         least = after[c] if after[c] < least else least
@@ -155,15 +158,15 @@ def choose(cross, leverage, spread, alive, left, after, total):
         if after[c] <= least and total[c] > most:
             most = total[c]
     best = 0
-    while after[best] > least or total[best] < most * (1.0 - TIE):
+    while after[best] > least or total[best] < most * (1.0 - TIE) or weight[best] == 0.0:
         best += 1
     return best
 
 
 @inlined
-def shrink(arm, cross, leverage, spread, alive, left, row):
+def shrink(arm, weight, cross, leverage, spread, alive, left, row):
     """Add one pull of an arm to A, by a rank-one update of everything that A^-1 is in."""
-    scale = 1.0 / (1.0 + leverage[arm])
+    scale = weight[arm] / (1.0 + weight[arm] * leverage[arm])
     row[:] = cross[arm]
     for p in range(left - 1):
         i = alive[p]
@@ -180,10 +183,10 @@ def shrink(arm, cross, leverage, spread, alive, left, row):
 
 
 @inlined
-def learn(arm, reward, cross, leverage, means, log_det, counts, sums, progress):
+def learn(arm, reward, weight, cross, leverage, means, log_det, counts, sums, progress):
     """Move the estimate by one reward; A^-1 is still the one before the pull."""
-    step = (reward - means[arm]) / (1.0 + leverage[arm])
-    log_det[0] += math.log1p(leverage[arm])
+    step = weight[arm] * (reward - means[arm]) / (1.0 + weight[arm] * leverage[arm])
+    log_det[0] += math.log1p(weight[arm] * leverage[arm])
     for i in range(len(means)):
         means[i] += cross[arm, i] * step
     counts[arm] += 1
@@ -250,44 +253,47 @@ def judge(rule, means, spread, log_det, alive, progress, out):
 @compiled
 def absorb(state, arm, reward):
     """Take over the reward of one pull."""
-    _, cross, leverage, spread, means, log_det, counts, sums, alive, progress, row, _, _, _ = state
-    learn(arm, reward, cross, leverage, means, log_det, counts, sums, progress)
-    shrink(arm, cross, leverage, spread, alive, progress[LEFT], row)
+    _, weight, cross, leverage, spread, means, log_det, counts, sums, alive, progress = state[:11]
+    row = state[11]
+    learn(arm, reward, weight, cross, leverage, means, log_det, counts, sums, progress)
+    shrink(arm, weight, cross, leverage, spread, alive, progress[LEFT], row)
 
 
 @compiled
 def examine(state):
     """Drop survivors and find out whether there is a winner."""
-    rule, _, _, spread, means, log_det, _, _, alive, progress, _, _, _, out = state
+    rule, _, _, _, spread, means, log_det, _, _, alive, progress, _, _, _, out = state
     judge(rule, means, spread, log_det, alive, progress, out)
 
 
 @compiled
 def plan(state, picks):
     """Fill `picks` with the next pulls without new rewards; all but the last are added to A."""
-    _, cross, leverage, spread, _, _, _, _, alive, progress, row, after, total, _ = state
+    _, weight, cross, leverage, spread, _, _, _, _, alive, progress, row, after, total, _ = state
     for t in range(len(picks)):
         if t > 0:
-            shrink(picks[t - 1], cross, leverage, spread, alive, progress[LEFT], row)
-        picks[t] = choose(cross, leverage, spread, alive, progress[LEFT], after, total)
+            shrink(picks[t - 1], weight, cross, leverage, spread, alive, progress[LEFT], row)
+        picks[t] = choose(weight, cross, leverage, spread, alive, progress[LEFT], after, total)
 
 
 @compiled
-def run(state, truth, binary, noise):
+def run(state, truth, size, binary, noise):
     """Pull until there is a winner or the noise is used up; return the number of pulls.
 
-    A reward is the true mean plus noise, or `noise < mean` if binary.
+    A reward is the true mean plus noise times its size, or `noise < mean` if binary.
     """
-    rule, cross, leverage, spread, means, log_det, counts, sums, alive, progress = state[:10]
-    row, after, total, out = state[10:]
+    rule, weight, cross, leverage, spread, means, log_det, counts, sums, alive, progress = state[
+        :11
+    ]
+    row, after, total, out = state[11:]
     for t in range(len(noise)):
-        arm = choose(cross, leverage, spread, alive, progress[LEFT], after, total)
+        arm = choose(weight, cross, leverage, spread, alive, progress[LEFT], after, total)
         if binary:
             reward = 1.0 if noise[t] < truth[arm] else 0.0
         else:
-            reward = truth[arm] + noise[t]
-        learn(arm, reward, cross, leverage, means, log_det, counts, sums, progress)
-        shrink(arm, cross, leverage, spread, alive, progress[LEFT], row)
+            reward = truth[arm] + size[arm] * noise[t]
+        learn(arm, reward, weight, cross, leverage, means, log_det, counts, sums, progress)
+        shrink(arm, weight, cross, leverage, spread, alive, progress[LEFT], row)
         judge(rule, means, spread, log_det, alive, progress, out)
         if progress[WINNER] >= 0:
             return t + 1

@@ -94,8 +94,12 @@ class TopRun(Choosing):
         if self._piloting:
             return f"Nothing is tested yet: {pulls} of the pilot are made."
         sure, open_ = self.certain, len(self.verdict.survivors) - len(self.certain)
-        known = f"{_listed([names[i] for i in sure])} belong to the {m} best; " if sure else ""
-        return f"{known}{open_} arms may still do so, after {pulls}."
+        others = "1 arm" if open_ == 1 else f"{open_} arms"
+        if not sure:
+            return f"{others} may still be among the {m} best, after {pulls}."
+        verb = "belongs" if len(sure) == 1 else "belong"
+        who = _listed([names[i] for i in sure])
+        return f"{who} {verb} to the {m} best; {others} may still do so, after {pulls}."
 
     # ---- choosing ------------------------------------------------------------------------
 

@@ -27,6 +27,11 @@ place of Z(t) therefore names an arm within epsilon of the best one; the paper h
 allocation uses gap_b + epsilon as well. The threshold needs no bound on the parameter and no
 number of arms, and holds for sub-Gaussian noise.
 
+Arms that are measured and candidates may differ: A_0 and w are of the arms that can be pulled, a
+and b candidates. Where the noise differs, rows x sigma / sigma_x take the place of the pulled arms,
+in A, A_0, f(t) and the design, but not in c, which may be any number (`units`). Their noise has the
+size sigma, and nothing above asks which rows were pulled.
+
 Everything happens in span coordinates (`Arms.coordinates`), in which the arms are well scaled: the
 rules then do not depend on the units of the features.
 """
@@ -42,6 +47,7 @@ from finalist.design import rough_design
 from finalist.design.linalg import spanning_arms
 from finalist.errors import ProblemError
 from finalist.information import information
+from finalist.least_squares import weights_of
 from finalist.problem import Problem
 from finalist.rewards import DrawnRewards
 from finalist.statistics import Statistics
@@ -52,7 +58,6 @@ from finalist.strategies.per_pull import (
     with_latest,
 )
 from finalist.strategies.protocol import (
-    SUPPORTED,
     Batch,
     Verdict,
     check_choice,
@@ -62,6 +67,7 @@ from finalist.strategies.protocol import (
     refuse_decided,
 )
 from finalist.strategies.ridge import RIDGES, check_between, longest_squared, ridge_fit
+from finalist.strategies.units import BEYOND, Units
 
 if TYPE_CHECKING:
     from finalist.strategies.lazy_ts_kernels import Rule, State
@@ -116,7 +122,7 @@ class LazyTS:
 
     def start(self, problem: Problem, seed: int = 0) -> "LazyTSRun":  # noqa: ARG002
         """Begin with a problem; the seed has no influence, nothing is random."""
-        problem.refuse_unsupported(self.name, SUPPORTED)
+        problem.refuse_unsupported(self.name, BEYOND)
         return LazyTSRun(self, problem)
 
 
@@ -126,14 +132,17 @@ class LazyTSRun:
     def __init__(self, settings: LazyTS, problem: Problem) -> None:
         Z = np.array(problem.arms.coordinates)
         K, r = Z.shape
-        longest = longest_squared(Z)  # c
-        basis = spanning_arms(Z) if r > 0 else np.empty(0, dtype=np.int64)
+        units = self._units = Units.of(problem)
+        rows = units.rows(Z)
+        longest = longest_squared(Z[units.measurable])  # c
+        spanning = spanning_arms(rows) if r > 0 else np.empty(0, dtype=np.int64)
         self._settings, self._ridge = settings, settings.ridge * longest
         self._problem = problem
         self._update_at = 0  # pulls at which the allocation is computed again
         self._design: tuple[int, Float[np.ndarray, " K"]] = (-1, np.zeros(K))  # for so many pulls
         self._rewards = Statistics.empty(K)  # but those after the last exact computation
-        self._state = _state(_rule(settings, problem, Z, basis, longest), Z, basis)
+        rule = _rule(settings, problem, units.sigma, rows[spanning], longest)
+        self._state = _state(rule, Z, units, units.measurable[spanning])
 
     @property
     def verdict(self) -> Verdict:
@@ -203,22 +212,30 @@ class LazyTSRun:
         """
         from finalist.strategies import lazy_ts_kernels as kernels
 
+        size = rewards.spread
+
         def step(truth: Float[np.ndarray, " K"], noise: Float[np.ndarray, " n"]) -> int:
             if self._state.progress[kernels.SPANS] == 0:
-                self._first_pull(truth, rewards.binary, float(noise[0]))
+                self._first_pull(truth, size, rewards.binary, float(noise[0]))
                 return 1
             if self._design_is_due():
                 self._adopt(self._new_design())
             room = self._update_at - self.verdict.pulls
-            return int(kernels.run(self._state, truth, rewards.binary, noise[:room]))
+            return int(kernels.run(self._state, truth, size, rewards.binary, noise[:room]))
 
         return play_in_chunks(self, rewards, limit, step, self._refresh)
 
-    def _first_pull(self, truth: Float[np.ndarray, " K"], binary: bool, noise: float) -> None:
+    def _first_pull(
+        self,
+        truth: Float[np.ndarray, " K"],
+        size: Float[np.ndarray, " K"],
+        binary: bool,
+        noise: float,
+    ) -> None:
         """Play one pull while the pulled arms do not span."""
         batch, one = self.next(), Statistics.empty(len(truth))
         arm = int(batch.counts.argmax())
-        one.add(arm, float(noise < truth[arm]) if binary else truth[arm] + noise)
+        one.add(arm, float(noise < truth[arm]) if binary else truth[arm] + size[arm] * noise)
         self.record(batch, one)
 
     def _take(self, arm: int, reward: float) -> None:
@@ -240,9 +257,12 @@ class LazyTSRun:
         """Return the allocation for the estimate now; asked again, the same."""
         pulls, rule = self.verdict.pulls, self._state.rule
         if self._design[0] != pulls:
-            gaps = rule.sign * self._state.means
+            Z, units = self._state.Z, self._units
+            gaps = rule.sign * self._state.means[units.candidates]
             gaps = gaps.max() - gaps + rule.epsilon
-            self._design = (pulls, optimal_weights(self._state.Z, gaps))
+            weights = np.zeros(len(Z))
+            weights[units.measurable] = optimal_weights(Z[units.candidates], gaps, units.rows(Z))
+            self._design = (pulls, weights)
         return self._design[1]
 
     def _adopt(self, weights: Float[np.ndarray, " K"]) -> None:
@@ -257,7 +277,7 @@ class LazyTSRun:
 
         state, Z, r = self._state, self._state.Z, self._state.Z.shape[1]
         take_latest(self._rewards, state.counts, state.sums)
-        n = self._rewards.count.astype(float)
+        n = weights_of(self._rewards.count, self._units.weights)
         state.A[:] = Z.T @ (n[:, None] * Z)
         info = information(Z, n)
         if info.rank < r:
@@ -265,26 +285,30 @@ class LazyTSRun:
         R = info.inverse_root
         state.inverse[:] = R.T @ R
         state.means[:] = (Z @ R.T) @ (R @ (Z.T @ (n * self._rewards.mean)))
-        damped = ridge_fit(Z, self._rewards, self._ridge)
+        damped = ridge_fit(Z, self._rewards, self._ridge, self._units.weights)
         state.damped[:], state.log_det[0] = damped.R.T @ damped.R, damped.log_det
         state.progress[[SPANS, BEST]] = 1, -1
 
 
 def optimal_weights(
-    Z: Float[np.ndarray, "K r"], gaps: Float[np.ndarray, " K"]
-) -> Float[np.ndarray, " K"]:
+    Z: Float[np.ndarray, "m r"],
+    gaps: Float[np.ndarray, " m"],
+    rows: Float[np.ndarray, "k r"] | None = None,
+) -> Float[np.ndarray, " k"]:
     """Return the design that minimises max_b ||a - b||^2_{A(w)^-1} / gap_b^2.
 
     Parameters
     ----------
-    Z : (K, r) array
-        Arms in the coordinates of their span.
-    gaps : (K,) array
-        By how much each arm is worse than the best one, a, the first with the smallest gap.
+    Z : (m, r) array
+        Candidates in span coordinates.
+    gaps : (m,) array
+        By how much each of them is worse than the best one, a, the first with the smallest gap.
+    rows : (k, r) array, optional
+        What is pulled, in units of its noise; the candidates unless given.
 
     Returns
     -------
-    (K,) array
+    (k,) array
         Weights that sum to 1; an arm that is of no use has 1e-9 or less.
 
     Examples
@@ -292,50 +316,54 @@ def optimal_weights(
     >>> optimal_weights(np.eye(2), np.array([0.0, 0.5])).round(3)
     array([0.5, 0.5])
     """
-    best = int(gaps.argmin())
+    rows, best = Z if rows is None else rows, int(gaps.argmin())
     Y, gap = np.delete(Z[best] - Z, best, axis=0), np.delete(gaps, best)
     differ = np.abs(Y).max(axis=1) > 0.0  # arms may differ by less than rounding
     if not differ.any():
-        return np.full(len(Z), 1.0 / len(Z))
+        return np.full(len(rows), 1.0 / len(rows))
     Y, gap = Y[differ], gap[differ]
     largest = gap.max() if gap.max() > 0.0 else 1.0
     Y = Y / np.maximum(gap / largest, SMALLEST_GAP)[:, None]
-    return rough_design(Z, Y, DESIGN_TOLERANCE)[0]
+    return rough_design(rows, Y, DESIGN_TOLERANCE)[0]
 
 
 def _rule(
     settings: LazyTS,
     problem: Problem,
-    Z: Float[np.ndarray, "K r"],
-    basis: Int[np.ndarray, " r"],
+    sigma: float,
+    basis: Float[np.ndarray, "r r"],
     longest: float,
 ) -> "Rule":
-    """Collect the constants of the two rules."""
+    """Collect the constants of the two rules; `basis` are the rows of A_0."""
     from finalist.strategies.lazy_ts_kernels import Rule
 
-    gram = Z[basis].T @ Z[basis]
+    gram = basis.T @ basis
     smallest = float(np.linalg.eigvalsh(gram)[0]) if len(basis) > 0 else 0.0
     return Rule(
         sign=float(problem.sign),
         epsilon=problem.epsilon,
         proven=settings.proven,
-        scale=(1.0 + settings.ridge if settings.proven else 1.0) * problem.sigma**2,
+        scale=(1.0 + settings.ridge if settings.proven else 1.0) * sigma**2,
         confidence=-math.log(problem.delta),
         force=smallest / math.sqrt(max(len(basis), 1)),
         enough=longest,
     )
 
 
-def _state(rule: "Rule", Z: Float[np.ndarray, "K r"], basis: Int[np.ndarray, " r"]) -> "State":
+def _state(
+    rule: "Rule", Z: Float[np.ndarray, "K r"], units: Units, basis: Int[np.ndarray, " r"]
+) -> "State":
     """Return the state before the first pull."""
     from finalist.strategies.lazy_ts_kernels import State
 
-    K, r = Z.shape
+    (K, r), who = Z.shape, units.candidates
     weights = np.zeros(K)
     weights[basis] = 1.0 / max(r, 1)
     return State(
         rule=rule,
         Z=Z,
+        weight=units.weights,
+        who=who,
         basis=basis,
         A=np.zeros((r, r)),
         inverse=np.zeros((r, r)),
@@ -349,7 +377,7 @@ def _state(rule: "Rule", Z: Float[np.ndarray, "K r"], basis: Int[np.ndarray, " r
         pulled=np.zeros(K, dtype=np.int64),
         counts=np.zeros(K, dtype=np.int64),
         sums=np.zeros(K),
-        progress=np.array([0, 0, 0, -1, 0 if K == 1 else -1]),
+        progress=np.array([0, 0, 0, -1, who[0] if len(who) == 1 else -1]),
         product=np.zeros(r),
         row=np.zeros(K),
     )

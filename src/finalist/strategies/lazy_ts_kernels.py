@@ -54,13 +54,17 @@ class Rule(NamedTuple):
 
 
 class State(NamedTuple):
-    """What a run knows, changed in place; A is the sum of z z' over the pulls.
+    """What a run knows, changed in place; A is the sum of w z z' over the pulls.
 
     Attributes
     ----------
     rule : Rule
     Z : (K, r) array
         The arms.
+    weight : (K,) array
+        w, what a pull counts: (sigma / sigma_x)^2, or 0 for an arm that cannot be pulled.
+    who : (m,) array of int
+        The candidates.
     basis : (r,) array of int
         The spanning arms A_0.
     A, inverse, damped : (r, r) arrays
@@ -88,6 +92,8 @@ class State(NamedTuple):
 
     rule: Rule
     Z: np.ndarray
+    weight: np.ndarray
+    who: np.ndarray
     basis: np.ndarray
     A: np.ndarray
     inverse: np.ndarray
@@ -134,18 +140,18 @@ def choose(rule, basis, A, least, weights, total, pulled, progress):
 
 
 @inlined
-def count(arm, Z, A, pulled, progress):
+def count(arm, Z, weight, A, pulled, progress):
     """Add one pull to A and to the pulls."""
     for i in range(len(A)):
         for j in range(len(A)):
-            A[i, j] += Z[arm, i] * Z[arm, j]
+            A[i, j] += weight[arm] * (Z[arm, i] * Z[arm, j])
     pulled[arm] += 1
     progress[PULLS] += 1
 
 
 @inlined
-def shrink(arm, Z, inverse, product):
-    """Add one pull to a matrix by a rank-one update of its inverse; return z'(inverse)z before.
+def shrink(arm, Z, weight, inverse, product):
+    """Add one pull to a matrix by a rank-one update of its inverse; return w z'(inverse)z before.
 
     The product of the old inverse and z is left in `product`.
     """
@@ -157,7 +163,8 @@ def shrink(arm, Z, inverse, product):
             dot += inverse[i, j] * Z[arm, j]
         product[i] = dot
         leverage += dot * Z[arm, i]
-    scale = 1.0 / (1.0 + leverage)
+    leverage *= weight[arm]
+    scale = weight[arm] / (1.0 + leverage)
     for i in range(r):
         factor = scale * product[i]
         for j in range(r):
@@ -166,10 +173,10 @@ def shrink(arm, Z, inverse, product):
 
 
 @inlined
-def learn(arm, reward, Z, inverse, damped, log_det, means, spread, progress, product, row):
+def learn(arm, reward, Z, weight, inverse, damped, log_det, means, spread, progress, product, row):
     """Move the estimate, the variances and the determinant by one pull."""
-    log_det[0] += math.log1p(shrink(arm, Z, damped, product))
-    scale = 1.0 / (1.0 + shrink(arm, Z, inverse, product))
+    log_det[0] += math.log1p(shrink(arm, Z, weight, damped, product))
+    scale = weight[arm] / (1.0 + shrink(arm, Z, weight, inverse, product))
     step = (reward - means[arm]) * scale
     for b in range(len(row)):
         dot = 0.0
@@ -210,19 +217,20 @@ def threshold(rule, t, log_det):
 
 
 @inlined
-def judge(rule, Z, A, inverse, log_det, least, means, spread, progress, product):
+def judge(rule, Z, who, A, inverse, log_det, least, means, spread, progress, product):
     """Find out whether the arm that looks best beats every other one."""
     if progress[SPANS] == 0:
         return
-    best = 0
-    for b in range(len(means)):
-        if rule.sign * means[b] > rule.sign * means[best]:
-            best = b
+    best = who[0]
+    for p in range(len(who)):
+        if rule.sign * means[who[p]] > rule.sign * means[best]:
+            best = who[p]
     if best != progress[BEST]:
         measure(best, Z, inverse, spread, product)
         progress[BEST] = best
     twice = 2.0 * threshold(rule, progress[PULLS], log_det[0])
-    for b in range(len(means)):
+    for p in range(len(who)):
+        b = who[p]
         if b != best:
             gap = rule.sign * (means[best] - means[b]) + rule.epsilon
             gap -= ROUNDING * (abs(means[best]) + abs(means[b]))
@@ -235,25 +243,27 @@ def judge(rule, Z, A, inverse, log_det, least, means, spread, progress, product)
 @compiled
 def plan(state, picks):
     """Fill `picks` with the next pulls without new rewards, and count them in the state."""
-    rule, Z, basis, A = state.rule, state.Z, state.basis, state.A
+    rule, Z, weight, basis, A = state.rule, state.Z, state.weight, state.basis, state.A
     least, weights, total = state.least, state.weights, state.total
     pulled, progress = state.pulled, state.progress
     for t in range(len(picks)):
         picks[t] = choose(rule, basis, A, least, weights, total, pulled, progress)
-        count(picks[t], Z, A, pulled, progress)
+        count(picks[t], Z, weight, A, pulled, progress)
 
 
 @compiled
 def absorb(state, arm, reward):
     """Take over the reward of one pull."""
-    Z, A, inverse, damped, log_det = state.Z, state.A, state.inverse, state.damped, state.log_det
-    means, spread, progress = state.means, state.spread, state.progress
-    count(arm, Z, A, state.pulled, progress)
+    Z, weight, A, inverse, damped = state.Z, state.weight, state.A, state.inverse, state.damped
+    log_det, means, spread, progress = state.log_det, state.means, state.spread, state.progress
+    count(arm, Z, weight, A, state.pulled, progress)
     state.counts[arm] += 1
     state.sums[arm] += reward
     if progress[SPANS] == 1:
-        product, row = state.product, state.row
-        learn(arm, reward, Z, inverse, damped, log_det, means, spread, progress, product, row)
+        learn(
+            arm, reward, Z, weight, inverse, damped, log_det, means, spread, progress,
+            state.product, state.row,
+        )  # fmt: skip
 
 
 @compiled
@@ -261,30 +271,34 @@ def examine(state):
     """Find out whether there is a winner."""
     A, inverse, log_det, least = state.A, state.inverse, state.log_det, state.least
     means, spread, progress, product = state.means, state.spread, state.progress, state.product
-    judge(state.rule, state.Z, A, inverse, log_det, least, means, spread, progress, product)
+    judge(
+        state.rule, state.Z, state.who, A, inverse, log_det, least, means, spread, progress, product
+    )
 
 
 @compiled
-def run(state, truth, binary, noise):
+def run(state, truth, size, binary, noise):
     """Pull until there is a winner or the noise is used up; return the number of pulls.
 
-    The pulled arms span already. A reward is the true mean plus noise, or `noise < mean` if
-    binary.
+    The pulled arms span already. A reward is the true mean plus noise times its size, or
+    `noise < mean` if binary.
     """
-    rule, Z, basis, A, inverse, damped, log_det, least = state[:8]
-    means, spread, weights, total, pulled, counts, sums = state[8:15]
-    progress, product, row = state[15:]
+    rule, Z, weight, who, basis, A, inverse, damped, log_det, least = state[:10]
+    means, spread, weights, total, pulled, counts, sums = state[10:17]
+    progress, product, row = state[17:]
     for t in range(len(noise)):
         arm = choose(rule, basis, A, least, weights, total, pulled, progress)
         if binary:
             reward = 1.0 if noise[t] < truth[arm] else 0.0
         else:
-            reward = truth[arm] + noise[t]
-        count(arm, Z, A, pulled, progress)
+            reward = truth[arm] + size[arm] * noise[t]
+        count(arm, Z, weight, A, pulled, progress)
         counts[arm] += 1
         sums[arm] += reward
-        learn(arm, reward, Z, inverse, damped, log_det, means, spread, progress, product, row)
-        judge(rule, Z, A, inverse, log_det, least, means, spread, progress, product)
+        learn(
+            arm, reward, Z, weight, inverse, damped, log_det, means, spread, progress, product, row
+        )
+        judge(rule, Z, who, A, inverse, log_det, least, means, spread, progress, product)
         if progress[WINNER] >= 0:
             return t + 1
     return len(noise)

@@ -35,8 +35,14 @@ epsilon-best the game is played for the arm that looks best, which Jourdan and D
 not to be the fastest choice. A batch of several pulls is what the learner plays without rewards
 in between: estimates stay, V grows.
 
+Arms that are measured and candidates may differ: the answers i and j are candidates, the learner's
+arms a those that can be pulled. Where the noise differs, rows a sigma / sigma_a take the place of
+these arms, in V, L, the gains and the bonus (`units`). Their noise has the size sigma and the
+parameter is the same: the threshold holds as it stands, for any rows and any ridge.
+
 Everything happens in span coordinates (`Arms.coordinates`, Z'Z / K = I): there the norm of the
-parameter is the root mean square of the arms' expected rewards, whatever the units of the features.
+parameter is the root mean square of the expected rewards of the arms that can be pulled, whatever
+the units of the features.
 """
 
 import math
@@ -60,7 +66,6 @@ from finalist.strategies.per_pull import (
     with_latest,
 )
 from finalist.strategies.protocol import (
-    SUPPORTED,
     Batch,
     Verdict,
     check_choice,
@@ -69,6 +74,7 @@ from finalist.strategies.protocol import (
     refuse_decided,
 )
 from finalist.strategies.ridge import check_ridge, longest_squared, norm_in_span, ridge_fit
+from finalist.strategies.units import BEYOND, Units
 
 if TYPE_CHECKING:
     from finalist.strategies.lingame_kernels import Rule, State
@@ -89,10 +95,10 @@ class LinGame:
     Parameters
     ----------
     theta_norm : float
-        A bound on the root mean square of the expected rewards of the arms. The guarantee rests
-        on it: it is the M of the paper, in coordinates in which it means just that.
+        A bound on the root mean square of the expected rewards of the arms that can be pulled.
+        The guarantee rests on it: it is the M of the paper, in coordinates in which it means that.
     ridge : float
-        The ridge eta, in units of the largest squared norm L^2 of an arm.
+        The ridge eta, in units of the largest squared norm of an arm that can be pulled.
     threshold : "proven", "determinant" or "heuristic"
         The paper's beta(t, delta); the same with the determinant itself instead of its bound,
         which is never larger and as certain; or with log((1 + log t) / delta) under the root, as
@@ -146,7 +152,7 @@ class LinGame:
 
     def start(self, problem: Problem, seed: int = 0) -> "LinGameRun":  # noqa: ARG002
         """Begin with a problem; the seed has no influence, nothing is random."""
-        problem.refuse_unsupported(self.name, SUPPORTED)
+        problem.refuse_unsupported(self.name, BEYOND)
         K = len(problem.arms)
         if K * (K - 1) // 2 > MAX_PAIRS:
             raise ProblemError(
@@ -161,10 +167,11 @@ class LinGameRun:
 
     def __init__(self, settings: LinGame, problem: Problem) -> None:
         Z = problem.arms.coordinates
-        longest = longest_squared(Z)
+        units = Units.of(problem)
+        longest = longest_squared(Z[units.measurable])
         self._ridge = settings.ridge * longest
         self._rewards = Statistics.empty(len(Z))  # but those after the last exact computation
-        self._state = _state(_rule(settings, problem, longest), Z)
+        self._state = _state(_rule(settings, problem, units, longest), Z, units)
         self._refresh()
 
     @property
@@ -224,8 +231,10 @@ class LinGameRun:
         """
         from finalist.strategies import lingame_kernels as kernels
 
+        size = rewards.spread
+
         def step(truth: Float[np.ndarray, " K"], noise: Float[np.ndarray, " n"]) -> int:
-            return int(kernels.run(self._state, truth, rewards.binary, noise))
+            return int(kernels.run(self._state, truth, size, rewards.binary, noise))
 
         return play_in_chunks(self, rewards, limit, step, self._refresh)
 
@@ -246,40 +255,47 @@ class LinGameRun:
         take_latest(self._rewards, state.counts, state.sums)
         state.pulled[:] = self._rewards.count
         state.progress[kernels.PULLS] = self._rewards.pulls
-        R, white, state.means[:], state.log_det[0] = ridge_fit(Z, self._rewards, self._ridge)
+        w = state.weight
+        R, white, state.means[:], state.log_det[0] = ridge_fit(Z, self._rewards, self._ridge, w)
         state.cross[:] = white @ white.T
         state.leverage[:] = np.diag(state.cross)
         for i in range(len(Z)):
             state.spread[i] = row_norms(Z - Z[i], R)
 
 
-def _rule(settings: LinGame, problem: Problem, longest: float) -> "Rule":
+def _rule(settings: LinGame, problem: Problem, units: Units, longest: float) -> "Rule":
     """Collect the constants of the threshold and of the gains."""
     from finalist.strategies.lingame_kernels import Rule
 
-    M, sigma = settings.theta_norm, problem.sigma
+    M, sigma = settings.theta_norm, units.sigma
+    L2 = longest_squared(units.rows(problem.arms.coordinates))
     return Rule(
         sign=float(problem.sign),
         epsilon=problem.epsilon,
         sigma=sigma,
         bias=math.sqrt(settings.ridge * longest) * M,
         d=float(problem.arms.rank),
-        growth=1.0 / (settings.ridge * problem.arms.rank),
+        growth=L2 / longest / (settings.ridge * problem.arms.rank),
         confidence=-math.log(problem.delta),
         threshold=get_args(Threshold).index(settings.threshold),
         practical=settings.optimism == "practical",
-        cap=min(2.0 * longest * min(M / sigma, LARGEST_REWARD) ** 2, LARGEST_GAIN),
+        cap=min(2.0 * L2 * min(M / sigma, LARGEST_REWARD) ** 2, LARGEST_GAIN),
+        experts=float(len(units.candidates) * len(units.measurable)),
     )
 
 
-def _state(rule: "Rule", Z: Float[np.ndarray, "K r"]) -> "State":
+def _state(rule: "Rule", Z: Float[np.ndarray, "K r"], units: Units) -> "State":
     """Return the state before the first pull, but for what `_refresh` computes."""
     from finalist.strategies.lingame_kernels import State
 
-    K, r = Z.shape
+    (K, r), who = Z.shape, units.candidates
+    losses = np.zeros((K + 1, K))
+    losses[:, units.weights == 0.0] = np.inf
     return State(
         rule=rule,
         Z=np.ascontiguousarray(Z),
+        weight=units.weights,
+        who=who,
         cross=np.zeros((K, K)),
         leverage=np.zeros(K),
         spread=np.zeros((K, K)),
@@ -289,10 +305,10 @@ def _state(rule: "Rule", Z: Float[np.ndarray, "K r"]) -> "State":
         sums=np.zeros(K),
         pulled=np.zeros(K, dtype=np.int64),
         tracked=np.zeros(K),
-        losses=np.zeros((K + 1, K)),
-        rows=np.zeros(K, dtype=np.int64),
+        losses=losses,
+        rows=np.zeros(len(who), dtype=np.int64),
         mixability=np.zeros(1),
-        progress=np.array([0, 0, 0, 0 if K == 1 else -1]),
+        progress=np.array([0, 0, 0, who[0] if len(who) == 1 else -1]),
         weights=np.zeros((K + 1, K)),
         marginal=np.zeros(K),
         share=np.zeros(K),

@@ -50,6 +50,8 @@ class Rule(NamedTuple):
         Whether the bonus is that of the authors' program, or that of the analysis.
     cap : float
         The largest gain of the analysis, (2 L M)^2 / (2 sigma^2).
+    experts : float
+        Pairs of an answer and an arm that can be pulled.
     """
 
     sign: float
@@ -62,16 +64,21 @@ class Rule(NamedTuple):
     threshold: int
     practical: bool
     cap: float
+    experts: float
 
 
 class State(NamedTuple):
-    """What a run knows, changed in place; V = eta I + sum of z z' over the pulls.
+    """What a run knows, changed in place; V = eta I + sum of w z z' over the pulls.
 
     Attributes
     ----------
     rule : Rule
     Z : (K, r) array
         The arms.
+    weight : (K,) array
+        w, what a pull counts: (sigma / sigma_x)^2, or 0 for an arm that cannot be pulled.
+    who : (m,) array of int
+        The candidates, which are the answers.
     cross : (K, K) array
         z_i'V^-1 z_j.
     leverage : (K,) array
@@ -88,8 +95,9 @@ class State(NamedTuple):
         All pulls of each arm, and the weights they follow: the sum of the learner's.
     losses : (K + 1, K) array
         The learner's loss so far of every answer (row) and arm; row K is that of the answers
-        that never looked best, which are all alike.
-    rows : (K,) array of int
+        that never looked best, which are all alike. Infinite for arms that cannot be pulled: such
+        experts have no weight.
+    rows : (m,) array of int
         The answers that once looked best, in the order in which they did, then others.
     mixability : (1,) array
         Delta of AdaHedge, the sum of the mixability gaps.
@@ -101,6 +109,8 @@ class State(NamedTuple):
 
     rule: Rule
     Z: np.ndarray
+    weight: np.ndarray
+    who: np.ndarray
     cross: np.ndarray
     leverage: np.ndarray
     spread: np.ndarray
@@ -144,16 +154,16 @@ def bonus_radius(rule, t):
 
 
 @piece
-def leader_of(sign, means):
-    """Return the first arm that looks best."""
+def leader_of(sign, who, means):
+    """Return the first candidate that looks best."""
     top, size = -math.inf, 0.0
-    for i in range(len(means)):
-        top = max(top, sign * means[i])
-        size = max(size, abs(means[i]))
+    for p in range(len(who)):
+        top = max(top, sign * means[who[p]])
+        size = max(size, abs(means[who[p]]))
     best = 0
-    while sign * means[best] < top - TIE * size:
+    while sign * means[who[best]] < top - TIE * size:
         best += 1
-    return best
+    return who[best]
 
 
 @piece
@@ -171,21 +181,21 @@ def hedge(losses, rows, known, rate, weights):
     Without a finite rate the smallest losses share the weight alike. Return the smallest loss
     and the sum of all weights, in which row K counts for every answer that never looked best.
     """
-    K = len(rows)
+    m, K = len(rows), losses.shape[1]
     low = math.inf
-    for p in range(known + (known < K)):
+    for p in range(known + (known < m)):
         i = rows[p] if p < known else K
         for a in range(K):
             low = min(low, losses[i, a])
     total = 0.0
-    for p in range(known + (known < K)):
+    for p in range(known + (known < m)):
         i = rows[p] if p < known else K
         part = 0.0
         for a in range(K):
             away = losses[i, a] - low
             weights[i, a] = weight_of(away, rate)
             part += weights[i, a]
-        total += part if p < known else part * (K - known)
+        total += part if p < known else part * (m - known)
     return low, total
 
 
@@ -196,8 +206,8 @@ def mix_loss(low, total, rate, experts):
 
 
 @piece
-def respond(rule, Z, means, leader, share, moved, V, white):
-    """Fill `moved` with <theta_hat - lambda, a> for nature's best answer lambda to `share`.
+def respond(rule, Z, weight, who, means, leader, share, moved, V, white):
+    """Fill `moved` with <theta_hat - lambda, z_a> for nature's best answer lambda to `share`.
 
     Of the alternatives in which another arm j is more than epsilon better than the leader i, the
     nearest in the norm of V_w is theta_hat - g V_w^-1 y / ||y||^2_{V_w^-1}, where y = z_i - z_j
@@ -209,7 +219,7 @@ def respond(rule, Z, means, leader, share, moved, V, white):
             V[p, q] = 0.0
     for a in range(K):
         for p in range(r):
-            factor = (share[a] + FLOOR) * Z[a, p]
+            factor = weight[a] * (share[a] + FLOOR) * Z[a, p]
             for q in range(p + 1):
                 V[p, q] += factor * Z[a, q]
     factorise(V)
@@ -220,7 +230,8 @@ def respond(rule, Z, means, leader, share, moved, V, white):
                 value -= V[p, q] * white[a, q]
             white[a, p] = value / V[p, p]
     least, rival, gap, variance = math.inf, leader, 0.0, 1.0
-    for j in range(K):
+    for q in range(len(who)):
+        j = who[q]
         if j != leader:
             g = max(rule.sign * (means[leader] - means[j]), 0.0) + rule.epsilon
             v = 0.0
@@ -280,31 +291,34 @@ def known_answers(losses, rows, progress, leader):
         fresh = fresh and rows[p] != leader
     if fresh:
         rows[known] = leader
-        for a in range(len(rows)):
-            losses[leader, a] = losses[len(rows), a]
+        for a in range(losses.shape[1]):
+            losses[leader, a] = losses[losses.shape[1], a]
         known += 1
         progress[ROWS] = known
     return known
 
 
 @piece
-def gather_gains(rule, t, leverage, moved, common, gained):
-    """Fill in the gain of an arm for all answers and that for the leader; return the largest."""
+def gather_gains(rule, t, weight, leverage, moved, common, gained):
+    """Fill in the gain of an arm for all answers and that for the leader; return the largest.
+
+    Where the noise differs the arm is the row z sqrt(w).
+    """
     radius = bonus_radius(rule, t)
     cap = math.log(t) if rule.practical else rule.cap
     for a in range(len(gained)):
-        bonus = radius * math.sqrt(max(leverage[a], 0.0))
+        bonus = radius * math.sqrt(weight[a] * max(leverage[a], 0.0))
         common[a] = gain_of(rule, 0.0, bonus, cap)
-        gained[a] = gain_of(rule, moved[a], bonus, cap)
+        gained[a] = gain_of(rule, math.sqrt(weight[a]) * moved[a], bonus, cap)
     return cap
 
 
 @piece
 def incur(losses, rows, known, leader, weights, total, marginal, common, gained):
     """Add the gains to the losses; fill `marginal` with the weights of the arms."""
-    K = len(rows)
+    m, K = len(rows), losses.shape[1]
     for a in range(K):
-        column = (K - known) * weights[K, a] if known < K else 0.0
+        column = (m - known) * weights[K, a] if known < m else 0.0
         for p in range(known):
             column += weights[rows[p], a]
             losses[rows[p], a] -= common[a]
@@ -335,25 +349,26 @@ def expected_gain(weights, leader, total, marginal, common, gained):
 
 @piece
 def choose(
-    rule, Z, leverage, means, pulled, tracked, losses, rows, mixability, progress,
+    rule, Z, weight, who, leverage, means, pulled, tracked, losses, rows, mixability, progress,
     weights, marginal, share, moved, common, gained, matrix, white,
 ):  # fmt: skip
     """Return the next arm and move the learner on: first every arm once, then C-tracking."""
     K = len(pulled)
-    while progress[STARTED] < K and pulled[progress[STARTED]] > 0:
-        progress[STARTED] += 1
     best = progress[STARTED]
+    while best < K and (pulled[best] > 0 or weight[best] == 0.0):
+        best += 1
+    progress[STARTED] = best
     if best < K:
         tracked[best] += 1.0
     else:
-        leader = leader_of(rule.sign, means)
+        leader = leader_of(rule.sign, who, means)
         known = known_answers(losses, rows, progress, leader)
-        experts, gaps = float(K * K), mixability[0]
+        experts, gaps = rule.experts, mixability[0]
         rate = math.log(experts) / gaps if gaps > 0.0 else math.inf
         low, total = hedge(losses, rows, known, rate, weights)
         shares(losses, leader, rate, weights, share)
-        respond(rule, Z, means, leader, share, moved, matrix, white)
-        cap = gather_gains(rule, float(progress[PULLS]), leverage, moved, common, gained)
+        respond(rule, Z, weight, who, means, leader, share, moved, matrix, white)
+        cap = gather_gains(rule, float(progress[PULLS]), weight, leverage, moved, common, gained)
         incur(losses, rows, known, leader, weights, total, marginal, common, gained)
         gap = -expected_gain(weights, leader, total, marginal, common, gained)
         if rate * cap < MODERATE:
@@ -367,17 +382,18 @@ def choose(
         least = math.inf
         for a in range(K):
             tracked[a] += marginal[a]
-            least = min(least, pulled[a] - tracked[a])
+            if weight[a] > 0.0:
+                least = min(least, pulled[a] - tracked[a])
         best = 0
-        while pulled[best] - tracked[best] > least + TIE:
+        while pulled[best] - tracked[best] > least + TIE or weight[best] == 0.0:
             best += 1
     return best
 
 
 @piece
-def shrink(arm, cross, leverage, spread, pulled, progress, row):
+def shrink(arm, weight, cross, leverage, spread, pulled, progress, row):
     """Add one pull of an arm to V, by a rank-one update of everything that V^-1 is in."""
-    scale = 1.0 / (1.0 + leverage[arm])
+    scale = weight[arm] / (1.0 + weight[arm] * leverage[arm])
     for i in range(len(row)):
         row[i] = cross[arm, i]
     for i in range(len(row)):
@@ -393,10 +409,10 @@ def shrink(arm, cross, leverage, spread, pulled, progress, row):
 
 
 @piece
-def learn(arm, reward, cross, leverage, means, log_det, counts, sums):
+def learn(arm, reward, weight, cross, leverage, means, log_det, counts, sums):
     """Move the estimate by one reward; V^-1 is still the one before the pull."""
-    step = (reward - means[arm]) / (1.0 + leverage[arm])
-    log_det[0] += math.log1p(leverage[arm])
+    step = weight[arm] * (reward - means[arm]) / (1.0 + weight[arm] * leverage[arm])
+    log_det[0] += math.log1p(weight[arm] * leverage[arm])
     for i in range(len(means)):
         means[i] += cross[arm, i] * step
     counts[arm] += 1
@@ -412,14 +428,17 @@ def beaten(rule, radius, means, spread, i, j, epsilon):
 
 
 @piece
-def judge(rule, means, spread, log_det, pulled, progress):
-    """Find out whether the arm that looks best is surely good enough."""
+def judge(rule, weight, who, means, spread, log_det, pulled, progress):
+    """Find out whether the candidate that looks best is surely good enough."""
     radius = radius_of(rule, float(progress[PULLS]), log_det[0])
-    leader = leader_of(rule.sign, means)
+    leader = leader_of(rule.sign, who, means)
     sure = True
-    for j in range(len(pulled)):
+    for p in range(len(who)):
+        j = who[p]
         better = j == leader or beaten(rule, radius, means, spread, leader, j, rule.epsilon)
-        sure = sure and better and pulled[j] > 0
+        sure = sure and better
+    for a in range(len(pulled)):
+        sure = sure and (pulled[a] > 0 or weight[a] == 0.0)
     if sure:
         progress[WINNER] = leader
 
@@ -427,26 +446,29 @@ def judge(rule, means, spread, log_det, pulled, progress):
 @compiled
 def absorb(state, arm, reward):
     """Take over the reward of one pull."""
-    _, _, cross, leverage, spread, means, log_det, counts, sums, pulled = state[:10]
-    learn(arm, reward, cross, leverage, means, log_det, counts, sums)
-    shrink(arm, cross, leverage, spread, pulled, state.progress, state.share)
+    _, _, weight, _, cross, leverage, spread, means, log_det, counts, sums, pulled = state[:12]
+    learn(arm, reward, weight, cross, leverage, means, log_det, counts, sums)
+    shrink(arm, weight, cross, leverage, spread, pulled, state.progress, state.share)
 
 
 @compiled
 def examine(state):
     """Find out whether there is a winner."""
-    judge(state.rule, state.means, state.spread, state.log_det, state.pulled, state.progress)
+    weight, who, log_det = state.weight, state.who, state.log_det
+    judge(state.rule, weight, who, state.means, state.spread, log_det, state.pulled, state.progress)
 
 
 @compiled
 def possible(state, out):
-    """Fill `out` with whether each arm can still be the best."""
+    """Fill `out` with whether each arm is a candidate that can still be the best."""
     rule, means, spread, t = state.rule, state.means, state.spread, float(state.progress[PULLS])
-    out[:] = True
+    out[:] = False
+    for p in range(len(state.who)):
+        out[state.who[p]] = True
     if t > 0.0:
         radius = radius_of(rule, t, state.log_det[0])
-        for i in range(len(out)):
-            for j in range(len(out)):
+        for i in state.who:
+            for j in state.who:
                 if i != j and beaten(rule, radius, means, spread, i, j, 0.0):
                     out[j] = False
 
@@ -454,39 +476,39 @@ def possible(state, out):
 @compiled
 def plan(state, picks):
     """Fill `picks` with the next pulls without new rewards; all but the last are added to V."""
-    rule, Z, cross, leverage, spread, means, _, _, _, pulled, tracked = state[:11]
-    losses, rows, mixability, progress = state[11:15]
-    weights, marginal, share, moved, common, gained, matrix, white = state[15:]
+    rule, Z, weight, who, cross, leverage, spread, means, _, _, _, pulled, tracked = state[:13]
+    losses, rows, mixability, progress = state[13:17]
+    weights, marginal, share, moved, common, gained, matrix, white = state[17:]
     for t in range(len(picks)):
         if t > 0:
-            shrink(picks[t - 1], cross, leverage, spread, pulled, progress, share)
+            shrink(picks[t - 1], weight, cross, leverage, spread, pulled, progress, share)
         picks[t] = choose(
-            rule, Z, leverage, means, pulled, tracked, losses, rows, mixability, progress,
-            weights, marginal, share, moved, common, gained, matrix, white,
+            rule, Z, weight, who, leverage, means, pulled, tracked, losses, rows, mixability,
+            progress, weights, marginal, share, moved, common, gained, matrix, white,
         )  # fmt: skip
 
 
 @compiled
-def run(state, truth, binary, noise):
+def run(state, truth, size, binary, noise):
     """Pull until there is a winner or the noise is used up; return the number of pulls.
 
-    A reward is the true mean plus noise, or `noise < mean` if binary.
+    A reward is the true mean plus noise times its size, or `noise < mean` if binary.
     """
-    rule, Z, cross, leverage, spread, means, log_det, counts, sums, pulled, tracked = state[:11]
-    losses, rows, mixability, progress = state[11:15]
-    weights, marginal, share, moved, common, gained, matrix, white = state[15:]
+    rule, Z, weight, who, cross, leverage, spread, means, log_det, counts, sums = state[:11]
+    pulled, tracked, losses, rows, mixability, progress = state[11:17]
+    weights, marginal, share, moved, common, gained, matrix, white = state[17:]
     for t in range(len(noise)):
         arm = choose(
-            rule, Z, leverage, means, pulled, tracked, losses, rows, mixability, progress,
-            weights, marginal, share, moved, common, gained, matrix, white,
+            rule, Z, weight, who, leverage, means, pulled, tracked, losses, rows, mixability,
+            progress, weights, marginal, share, moved, common, gained, matrix, white,
         )  # fmt: skip
         if binary:
             reward = 1.0 if noise[t] < truth[arm] else 0.0
         else:
-            reward = truth[arm] + noise[t]
-        learn(arm, reward, cross, leverage, means, log_det, counts, sums)
-        shrink(arm, cross, leverage, spread, pulled, progress, share)
-        judge(rule, means, spread, log_det, pulled, progress)
+            reward = truth[arm] + size[arm] * noise[t]
+        learn(arm, reward, weight, cross, leverage, means, log_det, counts, sums)
+        shrink(arm, weight, cross, leverage, spread, pulled, progress, share)
+        judge(rule, weight, who, means, spread, log_det, pulled, progress)
         if progress[WINNER] >= 0:
             return t + 1
     return len(noise)

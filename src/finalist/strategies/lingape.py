@@ -15,7 +15,13 @@ On that event the returned arm is at most epsilon worse than the best, and the b
 epsilon is 0, where the paper's rule is read as one for rivals j different from i.
 
 As in `fully_adaptive` everything happens in span coordinates (`Arms.coordinates`, Z'Z / K = I): the
-norm of the parameter, bounded by S, is there the root mean square of the arms' expected rewards.
+norm of the parameter, bounded by S, is there the root mean square of the expected rewards of the
+arms that can be pulled.
+
+Arms that are measured and candidates may differ: x, and what is pulled to begin with, are the arms
+that can be pulled, i and j candidates. Where the noise differs, rows x sigma / sigma_x take the
+place of x everywhere above, in A, the greedy choice and the proportions (`units`): their noise has
+the size sigma and the parameter is the same, so Prop. 1 holds as it stands, for any rows.
 
 `threshold="heuristic"` takes C = sigma sqrt(2 log((1 + log t) / delta)) + sqrt(lambda) S after t
 pulls, whose first part is that of published comparisons of linear strategies. (They leave out the
@@ -32,6 +38,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from finalist.arms import Arms
+from finalist.design.measured import Measured
 from finalist.errors import DesignError, ProblemError
 from finalist.information import row_norms
 from finalist.problem import Problem
@@ -45,7 +52,6 @@ from finalist.strategies.per_pull import (
     with_latest,
 )
 from finalist.strategies.protocol import (
-    SUPPORTED,
     Batch,
     Verdict,
     check_choice,
@@ -55,6 +61,7 @@ from finalist.strategies.protocol import (
     refuse_decided,
 )
 from finalist.strategies.ridge import check_ridge, longest_squared, norm_in_span, ridge_fit
+from finalist.strategies.units import BEYOND, Units
 
 if TYPE_CHECKING:
     from finalist.strategies.lingape_kernels import Rule, State
@@ -75,10 +82,10 @@ class LinGapE:
     Parameters
     ----------
     theta_norm : float
-        A bound on the root mean square of the expected rewards of the arms. The guarantee rests
-        on it: it is the S of Prop. 1, in coordinates in which it means just that.
+        A bound on the root mean square of the expected rewards of the arms that can be pulled.
+        The guarantee rests on it: it is the S of Prop. 1, in coordinates in which it means that.
     ridge : float
-        The ridge lambda, in units of the largest squared norm of an arm.
+        The ridge lambda, in units of the largest squared norm of an arm that can be pulled.
     selection : "greedy" or "ratio"
         How the arm to pull follows from the pair to tell apart.
     threshold : "proven" or "heuristic"
@@ -122,7 +129,7 @@ class LinGapE:
 
     def start(self, problem: Problem, seed: int = 0) -> "LinGapERun":  # noqa: ARG002
         """Begin with a problem; the seed has no influence, nothing is random."""
-        problem.refuse_unsupported(self.name, SUPPORTED)
+        problem.refuse_unsupported(self.name, BEYOND)
         K = len(problem.arms)
         if self.selection == "ratio" and K * (K - 1) // 2 > MAX_PAIRS:
             raise ProblemError(
@@ -137,10 +144,12 @@ class LinGapERun:
 
     def __init__(self, settings: LinGapE, problem: Problem) -> None:
         self._problem, self._Z = problem, problem.arms.coordinates
-        self._ridge = settings.ridge * longest_squared(self._Z)
+        self._units = Units.of(problem)
+        self._ridge = settings.ridge * longest_squared(self._Z[self._units.measurable])
         self._rewards = Statistics.empty(len(self._Z))  # but those after the last exact computation
         self._pairs = 0
-        self._state = _state(_rule(settings, problem, self._ridge), np.array(self._Z))
+        rule = _rule(settings, problem, self._units.sigma, self._ridge)
+        self._state = _state(rule, np.array(self._Z), self._units)
         self._refresh()
 
     @property
@@ -181,7 +190,8 @@ class LinGapERun:
             self._rewards.merge(rewards)
             self._state.pulled[:] += batch.counts
             self._state.progress[kernels.PULLS] += batch.size
-            self._state.progress[kernels.UNSEEN] = int((self._state.pulled == 0).sum())
+            waiting = self._state.pulled[self._units.measurable] == 0
+            self._state.progress[kernels.UNSEEN] = int(waiting.sum())
             self._refresh()
             kernels.examine(self._state)
             return
@@ -199,8 +209,10 @@ class LinGapERun:
         """
         from finalist.strategies import lingape_kernels as kernels
 
+        spread = rewards.spread
+
         def step(truth: Float[np.ndarray, " K"], noise: Float[np.ndarray, " n"]) -> int:
-            used = int(kernels.run(self._state, truth, rewards.binary, noise))
+            used = int(kernels.run(self._state, truth, spread, rewards.binary, noise))
             if used < len(noise) and not self.verdict.decided:
                 self._state = self._with_shares(self._state)
             return used
@@ -215,7 +227,7 @@ class LinGapERun:
         slot, support, share = self._state.slot, self._state.support, self._state.share
         if self._pairs == len(support):
             support, share = (np.concatenate([old, old]) for old in (support, share))
-        arms, p = pair_shares(self._problem.arms, i, j)
+        arms, p = pair_shares(self._problem.arms, i, j, self._units.relative)
         support[self._pairs], share[self._pairs] = -1, 0.0
         support[self._pairs, : len(arms)], share[self._pairs, : len(arms)] = arms, p
         slot[i, j] = slot[j, i] = self._pairs
@@ -227,19 +239,21 @@ class LinGapERun:
         """Compute the state anew from the rewards, so that rounding errors do not add up."""
         state, Z = self._state, self._Z
         take_latest(self._rewards, state.counts, state.sums)
-        R, white, state.means[:], state.log_det[0] = ridge_fit(Z, self._rewards, self._ridge)
+        w = self._units.weights
+        R, white, state.means[:], state.log_det[0] = ridge_fit(Z, self._rewards, self._ridge, w)
         state.V[:] = white @ R
         state.leverage[:] = row_norms(Z, R)
 
 
 @lru_cache(maxsize=4096)
 def pair_shares(
-    arms: Arms, first: int, second: int
+    arms: Arms, first: int, second: int, relative: tuple[float, ...] | None = None
 ) -> tuple[Int[np.ndarray, " p"], Float[np.ndarray, " p"]]:
     """Return the arms, and their shares of the pulls, that estimate a difference best.
 
     The w of smallest ||w||_1 with z_first - z_second = Z'w, as a linear program in the positive and
-    the negative part of w. A basic solution of it has at most r arms with a share.
+    the negative part of w. A basic solution of it has at most r arms with a share. Z are the arms
+    that can be pulled, each divided by its `relative` noise.
 
     Examples
     --------
@@ -249,11 +263,14 @@ def pair_shares(
     """
     from scipy.optimize import linprog
 
-    Z = arms.coordinates
-    y = Z[first] - Z[second]
+    measured = Measured.of(arms, 1.0 if relative is None else relative)
+    Z, y = measured.rows, arms.coordinates[first] - arms.coordinates[second]
+    able = np.flatnonzero(arms.measurable)
     size = float(np.abs(y).max())
     if size == 0.0:  # the features differ, but by less than rounding
-        return np.array([first, second]), np.array([0.5, 0.5])
+        both = able[np.isin(able, [first, second])]
+        some = both if len(both) > 0 else able[:1]
+        return some, np.full(len(some), 1.0 / len(some))
     y = y / size  # the solver's tolerances are absolute
     answer = linprog(np.ones(2 * len(Z)), A_eq=np.hstack([Z.T, -Z.T]), b_eq=y, method="highs-ds")
     if answer.status != 0 or answer.x is None:
@@ -263,13 +280,13 @@ def pair_shares(
         )
     w = np.abs(answer.x[: len(Z)] - answer.x[len(Z) :])
     heavy = np.flatnonzero(w > NEGLIGIBLE * w.max())
-    shares = w[heavy] / w[heavy].sum()
-    for array in (heavy, shares):
+    pulled, shares = able[heavy], w[heavy] / w[heavy].sum()
+    for array in (pulled, shares):
         array.flags.writeable = False
-    return heavy, shares
+    return pulled, shares
 
 
-def _rule(settings: LinGapE, problem: Problem, ridge: float) -> "Rule":
+def _rule(settings: LinGapE, problem: Problem, sigma: float, ridge: float) -> "Rule":
     """Collect the constants of the rules."""
     from finalist.strategies.lingape_kernels import Rule
 
@@ -279,19 +296,21 @@ def _rule(settings: LinGapE, problem: Problem, ridge: float) -> "Rule":
         proven=settings.proven,
         ratio=settings.selection == "ratio",
         confidence=-2.0 * math.log(problem.delta),
-        sigma=problem.sigma,
+        sigma=sigma,
         bias=math.sqrt(ridge) * settings.theta_norm,
     )
 
 
-def _state(rule: "Rule", Z: Float[np.ndarray, "K r"]) -> "State":
+def _state(rule: "Rule", Z: Float[np.ndarray, "K r"], units: Units) -> "State":
     """Return the state before the first pull, but for what `_refresh` computes."""
     from finalist.strategies.lingape_kernels import State
 
-    (K, r), room = Z.shape, ROOM if rule.ratio else 0
+    (K, r), room, who = Z.shape, ROOM if rule.ratio else 0, units.candidates
     return State(
         rule=rule,
         Z=np.ascontiguousarray(Z),
+        weight=units.weights,
+        who=who,
         V=np.zeros((K, r)),
         leverage=np.zeros(K),
         means=np.zeros(K),
@@ -299,7 +318,7 @@ def _state(rule: "Rule", Z: Float[np.ndarray, "K r"]) -> "State":
         pulled=np.zeros(K, dtype=np.int64),
         counts=np.zeros(K, dtype=np.int64),
         sums=np.zeros(K),
-        progress=np.array([0, 0 if K == 1 else -1, -1, -1, K]),
+        progress=np.array([0, who[0] if len(who) == 1 else -1, -1, -1, len(units.measurable)]),
         slot=np.full((K, K) if rule.ratio else (0, 0), -1, dtype=np.int64),
         support=np.full((room, r), -1, dtype=np.int64),
         share=np.zeros((room, r)),

@@ -15,7 +15,7 @@ from numba import njit
 TIE = 1e-9
 #: Gaps below this part of the means are rounding.
 ROUNDING = 64 * 2.0**-52
-#: What the entries of `State.progress` are; UNSEEN counts the arms without a pull.
+#: What the entries of `State.progress` are; UNSEEN counts the arms that wait for a pull.
 PULLS, WINNER, LEADER, RIVAL, UNSEEN = 0, 1, 2, 3, 4
 
 # No NaN can arise, which lets the compiler vectorise comparisons; sums keep their order.
@@ -53,13 +53,17 @@ class Rule(NamedTuple):
 
 
 class State(NamedTuple):
-    """What a run knows, changed in place; A = lambda I + sum of z z' over the pulls.
+    """What a run knows, changed in place; A = lambda I + sum of w z z' over the pulls.
 
     Attributes
     ----------
     rule : Rule
     Z : (K, r) array
         The arms.
+    weight : (K,) array
+        What a pull counts: (sigma / sigma_x)^2, or 0 for an arm that cannot be pulled.
+    who : (m,) array of int
+        The candidates.
     V : (K, r) array
         Their products A^-1 z_i.
     leverage : (K,) array
@@ -84,6 +88,8 @@ class State(NamedTuple):
 
     rule: Rule
     Z: np.ndarray
+    weight: np.ndarray
+    who: np.ndarray
     V: np.ndarray
     leverage: np.ndarray
     means: np.ndarray
@@ -107,17 +113,19 @@ def radius_of(rule, n, log_det):
 
 
 @inlined
-def select(rule, radius, Z, V, means, progress):
+def select(rule, radius, Z, who, V, means, progress):
     """Find the leader and its strongest rival; return how much better that one can be.
 
     Xu 2018, Alg. 2: i = argmax mean, j = argmax of gap plus width, and B(t).
     """
-    leader = 0
-    for i in range(1, len(means)):
+    leader = who[0]
+    for p in range(1, len(who)):
+        i = who[p]
         if rule.sign * (means[i] - means[leader]) > 0.0:
             leader = i
     most, rival = -math.inf, leader
-    for j in range(len(means)):
+    for p in range(len(who)):
+        j = who[p]
         if j != leader:
             variance = 0.0
             for c in range(Z.shape[1]):
@@ -133,10 +141,10 @@ def select(rule, radius, Z, V, means, progress):
 
 
 @inlined
-def shrink_most(Z, V, leverage, leader, rival, step, value):
-    """Return argmin_x y'(A + xx')^-1 y, y being the difference of two arms (Xu 2018, greedy).
+def shrink_most(Z, weight, V, leverage, leader, rival, step, value):
+    """Return argmin_x y'(A + w xx')^-1 y, y being the difference of two arms (Xu 2018, greedy).
 
-    Pulling x takes (x'A^-1 y)^2 / (1 + x'A^-1 x) away. Ties go to the first arm.
+    Pulling x takes w (x'A^-1 y)^2 / (1 + w x'A^-1 x) away. Ties go to the first arm.
     """
     for c in range(Z.shape[1]):
         step[c] = V[leader, c] - V[rival, c]
@@ -145,10 +153,10 @@ def shrink_most(Z, V, leverage, leader, rival, step, value):
         dot = 0.0
         for c in range(Z.shape[1]):
             dot += Z[a, c] * step[c]
-        value[a] = dot * dot / (1.0 + leverage[a])
+        value[a] = weight[a] * (dot * dot) / (1.0 + weight[a] * leverage[a])
         most = value[a] if value[a] > most else most
     best = 0
-    while value[best] < most * (1.0 - TIE):
+    while value[best] < most * (1.0 - TIE) or weight[best] == 0.0:
         best += 1
     return best
 
@@ -166,16 +174,16 @@ def most_behind(pulled, support, share):
 
 
 @inlined
-def choose(rule, Z, V, leverage, pulled, progress, slot, support, share, step, value):
+def choose(rule, Z, weight, V, leverage, pulled, progress, slot, support, share, step, value):
     """Return the arm to pull, -1 if the shares of the pair are not known yet."""
     if progress[UNSEEN] > 0:
         arm = 0
-        while pulled[arm] > 0:
+        while pulled[arm] > 0 or weight[arm] == 0.0:
             arm += 1
         return arm
     leader, rival = progress[LEADER], progress[RIVAL]
     if not rule.ratio:
-        return shrink_most(Z, V, leverage, leader, rival, step, value)
+        return shrink_most(Z, weight, V, leverage, leader, rival, step, value)
     place = slot[leader, rival]
     if place < 0:
         return np.int64(-1)
@@ -183,10 +191,10 @@ def choose(rule, Z, V, leverage, pulled, progress, slot, support, share, step, v
 
 
 @inlined
-def extend(arm, Z, V, leverage, log_det, pulled, progress, step, value):
+def extend(arm, Z, weight, V, leverage, log_det, pulled, progress, step, value):
     """Add one pull of an arm to A, by a rank-one update; `value` is z_i'A^-1 x from before."""
-    scale = 1.0 / (1.0 + leverage[arm])
-    log_det[0] += math.log1p(leverage[arm])
+    scale = weight[arm] / (1.0 + weight[arm] * leverage[arm])
+    log_det[0] += math.log1p(weight[arm] * leverage[arm])
     for c in range(Z.shape[1]):
         step[c] = V[arm, c]
     for i in range(len(value)):
@@ -198,17 +206,19 @@ def extend(arm, Z, V, leverage, log_det, pulled, progress, step, value):
         for c in range(Z.shape[1]):
             V[i, c] -= factor * step[c]
         leverage[i] -= factor * dot
-    if pulled[arm] == 0:
+    if pulled[arm] == 0 and weight[arm] > 0.0:
         progress[UNSEEN] -= 1
     pulled[arm] += 1
     progress[PULLS] += 1
 
 
 @inlined
-def learn(arm, reward, Z, V, leverage, means, log_det, pulled, counts, sums, progress, step, value):
+def learn(
+    arm, reward, Z, weight, V, leverage, means, log_det, pulled, counts, sums, progress, step, value
+):
     """Take over the reward of one pull."""
-    change = (reward - means[arm]) / (1.0 + leverage[arm])
-    extend(arm, Z, V, leverage, log_det, pulled, progress, step, value)
+    change = weight[arm] * (reward - means[arm]) / (1.0 + weight[arm] * leverage[arm])
+    extend(arm, Z, weight, V, leverage, log_det, pulled, progress, step, value)
     for i in range(len(means)):
         means[i] += value[i] * change
     counts[arm] += 1
@@ -216,27 +226,42 @@ def learn(arm, reward, Z, V, leverage, means, log_det, pulled, counts, sums, pro
 
 
 @inlined
-def judge(rule, Z, V, means, log_det, progress):
+def judge(rule, Z, who, V, means, log_det, progress):
     """Find the pair to tell apart, once all arms are seen, and whether there is a winner."""
     if progress[UNSEEN] == 0:
         radius = radius_of(rule, progress[PULLS], log_det[0])
-        if select(rule, radius, Z, V, means, progress) <= rule.epsilon:
+        if select(rule, radius, Z, who, V, means, progress) <= rule.epsilon:
             progress[WINNER] = progress[LEADER]
 
 
 @compiled
 def absorb(state, arm, reward):
     """Take over the reward of one pull."""
-    _, Z, V, leverage, means, log_det, pulled, counts, sums, progress = state[:10]
-    step, value = state[13:]
-    learn(arm, reward, Z, V, leverage, means, log_det, pulled, counts, sums, progress, step, value)
+    _, Z, weight, _, V, leverage, means, log_det, pulled, counts, sums, progress = state[:12]
+    step, value = state[15:]
+    learn(
+        arm,
+        reward,
+        Z,
+        weight,
+        V,
+        leverage,
+        means,
+        log_det,
+        pulled,
+        counts,
+        sums,
+        progress,
+        step,
+        value,
+    )
 
 
 @compiled
 def examine(state):
     """Find the pair to tell apart and whether there is a winner."""
-    rule, Z, V, _, means, log_det, _, _, _, progress = state[:10]
-    judge(rule, Z, V, means, log_det, progress)
+    rule, Z, _, who, V, _, means, log_det, _, _, _, progress = state[:12]
+    judge(rule, Z, who, V, means, log_det, progress)
 
 
 @compiled
@@ -246,41 +271,46 @@ def plan(state, picks, done):
     Such rewards leave the estimate as it is. All pulls but the last are added to A. Fewer than
     asked for mean that the shares of a pair are not known yet.
     """
-    rule, Z, V, leverage, means, log_det, pulled, _, _, progress = state[:10]
-    slot, support, share, step, value = state[10:]
+    rule, Z, weight, who, V, leverage, means, log_det, pulled, _, _, progress = state[:12]
+    slot, support, share, step, value = state[12:]
     for t in range(done, len(picks)):
-        arm = choose(rule, Z, V, leverage, pulled, progress, slot, support, share, step, value)
+        arm = choose(
+            rule, Z, weight, V, leverage, pulled, progress, slot, support, share, step, value
+        )
         if arm < 0:
             return t
         picks[t] = arm
         if t + 1 < len(picks):
-            extend(arm, Z, V, leverage, log_det, pulled, progress, step, value)
+            extend(arm, Z, weight, V, leverage, log_det, pulled, progress, step, value)
             if progress[UNSEEN] == 0:
                 radius = radius_of(rule, progress[PULLS], log_det[0])
-                select(rule, radius, Z, V, means, progress)
+                select(rule, radius, Z, who, V, means, progress)
     return len(picks)
 
 
 @compiled
-def run(state, truth, binary, noise):
+def run(state, truth, spread, binary, noise):
     """Pull until there is a winner, the noise is used up, or shares are missing; return the pulls.
 
-    A reward is the true mean plus noise, or `noise < mean` if binary.
+    A reward is the true mean plus noise times its spread, or `noise < mean` if binary.
     """
-    rule, Z, V, leverage, means, log_det, pulled, counts, sums, progress = state[:10]
-    slot, support, share, step, value = state[10:]
+    rule, Z, weight, who, V, leverage, means, log_det, pulled, counts, sums, progress = state[:12]
+    slot, support, share, step, value = state[12:]
     for t in range(len(noise)):
-        arm = choose(rule, Z, V, leverage, pulled, progress, slot, support, share, step, value)
+        arm = choose(
+            rule, Z, weight, V, leverage, pulled, progress, slot, support, share, step, value
+        )
         if arm < 0:
             return t
         if binary:
             reward = 1.0 if noise[t] < truth[arm] else 0.0
         else:
-            reward = truth[arm] + noise[t]
+            reward = truth[arm] + spread[arm] * noise[t]
         learn(
-            arm, reward, Z, V, leverage, means, log_det, pulled, counts, sums, progress, step, value
-        )
-        judge(rule, Z, V, means, log_det, progress)
+            arm, reward, Z, weight, V, leverage, means, log_det, pulled, counts, sums, progress,
+            step, value,
+        )  # fmt: skip
+        judge(rule, Z, who, V, means, log_det, progress)
         if progress[WINNER] >= 0:
             return t + 1
     return len(noise)

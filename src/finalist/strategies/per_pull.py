@@ -7,7 +7,7 @@ rounding errors do not add up. Its `play` is one call:
         from finalist.strategies import my_kernels as kernels
 
         def step(truth, noise):
-            return kernels.run(self._state, truth, rewards.binary, noise)
+            return kernels.run(self._state, truth, rewards.spread, rewards.binary, noise)
 
         return play_in_chunks(self, rewards, limit, step, self._refresh)
 
@@ -15,7 +15,7 @@ and its `record` of a single pull ends with `if refresh_due(self.verdict.pulls):
 so that both ways make the same pulls. The compiled function pulls until there is a winner or the
 noise is used up and returns the number of its pulls, which may also be smaller, even 0: it is
 called again, after `step` has done in Python what it returned for. A pull has the reward
-`truth[arm] + noise[t]`, or `noise[t] < truth[arm]` if `rewards.binary`.
+`truth[arm] + spread[arm] * noise[t]`, or `noise[t] < truth[arm]` if `rewards.binary`.
 """
 
 from collections.abc import Callable

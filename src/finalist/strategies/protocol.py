@@ -17,6 +17,7 @@ Strategies that look after every pull have one more method, `play`, which simula
 once in a compiled loop with the same result as `next` and `record`, pull by pull.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -253,3 +254,22 @@ def refuse_decided(verdict: Verdict) -> None:
     """Refuse to choose pulls for a run that has a winner."""
     if verdict.decided:
         raise ProblemError("the strategy has decided; there is nothing left to pull.")
+
+
+def block_size(run: Run, size: int | None, *, whole: bool = False) -> int | None:
+    """Return the size of the next batch when `size` pulls can be made at a time.
+
+    A size that is large enough to test with is taken as it is. Otherwise, or if `whole` asks for
+    it, it is what the strategy likes best, rounded up to whole parts of that size.
+
+    Examples
+    --------
+    >>> import finalist as fl
+    >>> run = fl.Gauntlet().start(fl.Problem(fl.Arms.unstructured(8)))
+    >>> block_size(run, 12), block_size(run, 12, whole=True)
+    (12, 36)
+    """
+    least, own = getattr(run, "least_size", 1), getattr(run, "own_size", None)
+    if size is None or own is None or not (whole or size < least):
+        return size
+    return size * math.ceil(max(int(own), size) / size)

@@ -29,6 +29,18 @@ most g_t worse than the best.
 
 Rounding. With p arms in the design, whole pulls cost at most a factor 1 / (1 - p / N) (Pukelsheim,
 ch. 12; `round_design`), hence r(e) = p (1 + e) / e. The paper's r(e) is for its own procedure.
+
+Who is measured and who can win may differ, as in the paper: designs are over the arms x that can be
+pulled, z and z' are candidates, and K is the number of candidates. Where the noise differs, sigma
+is the largest sigma_x of an arm that can be pulled, A = sum of N_x (sigma / sigma_x)^2 x x', rho is
+the largest variance by this A for a design, and theta_hat is weighted likewise (`units`). These
+are rows x sigma / sigma_x with noise of size sigma, so (z' - z*)'(theta_hat - theta) has the
+variance sigma^2 ||z' - z*||^2_{A^-1} as before. The proof never asks which rows were pulled, and
+N_t and r(e) stand as they are: rounding replaces each N w_x by at least N w_x (1 - p / N), which
+bounds A from below whatever multiplies x x'. Which unit of gaps is taken decides only where the
+phases begin; with the largest they begin coarse, which is cheap, since each phase is about four
+times as long as the one before. Candidates whose differences no pull can estimate are refused by
+`Problem`.
 """
 
 import math
@@ -41,6 +53,7 @@ from jaxtyping import Float, Int
 
 from finalist.arms import Arms
 from finalist.design import rough_design, round_design
+from finalist.design.measured import Measured
 from finalist.errors import ProblemError
 from finalist.information import information
 from finalist.least_squares import estimate
@@ -49,7 +62,6 @@ from finalist.span import SPAN_TOLERANCE
 from finalist.statistics import Statistics
 from finalist.strategies.phase import Phase
 from finalist.strategies.protocol import (
-    SUPPORTED,
     Batch,
     Verdict,
     check_record,
@@ -57,6 +69,7 @@ from finalist.strategies.protocol import (
     is_number,
     refuse_decided,
 )
+from finalist.strategies.units import BEYOND, Units
 from finalist.strategies.xy_adaptive import phase_design
 
 #: Pairs that are compared at once; memory does not grow with their number.
@@ -75,8 +88,9 @@ class RAGE:
     Parameters
     ----------
     first_gap : float
-        The gap that the first phase resolves, in units of sigma; each later phase half of the
-        one before. 1/4 is as printed. With gaps far larger than sigma a larger one saves pulls.
+        The gap that the first phase resolves, in units of sigma, the largest one if they differ;
+        each later phase half of the one before. 1/4 is as printed. With gaps far larger than sigma
+        a larger one saves pulls.
     rounding : float
         How much of its accuracy a design may lose when it is rounded to whole pulls: the e of
         the module. The paper has 1/10.
@@ -104,7 +118,7 @@ class RAGE:
 
     def start(self, problem: Problem, seed: int = 0) -> "RAGERun":  # noqa: ARG002
         """Begin with a problem; the seed has no influence, nothing is random."""
-        problem.refuse_unsupported(self.name, SUPPORTED)
+        problem.refuse_unsupported(self.name, BEYOND)
         return RAGERun(self, problem)
 
 
@@ -113,8 +127,9 @@ class RAGERun:
 
     def __init__(self, settings: RAGE, problem: Problem) -> None:
         self._settings, self._problem = settings, problem
-        self._survivors = np.arange(len(problem.arms))
-        self._winner = 0 if len(problem.arms) == 1 else None
+        self._units = Units.of(problem)
+        self._survivors = self._units.candidates
+        self._winner = int(self._survivors[0]) if len(self._survivors) == 1 else None
         self._number, self._pulls = 1, 0
         self._phase = Phase(len(problem.arms))
 
@@ -131,7 +146,7 @@ class RAGERun:
 
     def _allocate(self) -> Int[np.ndarray, " K"]:
         alive = tuple(map(int, self._survivors))
-        weights, value = survivors_design(self._problem.arms, alive)
+        weights, value = survivors_design(self._problem.arms, alive, self._units.relative)
         return round_design(weights, self._length(int(np.count_nonzero(weights)), value))
 
     def _length(self, support: int, value: float) -> int:
@@ -143,9 +158,8 @@ class RAGERun:
 
     def _log(self) -> float:
         """Return log(K^2 / delta_t)."""
-        return 2.0 * math.log(len(self._problem.arms) * self._number) - math.log(
-            self._problem.delta
-        )
+        K = len(self._units.candidates)
+        return 2.0 * math.log(K * self._number) - math.log(self._problem.delta)
 
     def record(self, batch: Batch, rewards: Statistics) -> None:
         """Take over rewards; at the end of a phase estimate from it alone, drop dominated arms."""
@@ -165,8 +179,9 @@ class RAGERun:
     def _compare(self) -> tuple[Float[np.ndarray, " m"], Float[np.ndarray, " m"]]:
         """Return by how much some survivor is at least, and at most, better than each of them."""
         Z = self._problem.arms.coordinates[self._survivors]
-        fit = estimate(self._problem.arms, self._phase.rewards)
-        radius = self._problem.sigma * math.sqrt(2.0 * self._log())
+        p = self._units.precisions
+        fit = estimate(self._problem.arms, self._phase.rewards, precisions=p)
+        radius = self._units.sigma * math.sqrt(2.0 * self._log())
         info = fit.information
         W = Z @ info.inverse_root.T  # ||w_a - w_b|| = ||z_a - z_b||_{A^-1}
         unseen = None  # what lost rewards leave open
@@ -178,24 +193,27 @@ class RAGERun:
 
 @lru_cache(maxsize=256)
 def survivors_design(
-    arms: Arms, survivors: tuple[int, ...]
+    arms: Arms, survivors: tuple[int, ...], relative: tuple[float, ...] | None = None
 ) -> tuple[Float[np.ndarray, " K"], float]:
     """Return a design for the differences of survivors, and the largest variance it leaves.
 
-    Phases often have the same survivors: their designs are kept.
+    The variance is in units of the noise to which that of each arm is `relative`. Phases often have
+    the same survivors: their designs are kept.
     """
     Z, alive, m = arms.coordinates, np.array(survivors), len(survivors)
-    if max(len(Z), m * (m - 1) // 2) <= FEW:
+    measured = Measured.of(arms, 1.0 if relative is None else relative)
+    if max(len(measured.rows), m * (m - 1) // 2) <= FEW:
         first, second = np.triu_indices(m, 1)
         Y = Z[alive[first]] - Z[alive[second]]
-        weights = rough_design(Z, Y, TOLERANCE)[0]
-        weights[weights < LIGHT] = 0.0
-        weights /= weights.sum()
-        weights.flags.writeable = False
-        value = float(information(Z, weights).variances(Y).max())
+        light = rough_design(measured.rows, Y, TOLERANCE)[0]
+        light[light < LIGHT] = 0.0
+        light /= light.sum()
+        value = float(information(measured.rows, light).variances(Y).max())
         if value < math.inf:
+            weights = measured.shares(light)
+            weights.flags.writeable = False
             return weights, value
-    design = phase_design(arms, survivors)
+    design = phase_design(arms, survivors, relative)
     return design.weights, design.value
 
 

@@ -1,8 +1,19 @@
-"""Every strategy by its name."""
+"""Every strategy by its name: those of finalist, of other packages, and your own.
 
+A class is made known by `register`, for this process, or by an entry point of an installed package:
+
+    [project.entry-points."finalist.strategies"]
+    doubling = "my_package:Doubling"
+
+Entry points are loaded once, when a name is not found or when all names are asked for.
+"""
+
+import re
+import warnings
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass, replace
-from typing import Any
+from dataclasses import MISSING, fields, is_dataclass, replace
+from threading import RLock
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from jaxtyping import Float
@@ -28,7 +39,7 @@ from finalist.strategies.xy import XYAllocation
 from finalist.strategies.xy_adaptive import XYAdaptive
 from finalist.strategies.xy_oracle import XYOracle
 
-#: Every strategy by its name; the contract suite runs on all of them.
+#: The strategies that are loaded, by name; `all_strategies` has those of other packages too.
 STRATEGIES: dict[str, type[Strategy]] = {
     cls.name: cls
     for cls in (
@@ -51,6 +62,76 @@ STRATEGIES: dict[str, type[Strategy]] = {
         TrackAndStop,
     )
 }
+#: Entry points of other packages.
+GROUP = "finalist.strategies"
+
+if TYPE_CHECKING:
+    StrategyClass = type[Strategy]
+else:  # at run time nobody can tell whether a class has what a protocol with attributes asks for
+    StrategyClass = type
+_Class = TypeVar("_Class", bound=StrategyClass)
+_loading, _loaded = RLock(), False
+
+
+def register(cls: _Class) -> _Class:
+    """Make a strategy class known by its name in this process; a decorator.
+
+    From then on the name is good for `simulate`, `plan`, `Study.create` and `Study.open`, and the
+    benchmark. A class that is defined again, as by a cell of a notebook, takes the place of the
+    one before.
+
+    Parameters
+    ----------
+    cls : class
+        A frozen dataclass with a `name`, a method `start`, and a default for each setting.
+
+    Returns
+    -------
+    class
+        The same one.
+
+    Examples
+    --------
+    >>> register(Gauntlet).name
+    'gauntlet'
+    >>> register("gauntlet")
+    Traceback (most recent call last):
+    finalist.errors.ProblemError: 'gauntlet' is no strategy; it is a class: ...
+    """
+    _check_class(cls)
+    other = STRATEGIES.get(cls.name, cls)
+    if _full_name(other) != _full_name(cls):
+        raise ProblemError(
+            f"strategy name {cls.name!r} of {_full_name(cls)} is taken by {_full_name(other)}; "
+            "give it another name."
+        )
+    STRATEGIES[cls.name] = cls
+    return cls
+
+
+def all_strategies() -> Mapping[str, StrategyClass]:
+    """Return every strategy by its name, with those that installed packages declare.
+
+    Examples
+    --------
+    >>> all_strategies()["gauntlet"]
+    <class 'finalist.strategies.gauntlet.Gauntlet'>
+    """
+    _load_entry_points()
+    return dict(STRATEGIES)
+
+
+def strategy_class(name: str) -> StrategyClass | None:
+    """Return the strategy of that name; None if nobody knows it.
+
+    Examples
+    --------
+    >>> strategy_class("gauntlet"), strategy_class("guess")
+    (<class 'finalist.strategies.gauntlet.Gauntlet'>, None)
+    """
+    if name not in STRATEGIES:
+        _load_entry_points()
+    return STRATEGIES.get(name)
 
 
 def named(name: str, arms: Arms, theta: Float[np.ndarray, " d"] | None = None) -> Strategy:
@@ -70,7 +151,7 @@ def named(name: str, arms: Arms, theta: Float[np.ndarray, " d"] | None = None) -
     >>> named("xy-adaptive", fl.Arms.unstructured(3)).alpha
     0.4
     """
-    strategy = STRATEGIES.get(name)
+    strategy = strategy_class(name)
     if strategy is None:
         raise ProblemError(f"strategy is {name!r}; it is one of {', '.join(sorted(STRATEGIES))}.")
     knowing = getattr(strategy, "knowing", None)
@@ -93,7 +174,7 @@ def settings_of(name: str) -> tuple[str, ...]:
     >>> settings_of("gauntlet"), settings_of("peace")
     (('growth',), ())
     """
-    strategy: Any = STRATEGIES.get(name)
+    strategy: Any = strategy_class(name)
     return tuple(field.name for field in fields(strategy)) if is_dataclass(strategy) else ()
 
 
@@ -123,3 +204,58 @@ def configured(
         return STRATEGIES[name](**settings)
     changed: Strategy = replace(named(name, arms, theta), **settings)  # type: ignore[type-var]
     return changed
+
+
+def _check_class(cls: Any) -> None:
+    """Refuse what cannot be a strategy, and settings that a study could not keep."""
+    if not isinstance(cls, type):
+        raise ProblemError(f"{cls!r} is no strategy; it is a class: put @fl.register above it.")
+    full, name = _full_name(cls), getattr(cls, "name", None)
+    if not (isinstance(name, str) and re.fullmatch(r"[^\s:,=]+", name)):
+        raise ProblemError(
+            f"{full} has the name {name!r}; write name: ClassVar[str] = 'some-name' in it, without "
+            "spaces, commas, colons and equals signs."
+        )
+    if not callable(getattr(cls, "start", None)):
+        raise ProblemError(f"{full} has no method start(problem, seed=0) that returns a run.")
+    if not (is_dataclass(cls) and cls.__dataclass_params__.frozen):  # type: ignore[attr-defined]
+        raise ProblemError(
+            f"{full} is no frozen dataclass, so its settings cannot be written down; put "
+            "@dataclass(frozen=True) between @fl.register and the class."
+        )
+    if "name" in (field.name for field in fields(cls)):
+        raise ProblemError(f"{full} has its name as a setting; write name: ClassVar[str].")
+    bare = [f.name for f in fields(cls) if f.default is f.default_factory is MISSING and f.init]
+    if bare and not hasattr(cls, "knowing"):
+        raise ProblemError(
+            f"{full} has no default for its setting {bare[0]!r}; give one, or a class method "
+            "knowing(arms, theta) if it has to know the truth."
+        )
+
+
+def _full_name(cls: type) -> str:
+    return f"{cls.__module__}.{cls.__qualname__}"
+
+
+def _load_entry_points() -> None:
+    """Register what installed packages declare, once; a broken one is left out with a warning."""
+    global _loaded
+    with _loading:  # by one thread; modules that ask for a name while they are loaded may do so
+        if _loaded:
+            return
+        _loaded = True
+        from importlib.metadata import entry_points
+
+        broken = []
+        for point in entry_points(group=GROUP):
+            try:
+                register(point.load())
+            except Exception as error:
+                broken.append(f"{point.name} = {point.value!r} ({type(error).__name__}: {error})")
+    for words in broken:
+        warnings.warn(
+            f"the strategy {words} of an installed package cannot be used and is left out; "
+            "upgrade or remove that package.",
+            RuntimeWarning,
+            stacklevel=3,
+        )

@@ -1,7 +1,8 @@
 """The ridge estimate of strategies that look after every pull, computed anew from all rewards.
 
-They work in span coordinates (`Arms.coordinates`, Z'Z / K = I). There the norm of the parameter,
-which a ridge has to be told, is the root mean square of the arms' expected rewards.
+They work in span coordinates (`Arms.coordinates`, Z'Z / K = I over the arms that can be pulled).
+There the norm of the parameter, which a ridge has to be told, is the root mean square of the
+expected rewards of these arms; weights of unequal noise (`units`) do not change the parameter.
 """
 
 import math
@@ -13,6 +14,7 @@ from jaxtyping import Float
 from finalist.arms import Arms
 from finalist.errors import ProblemError
 from finalist.information import information, row_norms
+from finalist.least_squares import weights_of
 from finalist.statistics import LARGEST_REWARD, Statistics
 from finalist.strategies.protocol import is_number
 
@@ -21,7 +23,7 @@ RIDGES = (1e-6, 1e6)
 
 
 class RidgeFit(NamedTuple):
-    """What rewards say under a ridge eta; A = eta I + sum of z z' over the pulls.
+    """What rewards say under a ridge eta; A = eta I + sum of w z z' over the pulls.
 
     Attributes
     ----------
@@ -41,8 +43,13 @@ class RidgeFit(NamedTuple):
     log_det: float
 
 
-def ridge_fit(Z: Float[np.ndarray, "K r"], rewards: Statistics, ridge: float) -> RidgeFit:
-    """Estimate from all rewards.
+def ridge_fit(
+    Z: Float[np.ndarray, "K r"],
+    rewards: Statistics,
+    ridge: float,
+    weights: Float[np.ndarray, " K"] | None = None,
+) -> RidgeFit:
+    """Estimate from all rewards; a pull of an arm counts its weight, 1 unless given.
 
     Examples
     --------
@@ -51,7 +58,7 @@ def ridge_fit(Z: Float[np.ndarray, "K r"], rewards: Statistics, ridge: float) ->
     >>> ridge_fit(np.eye(2), rewards, 1.0).means
     array([3. , 0.5])
     """
-    r, n = Z.shape[1], rewards.count.astype(float)
+    r, n = Z.shape[1], weights_of(rewards.count, weights)
     info = information(np.vstack([Z, np.eye(r)]), np.append(n, np.full(r, ridge)))
     R = info.inverse_root
     white = Z @ R.T
@@ -69,7 +76,7 @@ def check_ridge(theta_norm: float, ridge: float) -> None:
     if not (is_number(theta_norm) and 0 < theta_norm <= LARGEST_REWARD):
         raise ProblemError(
             f"theta_norm is {theta_norm!r}; it bounds the root mean square of the expected "
-            f"rewards of the arms, positive and at most {LARGEST_REWARD:g}."
+            f"rewards of the arms that can be pulled, positive and at most {LARGEST_REWARD:g}."
         )
     check_between("ridge", ridge, RIDGES)
 
@@ -81,8 +88,16 @@ def check_between(name: str, value: object, ends: tuple[float, float]) -> None:
 
 
 def norm_in_span(arms: Arms, theta: Float[np.ndarray, " d"]) -> float:
-    """Return the norm of a parameter in span coordinates: the root mean square of the rewards."""
-    means = arms.means(theta)
+    """Return the norm of a parameter in span coordinates.
+
+    It is the root mean square of the expected rewards of the arms that can be pulled.
+
+    Examples
+    --------
+    >>> norm_in_span(Arms([[3.0], [4.0], [9.0]], measurable=[True, True, False]), np.array([2.0]))
+    7.0710678118654755
+    """
+    means = arms.means(theta)[arms.measurable]
     peak = float(np.abs(means).max())
     if peak == 0.0:
         return float(np.finfo(float).tiny)

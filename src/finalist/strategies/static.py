@@ -12,11 +12,14 @@ from functools import lru_cache
 from typing import Literal
 
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Float, Int
 
 from finalist.arms import Arms
 from finalist.bounds import Bound, static_constants
 from finalist.design import Design, Greedy, Rounded, optimal_design
+from finalist.design.linalg import spanning_arms
+from finalist.design.optimal import check_spanned
+from finalist.information import information
 from finalist.noise import PerArm
 from finalist.problem import Feature, Problem
 from finalist.rewards import DrawnRewards
@@ -38,6 +41,8 @@ DESIGN_TOLERANCE = 1e-6
 #: Pulls that are made at once in a simulation, few at first so that short runs waste none;
 #: memory does not grow with their number.
 SMALLEST_CHUNK, CHUNK = 512, 65_536
+#: The part of the pulls for directions in which the candidates do not differ.
+SPANNING = 0.01
 #: What a static allocation keeps small.
 StaticCriterion = Literal["g", "xy", "v"]
 
@@ -53,6 +58,8 @@ def static_run(
     supported = SUPPORTED if allocation == "greedy" else STATIC_SUPPORTED
     who = f"{name} with allocation='greedy'" if allocation == "greedy" else name
     problem.refuse_unsupported(who, supported)
+    if criterion == "v" and allocation != "greedy":
+        check_spanned(problem.arms)
     return StaticRun(problem, bound, lambda: static_sequence(problem, criterion, allocation))
 
 
@@ -61,7 +68,22 @@ def static_sequence(problem: Problem, criterion: StaticCriterion, allocation: Al
     if allocation == "greedy":
         return Greedy(problem.arms, criterion)
     sigma = problem.noise.sigma if isinstance(problem.noise.sigma, tuple) else 1.0
-    return Rounded(static_design(problem.arms, criterion, sigma, problem.cost))  # type: ignore[arg-type]
+    design = static_design(problem.arms, criterion, sigma, problem.cost)  # type: ignore[arg-type]
+    return Rounded(_spanning(problem.arms, design.weights))
+
+
+def _spanning(arms: Arms, weights: Float[np.ndarray, " K"]) -> Float[np.ndarray, " K"]:
+    """Return a design that can estimate all that can be measured, as the rule asks for.
+
+    Where candidates differ in some directions only, a design need not measure the others; a small
+    share of the pulls then does.
+    """
+    Z = arms.coordinates
+    if arms.measurable.all() or information(Z, weights).rank == arms.rank:
+        return weights
+    usable = np.flatnonzero(arms.measurable)
+    more = np.bincount(usable[spanning_arms(Z[usable])], minlength=len(Z))
+    return np.asarray((1.0 - SPANNING) * weights + SPANNING * more / more.sum())
 
 
 @lru_cache(maxsize=64)

@@ -195,8 +195,10 @@ class TrackAndStopRun:
         """
         from finalist.strategies import track_and_stop_kernels as kernels
 
+        size = rewards.spread
+
         def step(truth: Float[np.ndarray, " K"], noise: Float[np.ndarray, " n"]) -> int:
-            return int(kernels.run(self._state, truth, rewards.binary, noise))
+            return int(kernels.run(self._state, truth, size, rewards.binary, noise))
 
         return play_in_chunks(self, rewards, limit, step, refresh=lambda: None)
 

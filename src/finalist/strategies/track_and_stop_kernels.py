@@ -269,10 +269,10 @@ def examine(state):
 
 
 @compiled
-def run(state, truth, binary, noise):
+def run(state, truth, size, binary, noise):
     """Pull until there is a winner or the noise is used up; return the number of pulls.
 
-    A reward is the true mean plus noise, or `noise < mean` if binary.
+    A reward is the true mean plus noise times its size, or `noise < mean` if binary.
     """
     rule, means, seen, pulled, total, progress, weights, ratio = state
     for t in range(len(noise)):
@@ -281,7 +281,7 @@ def run(state, truth, binary, noise):
         if binary:
             reward = 1.0 if noise[t] < truth[arm] else 0.0
         else:
-            reward = truth[arm] + noise[t]
+            reward = truth[arm] + size[arm] * noise[t]
         learn(arm, reward, means, seen, pulled, progress)
         judge(rule, means, seen, progress)
         if progress[WINNER] >= 0:

@@ -13,6 +13,9 @@ directions (x* - x) / gap(x) of eq:oracle.strategy. Two ways to stop:
 
 For the first, only arms that would be a wrong answer count: those more than epsilon behind the
 best, so an arm that is exactly tied with the best one does not.
+
+Arms that are measured and candidates may differ: x* and x are candidates, the design is over the
+arms that can be pulled, in units of their noise where that differs (`units`).
 """
 
 import math
@@ -47,6 +50,7 @@ from finalist.strategies.protocol import (
     refuse_decided,
 )
 from finalist.strategies.static import DESIGN_TOLERANCE, StaticRun
+from finalist.strategies.units import BEYOND, Units
 
 Stopping = Literal["deterministic", "empirical"]
 #: Means closer than this, relatively, are ties.
@@ -97,7 +101,9 @@ class XYOracle:
 
     def start(self, problem: Problem, seed: int = 0) -> "OracleRun | StaticRun":  # noqa: ARG002
         """Begin with a problem; the seed has no influence, nothing is random."""
-        problem.refuse_unsupported(self.name, SUPPORTED)
+        greedy = self.allocation == "greedy"
+        who = f"{self.name} with allocation='greedy'" if greedy else self.name
+        problem.refuse_unsupported(who, SUPPORTED if greedy else BEYOND)
         aim = make_aim(problem, np.array(self.theta), self.stopping)
         if self.stopping == "empirical" and aim.rivals:
             return StaticRun(problem, self.bound, lambda: oracle_sequence(aim, self.allocation))
@@ -106,12 +112,21 @@ class XYOracle:
 
 @dataclass(frozen=True)
 class Aim:
-    """What the oracle knows: the best arm, the arms to tell from it, and their gaps."""
+    """What the oracle knows: the best candidate, those to tell from it, and their gaps.
+
+    `relative` is the noise of each arm in units of the largest, None where it is the same.
+    """
 
     arms: Arms
     best: int
     rivals: tuple[int, ...]
     gaps: tuple[float, ...]
+    relative: tuple[float, ...] | None = None
+
+    @property
+    def each(self) -> tuple[float, ...] | float:
+        """The same noise for designs, 1 for all where it is the same."""
+        return 1.0 if self.relative is None else self.relative
 
     @property
     def directions(self) -> Float[np.ndarray, "M r"]:
@@ -137,21 +152,24 @@ def make_aim(
     problem: Problem, theta: Float[np.ndarray, " d"], stopping: Stopping = "deterministic"
 ) -> Aim:
     """Find the best arm, the arms to tell from it, and how well."""
-    means = problem.sign * problem.arms.means(theta)
-    best, gaps = int(means.argmax()), means.max() - means
+    able, means = problem.arms.candidate, problem.sign * problem.arms.means(theta)
+    best = int(np.where(able, means, -np.inf).argmax())
+    gaps = means[best] - means
     tie = TIE * float(np.abs(means).max())
     if stopping == "deterministic":
-        rivals = np.flatnonzero(gaps > max(problem.epsilon, tie))
+        rivals = np.flatnonzero((gaps > max(problem.epsilon, tie)) & able)
     else:  # the rule asks for radius ||y|| <= gap + epsilon of every rival
         gaps = gaps + problem.epsilon
-        rivals = np.flatnonzero((gaps > tie) & (np.arange(len(gaps)) != best))
-    return Aim(problem.arms, best, tuple(map(int, rivals)), tuple(map(float, gaps[rivals])))
+        rivals = np.flatnonzero((gaps > tie) & (np.arange(len(gaps)) != best) & able)
+    names, behind = tuple(map(int, rivals)), tuple(map(float, gaps[rivals]))
+    return Aim(problem.arms, best, names, behind, Units.of(problem).relative)
 
 
 @lru_cache(maxsize=64)
 def oracle_design(aim: Aim) -> Design:
     """Return the design of eq:oracle.strategy; the runs of a simulation share it."""
-    return solve_task(Measured.of(aim.arms), directions_task(aim.arms.coordinates, aim.directions))
+    measured = Measured.of(aim.arms, aim.each)
+    return solve_task(measured, directions_task(measured.rows, aim.directions))
 
 
 def spanning_weights(aim: Aim) -> Float[np.ndarray, " K"]:
@@ -159,7 +177,7 @@ def spanning_weights(aim: Aim) -> Float[np.ndarray, " K"]:
     weights = oracle_design(aim).weights
     if information(aim.arms.coordinates, weights).rank == aim.arms.rank:
         return weights
-    everywhere = optimal_design(aim.arms, "g", DESIGN_TOLERANCE).weights
+    everywhere = optimal_design(aim.arms, "g", DESIGN_TOLERANCE, sigma=aim.each).weights
     return (1.0 - SPANNING_SHARE) * weights + SPANNING_SHARE * everywhere
 
 
@@ -180,19 +198,19 @@ def oracle_allocation(
     from there on, one by one. Of the greedy sequence, which is longer, a prefix is returned that
     fulfils it while one pull less does not.
     """
-    K, Y = len(aim.arms), aim.directions
+    Y, precisions = aim.directions, np.asarray(aim.each) ** -2.0
 
     def radius(n: float) -> float:
         if bound == "soare":
-            return static_radius(n, K, delta, sigma, "soare")
+            return static_radius(n, int(aim.arms.candidate.sum()), delta, sigma, "soare")
         return sigma * math.sqrt(2.0 * math.log(len(aim.rivals) / delta))
 
     def enough(counts: Int[np.ndarray, " K"]) -> bool:
-        info = information(aim.arms.coordinates, counts.astype(float))
+        info = information(aim.arms.coordinates, counts * precisions)
         return radius(float(counts.sum())) * math.sqrt(info.variances(Y).max()) <= aim.smallest
 
     if allocation == "greedy":
-        return shortest_prefix(Greedy(aim.arms, aim.features), enough, aim.arms.rank, K)
+        return shortest_prefix(Greedy(aim.arms, aim.features), enough, aim.arms.rank, len(aim.arms))
     design = oracle_design(aim)
     n = smallest_pulls(design.lower_bound / aim.smallest**2, radius)
     n = max(n, len(design.support))
@@ -208,6 +226,7 @@ class OracleRun:
     def __init__(self, settings: XYOracle, problem: Problem, aim: Aim) -> None:
         self._settings, self._problem, self._aim = settings, problem, aim
         self._winner = None if aim.rivals else aim.best
+        self._units = Units.of(problem)
         self._phase = Phase(len(problem.arms))
 
     @property
@@ -226,16 +245,16 @@ class OracleRun:
         check_record(self.verdict, len(self._problem.arms), batch, rewards)
         if not self._phase.record(batch, rewards):
             return
-        Z, best = self._problem.arms.coordinates, self._aim.best
-        ahead = self._problem.sign * estimate(self._problem.arms, self._phase.rewards).gaps(
-            Z - Z[best]
-        )
-        self._winner = int(np.nanargmax(ahead))  # NaN: tied with the best, never pulled
+        arms, who, p = self._problem.arms, self._units.candidates, self._units.precisions
+        fit = estimate(arms, self._phase.rewards, precisions=p)
+        ahead = fit.gaps(arms.coordinates[who] - arms.coordinates[self._aim.best])
+        # NaN: tied with the best, never pulled
+        self._winner = int(who[int(np.nanargmax(self._problem.sign * ahead))])
 
     def _allocate(self) -> Int[np.ndarray, " K"]:
         problem, settings = self._problem, self._settings
         return oracle_allocation(
-            self._aim, problem.delta, problem.sigma, settings.bound, settings.allocation
+            self._aim, problem.delta, self._units.sigma, settings.bound, settings.allocation
         )
 
 

@@ -106,10 +106,11 @@ def _fit(problem: Problem, fit: Estimate, promised: bool) -> str | None:
     if p_value >= ALARM:
         return None
     more = "" if c == 0.0 else f", also if they are off by {c:g}"
+    missing = "squares, interactions" if problem.arms.has_intercept else "a constant, squares"
     return (
         f"The means of the arms are not linear in their features{more} (lack of fit, "
-        f"F = {test.f:.3g}, p = {p_value:.1g}): {_broken(promised)}. Add features (squares, "
-        "interactions), allow for it (misspecification), or use arms without features."
+        f"F = {test.f:.3g}, p = {p_value:.1g}): {_broken(promised)}. Add features ({missing}"
+        "), allow for it (misspecification), or use arms without features."
     )
 
 

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -10,6 +10,7 @@ from jaxtyping import Bool, Float, Int
 from finalist.errors import ConflictError, RewardError, StudyError, UnknownPullError
 from finalist.files import printable
 from finalist.noise import Bernoulli
+from finalist.strategies import block_size
 from finalist.study.batch import AskState, Batch, Pull
 from finalist.study.pulls import Fate
 from finalist.study.results import Results
@@ -47,21 +48,16 @@ def check_size(size: object) -> None:
 # ---- asking ------------------------------------------------------------------------------
 
 
-def block_size(state: State, size: int | None, worker: str | None) -> int | None:
+def batch_size(state: State, size: int | None, worker: str | None) -> int | None:
     """Return the size of the next batch; None for what the strategy likes best.
 
-    A size that is large enough to test with is taken as it is. Otherwise, and when several
-    workers share a batch, it is what the strategy likes best, rounded up to whole parts of that
-    size.
+    When several workers share a batch it is whole parts of what one of them can measure.
     """
-    run: Any = state.run
-    least, own = getattr(run, "least_size", 1), getattr(run, "own_size", None)
-    block = size
-    if size is not None and own is not None and (size < least or worker is not None):
-        block = size * math.ceil(max(own, size) / size)
+    run = state.run
+    block = block_size(run, size, whole=worker is not None)
     if state.left is None:
         return block
-    preferred = block if block is not None else own
+    preferred = block if block is not None else getattr(run, "own_size", None)
     if preferred is None:
         preferred = run.next(None).size
         return None if preferred <= state.left else state.left

@@ -23,7 +23,8 @@ from finalist.noise import (
     TopM,
 )
 from finalist.problem import Problem
-from finalist.strategies import STRATEGIES, Strategy
+from finalist.strategies import Strategy, all_strategies, strategy_class
+from finalist.strategies.registry import StrategyClass
 
 _MODELS: dict[str, type[Noise]] = {
     "gaussian": Gaussian,
@@ -123,7 +124,7 @@ def from_json(settings: Mapping[str, Any], arms: Arms) -> Settings:
             batch_intercept=settings.get("batch_intercept", False),
             misspecification=settings.get("misspecification", 0.0),
         )
-        known = STRATEGIES[strategy["name"]](**strategy["settings"])
+        known = _class_of(strategy["name"])(**strategy["settings"])
         seed, budget = settings["seed"], settings["budget"]
         return Settings(problem, known, seed, budget, settings["metadata"])
     except (KeyError, TypeError) as error:
@@ -149,21 +150,35 @@ def _same(one: object, other: object) -> bool:
     return one == other
 
 
+def _class_of(name: str) -> StrategyClass:
+    """Return the strategy that a study was created with, or say how to make it known."""
+    found = strategy_class(name)
+    if found is None:
+        raise StudyError(
+            f"this study has the strategy {name!r}, which is not known here. Register its class "
+            "first (fl.register), install the package that has it, or upgrade finalist."
+        )
+    return found
+
+
 def _plain(strategy: Strategy) -> dict[str, Any]:
     """Return the settings of a strategy; only those of plain values can be kept."""
-    if STRATEGIES.get(strategy.name) is not type(strategy):
+    cls = type(strategy)
+    if strategy_class(strategy.name) is not cls:
         raise StudyError(
             f"strategy {strategy.name!r} is not one that finalist knows by name, so a study could "
-            f"not be opened again. Known: {', '.join(sorted(STRATEGIES))}."
+            f"not be opened again. Put @fl.register above the class {cls.__qualname__}. "
+            f"Known: {', '.join(sorted(all_strategies()))}."
         )
     words = [field.name for field in fields(cast(Any, strategy))]
     values = {word: getattr(strategy, word) for word in words}
     for name, value in values.items():
         if not isinstance(value, str | int | float | bool | None):
-            raise StudyError(
-                f"strategy {strategy.name!r} with {name} of type {type(value).__name__} needs to "
-                "know the truth; it is for simulations, not for a study."
-            )
+            reason = "cannot be kept; settings of a study are numbers, text, True, False or None."
+            if hasattr(cls, "knowing"):
+                reason = "needs to know the truth; it is for simulations, not for a study."
+            kind = type(value).__name__
+            raise StudyError(f"strategy {strategy.name!r} with {name} of type {kind} {reason}")
     return values
 
 

@@ -5,14 +5,16 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
+from finalist.arms import Arms
 from finalist.intervals import certainty, error_estimate, pooled_widths
 from finalist.intervals import leader as leader_of
 from finalist.least_squares import Estimate
 from finalist.planning import Forecast
 from finalist.planning import forecast as forecast_of
 from finalist.pooling import Pooled
+from finalist.span import SPAN_TOLERANCE
 from finalist.strategies import guaranteed, promise_of
 from finalist.strategies.gauntlet_bias import Bias
 from finalist.study.checks import better_by_all, doubts, given_up, warnings_of
@@ -299,7 +301,22 @@ def _widths(state: State, fit: Estimate) -> Float[np.ndarray, " K"]:
     bias = Bias.of(problem.misspecification, problem.precisions, Z, count, info)
     if bias is not None and np.isfinite(widths).any():
         widths = widths + bias.of_arms(np.arange(len(Z)))
-    return widths
+    return np.where(_have_level(state.arms), widths, np.inf)
+
+
+def _have_level(arms: Arms) -> Bool[np.ndarray, " K"]:
+    """Return which arms have means that measurements can tell.
+
+    Those of candidates outside the span of what is measured they cannot: duels tell how players
+    differ, not how good they are.
+    """
+    if arms.measurable.all():
+        return np.ones(len(arms), dtype=bool)
+    X, Z, can = arms.features, arms.coordinates, arms.measurable
+    X = X / np.where(X.any(axis=0), np.abs(X).max(axis=0), 1.0)
+    rest = X - Z @ np.linalg.lstsq(Z[can], X[can], rcond=None)[0]
+    inside = np.linalg.norm(rest, axis=1) <= SPAN_TOLERANCE * np.linalg.norm(X, axis=1)
+    return np.asarray(inside)
 
 
 def _start(state: State) -> float | None:

@@ -30,7 +30,7 @@ from finalist.study.pulls import Fate
 from finalist.study.results import as_results
 from finalist.study.rules import (
     batch_of,
-    block_size,
+    batch_size,
     check_name,
     check_noise,
     check_size,
@@ -312,7 +312,7 @@ class Study:
     def _issue(self, state: State, size: int | None, worker: str | None) -> None:
         """Choose the next batch and write it down, unless someone else did so meanwhile."""
         last, number = state.last, len(state.issued) + 1  # `state` itself goes on with the log
-        batch = state.run.next(block_size(state, size, worker))
+        batch = state.run.next(batch_size(state, size, worker))
         rng = np.random.default_rng([state.settings.seed, number])
         order = rng.permutation(np.repeat(np.arange(len(batch.counts)), batch.counts))
         body = {"batch": number, "arms": order.tolist(), "note": dict(batch.note)}

@@ -35,12 +35,15 @@ def union(arms: Arms, more: Arms) -> tuple[Arms, Int[np.ndarray, " n"]]:
     """Return arms with others added, and for each the number it had before, -1 if it is new."""
     if not isinstance(more, Arms):
         raise StudyError(f"arms to add are of type {type(more).__name__}; use Arms(features).")
-    if more.feature_names != arms.feature_names:
+    first, second = arms._table(), more._table()
+    if second.feature_names == first.feature_names[:-1] and _ends_with_intercept(first):
+        wider = np.column_stack([second.features, np.ones(len(second.features))])
+        second = Table(wider, second.names, first.feature_names)
+    if second.feature_names != first.feature_names:
         raise StudyError(
             f"arms to add have the features {', '.join(more.feature_names)}; this study has "
             f"{', '.join(arms.feature_names)}."
         )
-    first, second = arms._table(), more._table()
     assert first.names is not None
     assert second.names is not None
     taken = sorted(set(first.names) & set(second.names))
@@ -59,6 +62,12 @@ def union(arms: Arms, more: Arms) -> tuple[Arms, Int[np.ndarray, " n"]]:
         for old, new in ((arms.measurable, more.measurable), (arms.candidate, more.candidate))
     )
     return both._marked(measurable, candidate), kept
+
+
+def _ends_with_intercept(table: Table) -> bool:
+    """Tell whether the last feature is one that `Arms.with_intercept` has added."""
+    named = table.feature_names[-1].rstrip("_") == "intercept"
+    return named and bool(np.all(table.features[:, -1] == 1.0))
 
 
 def history_table(table: Any) -> tuple[list[str], list[float]]:

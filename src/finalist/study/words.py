@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from finalist.arms import Arms
 from finalist.noise import Bernoulli, Gaussian, SubGaussian
 from finalist.strategies import guaranteed, promise_of
 from finalist.study.pulls import Fate
@@ -23,6 +24,21 @@ def decided(state: State) -> str:
 def counted(count: int, word: str) -> str:
     """Return a number with its noun."""
     return f"{count:,} {word}{'' if count == 1 else 's'}"
+
+
+def counted_arms(arms: Arms) -> str:
+    """Say how many arms there are: to measure, and to choose from, if that is not the same.
+
+    Examples
+    --------
+    >>> duels = Arms([[1.0, -1.0]], names=["a against b"])
+    >>> counted_arms(duels), counted_arms(duels.with_candidates(Arms.unstructured(["a", "b"])))
+    ('1 arm', '1 arm to measure, 2 candidates')
+    """
+    if arms.measurable.all() and arms.candidate.all():
+        return counted(len(arms), "arm")
+    measured, can_win = int(arms.measurable.sum()), int(arms.candidate.sum())
+    return f"{counted(measured, 'arm')} to measure, {counted(can_win, 'candidate')}"
 
 
 def sentence(state: State, *, known: bool = True) -> str:
@@ -116,6 +132,8 @@ def advice(
     """
     if arm is None:
         return "No recommendation: no arm that is left can be estimated from the rewards."
+    if state.problem.top > 1:
+        return _several(state)
     epsilon = state.problem.epsilon
     better = "better" if epsilon == 0 else f"better by more than {epsilon:g}"
     words = f"Recommendation: {state.arms.names[arm]}."
@@ -132,16 +150,27 @@ def advice(
     return words
 
 
+def _several(state: State) -> str:
+    """Name as many arms as are asked for, by their estimates."""
+    means = state.problem.sign * state.pooled.estimate().means()
+    known = [i for i in state.verdict.survivors if not np.isnan(means[i])]
+    best = sorted(known, key=lambda i: -means[i])[: state.problem.top]
+    return (
+        f"Recommendation: {', '.join(state.arms.names[i] for i in best)}, by the estimates of the "
+        "arms that are left; this is not a guarantee."
+    )
+
+
 def assumptions(state: State) -> list[str]:
     """Say what the guarantee rests on."""
     noise = state.problem.noise
     if isinstance(noise, Bernoulli):
         what = "rewards are 0 or 1"
     elif isinstance(noise, Gaussian):
-        size = "of one unknown size in a batch" if noise.sigma is None else _size(noise)
+        size = "of one unknown size in a batch" if noise.sigma is None else _size(state, noise)
         what = f"the noise is Gaussian, {size}"
     else:
-        what = f"the noise is sub-Gaussian {_size(noise)}"
+        what = f"the noise is sub-Gaussian {_size(state, noise)}"
     found = [
         f"{what}, independent between pulls",
         _model(state),
@@ -167,9 +196,10 @@ def assumptions(state: State) -> list[str]:
     return found
 
 
-def _size(noise: Gaussian | SubGaussian) -> str:
+def _size(state: State, noise: Gaussian | SubGaussian) -> str:
     if isinstance(noise.sigma, tuple):
-        low, high = min(noise.sigma), max(noise.sigma)
+        measured = state.problem.sigmas[state.arms.measurable]  # others have none
+        low, high = measured.min(), measured.max()
         return f"of a size that is given for each arm, {low:.3g} to {high:.3g}"
     return f"of size {noise.sigma}"
 

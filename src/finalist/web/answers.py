@@ -28,6 +28,7 @@ class Line(BaseModel):
     strategy: str
     last: int
     arms: int | None
+    candidates: int | None
     survivors: int | None
     pulls: int | None
     open_pulls: int | None
@@ -234,10 +235,11 @@ class PlanAnswer(BaseModel):
 
     words: str
     gap: float | None
-    sigma: float
+    sigma: float | list[float]
     delta: float
     draws: int
     max_pulls: int
     seed: int
     lower_bound: float | None
+    unit: Literal["pulls", "units of cost"]
     rows: list[PlanRowAnswer]

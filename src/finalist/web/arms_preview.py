@@ -2,16 +2,19 @@
 
 import base64
 import binascii
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
+from jaxtyping import Float
 
 from finalist.arms import Arms
-from finalist.arms_files import read_cells, unescape
+from finalist.arms_files import Cells, read_cells, unescape
 from finalist.arms_io import is_name
+from finalist.arms_table import ArmsTable, is_readable
 from finalist.errors import ArmsError, FileFormatError, FinalistError
 from finalist.files import printable
-from finalist.web.uploads import as_file, read_arms
+from finalist.web.uploads import as_file, read_table
 
 #: Bytes of a table of arms that comes through the page; larger ones are for the command line.
 MOST_BYTES = 700_000
@@ -57,6 +60,10 @@ class Preview:
         Rows in all.
     packed : str
         The table, to be sent along.
+    roles : mapping of str to str
+        Columns that are no features: measurable, sigma, cost.
+    sigma, cost : (K,) array or None
+        What those columns hold.
     """
 
     arms: Arms | None
@@ -67,6 +74,9 @@ class Preview:
     rows: tuple[Row, ...]
     count: int
     packed: str
+    roles: Mapping[str, str] = field(default_factory=dict)
+    sigma: Float[np.ndarray, " K"] | None = None
+    cost: Float[np.ndarray, " K"] | None = None
 
     @property
     def unrelated(self) -> bool:
@@ -100,8 +110,10 @@ def unpack(packed: str) -> bytes:
         ) from None
 
 
-def preview(content: bytes, name: str = "the table") -> Preview:
-    r"""Look at a table of arms.
+def preview(
+    content: bytes, name: str = "the table", roles: Mapping[str, str] | None = None
+) -> Preview:
+    r"""Look at a table of arms; `roles` are columns that are no features, by what they are for.
 
     Examples
     --------
@@ -110,7 +122,10 @@ def preview(content: bytes, name: str = "the table") -> Preview:
     ('name', ('dose',), [[False, False], [False, True]])
     >>> preview(b"oak\nash\n").arms.names
     ('oak', 'ash')
+    >>> preview(b"name,dose,price\na,1,5\nb,2,7\n", roles={"cost": "price"}).features
+    ('dose',)
     """
+    roles = roles or {}
     if len(content) > MOST_BYTES:
         raise ArmsError(
             f"the table has {len(content):,} bytes; the page takes {MOST_BYTES:,}. Begin larger "
@@ -118,23 +133,35 @@ def preview(content: bytes, name: str = "the table") -> Preview:
         )
     if not content.strip():
         raise ArmsError("there is no table. Choose a file, or paste the rows.")
-    alone = _names_alone(content)
+    alone = None if roles else _names_alone(content)
     if alone is not None:
         return _of_names(alone, content, name)
     try:
         with as_file(content, name) as path:
-            cells = read_cells(path)
+            cells = read_cells(path, list(roles.values()))
     except FinalistError as error:
         return Preview(None, str(error), (), None, (), (), 0, "")
+    table, error = None, None
     try:
-        arms, error = read_arms(content, name), None
+        table = read_table(content, name, roles)
     except FinalistError as problem:
-        arms, error = None, str(problem)
-    bad = _bad_rows(cells.numbers)
-    rows = sorted({*range(min(MOST_ROWS, len(cells.lines))), *bad[:MOST_BAD]})
+        error = str(problem)
+    return _found(cells, content, roles, table, error)
+
+
+def _found(
+    cells: Cells,
+    content: bytes,
+    roles: Mapping[str, str],
+    table: ArmsTable | None,
+    error: str | None,
+) -> Preview:
+    bad = _bad_cells(cells, roles)
+    wrong = np.flatnonzero(np.logical_or.reduce([*bad.values()])) if bad else np.array([], int)
+    rows = sorted({*range(min(MOST_ROWS, len(cells.lines))), *wrong[:MOST_BAD].tolist()})
     columns = tuple(cells.columns)
     return Preview(
-        arms,
+        None if table is None else table.arms,
         error,
         columns,
         cells.label,
@@ -145,7 +172,7 @@ def preview(content: bytes, name: str = "the table") -> Preview:
                 tuple(
                     Cell(
                         printable(unescape(cells.columns[c][i]), 60),
-                        c in cells.numbers and not np.isfinite(cells.numbers[c][i]),
+                        c in bad and bool(bad[c][i]),
                     )
                     for c in columns
                 ),
@@ -154,15 +181,19 @@ def preview(content: bytes, name: str = "the table") -> Preview:
         ),
         len(cells.lines),
         pack(content),
+        roles,
+        None if table is None else table.sigma,
+        None if table is None else table.cost,
     )
 
 
-def _bad_rows(numbers: dict[str, np.ndarray]) -> list[int]:
-    if not numbers:
-        return []
-    return [
-        int(i) for i in np.flatnonzero(~np.isfinite(np.column_stack([*numbers.values()])).all(1))
-    ]
+def _bad_cells(cells: Cells, roles: Mapping[str, str]) -> dict[str, np.ndarray]:
+    """Return for each column that is not text which of its cells cannot be read."""
+    bad = {column: ~np.isfinite(values) for column, values in cells.numbers.items()}
+    for role, column in roles.items():
+        if column in cells.columns:
+            bad[column] = np.array([not is_readable(role, c) for c in cells.columns[column]])
+    return bad
 
 
 def _names_alone(content: bytes) -> list[str] | None:

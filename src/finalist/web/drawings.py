@@ -34,7 +34,7 @@ def available(look: Look) -> dict[str, str]:
     """Return the charts that can be drawn now, each with what it shows, for who cannot see it."""
     found: dict[str, str] = {}
     status, arms = look.status, look.arms
-    if look.evidence.size and (np.diff(look.pulls, prepend=0) > 0).any():
+    if _evident(look).size and (np.diff(look.pulls, prepend=0) > 0).any():
         found["evidence"] = (
             "Evidence against each arm over the pulls; an arm is out when its line reaches 1. "
             "The table of arms has the last values."
@@ -42,10 +42,12 @@ def available(look: Look) -> dict[str, str]:
     if any(arm.estimate is not None for arm in status.arms):
         found["estimates"] = "Estimated means with intervals; the table of arms has the numbers."
     if status.pulls:
-        found["pulls"] = "Pulls of each arm beside those of the best design."
+        beside = " beside those of the best design" if look.plain else ""
+        found["pulls"] = f"Pulls of each arm{beside}."
     if _can_be_forecast(look):
         found["forecast"] = "How many simulated futures are decided after how many further pulls."
-    if arms.features.shape[1] == 2 and arms.rank == 2 and _radius(look) is not None:
+    plane = look.plain and arms.features.shape[1] == 2 and arms.rank == 2
+    if plane and _radius(look) is not None:
         found["plane"] = (
             "The plane of parameters: for each arm the cone in which it is best, the estimate, "
             "and the ellipse in which the parameter is with 95 %."
@@ -130,30 +132,41 @@ class Drawings:
 # ---- one chart after the other -----------------------------------------------------------
 
 
+def _evident(look: Look) -> np.ndarray:
+    """Return the arms that are tested: those that can win."""
+    candidates = np.array([arm.candidate for arm in look.status.arms])
+    return np.flatnonzero(candidates) if look.evidence.size else np.array([], dtype=int)
+
+
+def _winners(look: Look, names: Sequence[str]) -> list[int]:
+    won = set(look.status.winners)
+    return [i for i, name in enumerate(names) if name in won]
+
+
 def _evidence(look: Look) -> "AnyChart":
     from finalist.charts.evidence import evidence_chart
 
     grown = np.diff(look.pulls, prepend=0) > 0  # a batch of which all is missing adds nothing
-    pulls, evidence = look.pulls[grown], look.evidence[grown]
+    tested = _evident(look)
+    pulls, evidence = look.pulls[grown], look.evidence[np.ix_(grown, tested)]
     batches = np.unique(np.linspace(0, len(pulls) - 1, MOST_BATCHES).astype(int))
     out = evidence >= 1.0
     first = np.where(out.any(axis=0), out.argmax(axis=0), len(pulls))
     arms = np.sort(np.argsort(-first, kind="stable")[:MOST_LINES])
     remarks = ["An arm is out when its line reaches 1."]
-    if len(arms) < len(look.arms):
-        rest = words.count(len(look.arms) - len(arms), "arm that was", "arms that were")
+    if len(arms) < len(tested):
+        rest = words.count(len(tested) - len(arms), "arm that was", "arms that were")
         remarks.append(f"Not drawn: {rest} out early")
     chosen = evidence[:, arms]
     if len(batches) < len(pulls):  # a line must still end where its arm is out
         chosen = np.maximum.accumulate(np.where(chosen >= 1.0, chosen, -np.inf), axis=0)
         chosen = np.where(np.isfinite(chosen), chosen, evidence[:, arms])
-    names = [look.arms.names[i] for i in arms]
-    winner = look.status.winner
+    names = [look.arms.names[i] for i in tested[arms]]
     return evidence_chart(
         pulls[batches],
         np.asarray(chosen[batches], dtype=float),
         names,
-        winner=names.index(winner) if winner in names else None,
+        winner=_winners(look, names),
         title="Evidence against each arm",
         subtitle=remarks,
     )
@@ -171,40 +184,45 @@ def _counts(look: Look) -> np.ndarray:
 def _estimates(look: Look) -> "AnyChart":
     from finalist.charts.studies import intervals_chart
 
-    winner = look.status.winner
     high = _column(look, "high")
+    remark = _INTERVALS if np.isfinite(high).any() else "There are no intervals yet."
+    if look.row.settings.get("batch_intercept"):
+        remark = "To compare arms: the level of each batch is unknown."
     return intervals_chart(
         look.arms.names,
         _column(look, "estimate"),
         _column(look, "low"),
         high,
         np.array([arm.survives for arm in look.status.arms]),
-        None if winner is None else look.arms.names.index(winner),
+        _winners(look, look.arms.names),
+        candidate=np.array([arm.candidate for arm in look.status.arms]),
         first="winner" if look.status.risk is not None else "recommended",
         sign=look.sign,
         title="Estimated means",
-        subtitle=[_INTERVALS] if np.isfinite(high).any() else ["There are no intervals yet."],
+        subtitle=[remark],
     )
 
 
 def _pulls(look: Look) -> "AnyChart":
     from finalist.charts.studies import allocation_chart
 
-    best = best_design(look)
-    remark = (
-        "Orange: shared as would be best if the estimates were the truth."
-        if best is not None
-        else "The best design is not known yet."
-    )
+    best, remarks = best_design(look), []
+    if best is not None:
+        remarks = ["Orange: shared as would be best if the estimates were the truth."]
+    elif look.plain:
+        remarks = ["The best design is not known yet."]
     return allocation_chart(
-        look.arms.names, _counts(look), best, title="Pulls of each arm", subtitle=[remark]
+        look.arms.names, _counts(look), best, title="Pulls of each arm", subtitle=remarks
     )
 
 
 def best_design(look: Look) -> np.ndarray | None:
-    """Return the shares of the oracle's design if the estimates were true (Soare 2014, Sect. 3)."""
+    """Return the shares of the oracle's design if the estimates were true (Soare 2014, Sect. 3).
+
+    It is for the best of all arms, measured alike; None for other questions.
+    """
     arms, means = look.arms, _column(look, "estimate")
-    if len(arms) * arms.rank**2 > MOST_WORK or not np.isfinite(means).all():
+    if not look.plain or len(arms) * arms.rank**2 > MOST_WORK or not np.isfinite(means).all():
         return None
     theta = np.linalg.lstsq(arms.features, means, rcond=None)[0]
     try:

@@ -19,6 +19,7 @@ _AT_A_TIME, _WAITING, _WAIT = 2, 20, 60.0
 #: What is known of a study after its log was read.
 _READ = (
     "arms",
+    "candidates",
     "survivors",
     "pulls",
     "open_pulls",
@@ -95,10 +96,11 @@ class Looking:
     def summaries(self, patience: float | None = None) -> list[dict[str, Any]]:
         """Return a line for each study, by name; one that cannot be read hides no other.
 
-        Each has the keys number, name, created, strategy, last, arms, survivors, pulls,
-        open_pulls, verdict, winner, risk, sentence, error; without a risk, the winner is a
-        recommendation. Studies with news are read in the background if there is little patience:
-        after so many seconds, those that are not read yet have None in all that has to be read.
+        Each has the keys number, name, created, strategy, last, arms, candidates, survivors,
+        pulls, open_pulls, verdict, winner, winners, risk, sentence, error; without a risk, the
+        winner is a recommendation. Studies with news are read in the background if there is
+        little patience: after so many seconds, those that are not read yet have None in all that
+        has to be read.
         """
         if patience is None:
             return self._lines(read=True)
@@ -155,6 +157,7 @@ class Looking:
             return dict(line)
         line |= {
             "arms": len(found.arms),
+            "candidates": sum(arm.candidate for arm in found.arms),
             "survivors": len(found.survivors),
             "pulls": found.pulls,
             "open_pulls": found.open_pulls,

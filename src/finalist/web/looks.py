@@ -5,13 +5,15 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from finalist.arms import Arms
 from finalist.errors import StudyError
+from finalist.noise import PerArm
+from finalist.problem import Feature
 from finalist.study import ArmStatus, Batch, Status, Study
 from finalist.study.database import StudyRow
 from finalist.study.database_rows import EventRow
@@ -23,12 +25,17 @@ from finalist.study.tables import read_arms
 from finalist.web.opened import Moment, Studies
 from finalist.web.typed import MOST_PULLS
 
+#: One number for all arms, or one for each.
+Values = float | list[float]
 #: Looks that are kept, one for each study.
 MOST_LOOKS = 24
 #: Events that the page of a study shows, the newest.
 RECENT = 12
 #: Arms that an event names.
 MOST_NAMED = 5
+_BEYOND: frozenset[Feature] = frozenset(
+    {"sigma per arm", "other candidates", "top-m", "cost", "batch intercept", "misspecification"}
+)
 
 
 @dataclass(frozen=True)
@@ -71,6 +78,13 @@ class Look:
         As `Study.evidence` returns them.
     events : list of dict
         The newest, oldest first.
+    spent : float or None
+        What the rewards so far have cost, if costs were given.
+    sigma, cost : float, list or None
+        Of all arms, or of each that can be measured; sigma is None if it is unknown.
+    plain : bool
+        Whether the best of all arms is asked for with one sigma, at one cost, without shifts and
+        deviations: some charts are for that.
     """
 
     number: int
@@ -87,6 +101,10 @@ class Look:
     pulls: Int[np.ndarray, " B"]
     evidence: Float[np.ndarray, "B K"]
     events: list[dict[str, Any]]
+    spent: float | None = None
+    sigma: Values | None = None
+    cost: Values = 1.0
+    plain: bool = True
     generation: str = ""
 
     @property
@@ -104,6 +122,11 @@ class Look:
         """How many pulls people want at a time, if they said so when they began."""
         size = self.row.settings["metadata"].get("batch_size")
         return size if isinstance(size, int) and 0 < size <= MOST_PULLS else None
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """Columns that a table of further arms needs besides the features."""
+        return {word: word for word in ("sigma", "cost") if isinstance(getattr(self, word), list)}
 
     @property
     def sign(self) -> int:
@@ -130,8 +153,24 @@ def look_at(study: Study, number: int, generation: str = "") -> Look:
         pulls=pulls,
         evidence=evidence,
         events=events_of(study, max(state.last - RECENT, 0)),
+        spent=_spent(state),
+        sigma=_of_measured(state, state.problem.noise.sigma),
+        cost=_of_measured(state, state.problem.cost) or 1.0,
+        plain=not state.problem.needs & _BEYOND,
         generation=generation,
     )
+
+
+def _spent(state: State) -> float | None:
+    if state.problem.cost == 1.0:
+        return None
+    return float(state.pooled.statistics.count @ state.problem.costs)
+
+
+def _of_measured(state: State, value: PerArm | None) -> Values | None:
+    if not isinstance(value, tuple):
+        return cast(float | None, value)
+    return [one for one, can in zip(value, state.arms.measurable, strict=True) if can]
 
 
 def events_of(study: Study, after: int, most: int | None = None) -> list[dict[str, Any]]:
@@ -231,10 +270,14 @@ class Looks:
 
 
 def ranked(look: Look) -> list[ArmStatus]:
-    """Return the arms: those that are left first, then by their estimates, the best first."""
+    """Return the arms: those that are left, those that are out, those that cannot win.
 
-    def key(arm: ArmStatus) -> tuple[bool, bool, float]:
-        return (not arm.survives, arm.estimate is None, -look.sign * (arm.estimate or 0.0))
+    Each by their estimates, the best first.
+    """
+
+    def key(arm: ArmStatus) -> tuple[int, bool, float]:
+        group = 0 if arm.survives else 1 if arm.candidate else 2
+        return (group, arm.estimate is None, -look.sign * (arm.estimate or 0.0))
 
     return sorted(look.status.arms, key=key)
 

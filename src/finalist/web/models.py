@@ -197,9 +197,9 @@ class PlanBody(Question):
     gap: Annotated[Number, Field(gt=0)] = Field(description="How far the best arm leads.")
     draws: Annotated[StrictInt, Field(ge=1, le=100)] = 50
     seed: Annotated[StrictInt, Field(ge=0, le=LARGEST)] = 0
-    against: Annotated[list[Annotated[StrictStr, Field(max_length=100)]], Field(max_length=3)] = [
-        "uniform"
-    ]
+    against: (
+        Annotated[list[Annotated[StrictStr, Field(max_length=100)]], Field(max_length=3)] | None
+    ) = Field(None, description="What to compare with; if null, uniform where that is possible.")
     max_pulls: Annotated[StrictInt, Field(ge=1, le=1_000_000)] = 1_000_000
 
 

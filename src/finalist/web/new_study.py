@@ -9,11 +9,14 @@ from finalist.arms import Arms
 from finalist.errors import FinalistError, ProblemError
 from finalist.noise import UNSET
 from finalist.planning import Plan, plan
-from finalist.strategies import STRATEGIES
+from finalist.strategies import all_strategies
 from finalist.study.rules import check_name
 from finalist.web import words
+from finalist.web.arms_preview import Preview
 from finalist.web.typed import read_size
 
+#: Fields for columns of the table that are no features, and what those are for.
+ROLES = {"sigma_column": "sigma", "cost_column": "cost", "measurable_column": "measurable"}
 #: What the fields hold at first.
 DEFAULTS: dict[str, str] = {
     "name": "",
@@ -29,6 +32,11 @@ DEFAULTS: dict[str, str] = {
     "strategy": "gauntlet",
     "gap": "",
     "guess": "",
+    "top": "1",
+    "intercept": "yes",
+    "batch_intercept": "",
+    "misspecification": "0",
+    **dict.fromkeys(ROLES, ""),
 }
 NOISES = {
     "gaussian": "a number with bell-shaped noise",
@@ -42,7 +50,7 @@ DRAWS, MOST_PULLS = 20, 300_000
 
 def strategies() -> list[str]:
     """Return the strategies that a study can use: those that need not know the truth."""
-    return [name for name, cls in STRATEGIES.items() if not hasattr(cls, "knowing")]
+    return [name for name, cls in all_strategies().items() if not hasattr(cls, "knowing")]
 
 
 class FormError(Exception):
@@ -72,8 +80,13 @@ class Wish:
     guess: float | None
 
 
-def read_wish(values: Mapping[str, str]) -> Wish:
-    """Read the fields, or say of each what is wrong with it."""
+def roles_of(values: Mapping[str, str]) -> dict[str, str]:
+    """Return the columns that are no features, by what they are for."""
+    return {role: values[field] for field, role in ROLES.items() if values[field]}
+
+
+def read_wish(values: Mapping[str, str], found: Preview) -> Wish:
+    """Read the fields, or say of each what is wrong with it; noise and cost may be in the table."""
     problems: dict[str, str] = {}
 
     def take(field: str, read: Callable[[str], Any], otherwise: Any = None) -> Any:
@@ -86,7 +99,13 @@ def read_wish(values: Mapping[str, str]) -> Wish:
 
     noise = take("noise", _one_of(NOISES), "gaussian")
     sigma: Any = None
-    if noise == "bernoulli":
+    if found.sigma is not None or values.get("known") == "column":
+        sigma = found.sigma
+        if found.sigma is None:
+            problems["sigma"] = "Choose the column that holds the noise, or write its size."
+        elif values.get("known") != "column":
+            problems["sigma"] = "A column holds the noise of each arm; give the noise once."
+    elif noise == "bernoulli":
         sigma = UNSET
     elif values.get("known") == "known":
         sigma = take("sigma", _positive)
@@ -108,6 +127,10 @@ def read_wish(values: Mapping[str, str]) -> Wish:
             "noise": noise,
             "delta": delta,
             "epsilon": take("epsilon", _not_negative, 0.0),
+            "top": take("top", _whole, 1),
+            "cost": 1.0 if found.cost is None else found.cost,
+            "batch_intercept": values.get("batch_intercept") == "yes",
+            "misspecification": take("misspecification", _not_negative, 0.0),
             "objective": take("objective", _one_of(("max", "min")), "max"),
             "budget": take("budget", _whole),
             "max_pulls_per_arm": take("max_pulls_per_arm", _whole),
@@ -124,7 +147,7 @@ def read_wish(values: Mapping[str, str]) -> Wish:
 
 def make_plan(arms: Arms, wish: Wish) -> Plan:
     """Simulate the study before it begins."""
-    given = {k: v for k, v in wish.words.items() if k in _PLANNED}
+    given = {k: v for k, v in wish.words.items() if k not in _UNPLANNED}
     if wish.gap is None:
         raise FormError({"gap": "Write how large a lead has to be to matter; a plan needs it."})
     if given["sigma"] is None:
@@ -136,19 +159,18 @@ def make_plan(arms: Arms, wish: Wish) -> Plan:
             f"{len(arms):,} arms of rank {arms.rank} take too long to simulate here; the command "
             "'finalist plan' does it."
         )
-    against = [] if given["strategy"] == "uniform" else ["uniform"]
     return plan(
         arms,
         gap=wish.gap,
         draws=DRAWS,
-        against=against,
         max_pulls=MOST_PULLS,
         progress=False,
         **given,
     )
 
 
-_PLANNED = ("sigma", "noise", "delta", "epsilon", "objective", "strategy")
+#: What a plan does not take.
+_UNPLANNED = ("budget", "max_pulls_per_arm", "metadata")
 
 
 def _number(text: str) -> float:

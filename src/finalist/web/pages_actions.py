@@ -71,12 +71,14 @@ def upload(request: Request, number: Number, form: Form, studies: Opened, looks:
     return change(request, number, studies, looks, form, "upload", act)
 
 
-def uploaded(form: FormData) -> tuple[bytes, str]:
+def uploaded(
+    form: FormData, field: str = "file", pasted: str = "pasted", name: str = "the table"
+) -> tuple[bytes, str]:
     """Return the file of a form with its name for messages, or the rows that were pasted."""
-    file = form.get("file")
+    file = form.get(field)
     if isinstance(file, UploadFile) and file.filename:
         return file.file.read(), printable(file.filename.replace("\\", "/").rsplit("/")[-1], 60)
-    return text_of(form, "pasted").encode("utf-8", "replace"), "the table"
+    return text_of(form, pasted).encode("utf-8", "replace"), name
 
 
 @router.post("/studies/{number}/note")

@@ -2,9 +2,11 @@
 
 import re
 
+import numpy as np
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
+from finalist.arms import Arms
 from finalist.errors import ConflictError, FinalistError, StudyError
 from finalist.files import printable
 from finalist.study import Study
@@ -97,13 +99,14 @@ def add(request: Request, number: Number, form: Form, studies: Opened, looks: Se
     look, pasted, packed = looks.of(number), text_of(form, "pasted"), text_of(form, "arms")
     found = None
     try:
-        found = preview(unpack(packed)) if packed else preview(*uploaded(form))
+        content, name = (unpack(packed), "the table") if packed else uploaded(form)
+        found = preview(content, name, roles=look.columns)
         if found.arms is None:
             return _show(request, look, 422, found=found, problem=found.error, pasted=pasted)
         if packed:
             with studies.writing(number) as study:
                 before = len(study.arms)
-                study.add(found.arms)
+                study.add(found.arms, **_own_values(study.arms, found.arms, found))
                 new = len(study.arms) - before
             return back(number, "added-one") if new == 1 else back(number, "added", new)
         if look.fixed is not None:
@@ -119,6 +122,14 @@ def add(request: Request, number: Number, form: Form, studies: Opened, looks: Se
             pasted=pasted,
         )
     return _show(request, look, found=found, new=new)
+
+
+def _own_values(arms: Arms, more: Arms, found: Preview) -> dict[str, np.ndarray | None]:
+    """Return the noise and the cost of the arms that are new."""
+    both, kept = union(arms, more)
+    new = [more.index(both.names[i]) for i in np.flatnonzero(kept < 0)]
+    values = {"sigma": found.sigma, "cost": found.cost}
+    return {word: None if value is None else value[new] for word, value in values.items()}
 
 
 # ---- deleting ----------------------------------------------------------------------------

@@ -1,10 +1,13 @@
 """Beginning a study: a table of arms, then the question, with a plan before the first pull."""
 
+from dataclasses import dataclass, replace
+
+import numpy as np
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from finalist.arms import Arms
-from finalist.errors import FinalistError, NameTakenError
+from finalist.errors import ArmsError, FinalistError, NameTakenError
 from finalist.planning import Plan
 from finalist.study import Study
 from finalist.web.api_planning import simulating
@@ -14,10 +17,12 @@ from finalist.web.errors import as_refusal, status_of
 from finalist.web.new_study import (
     DEFAULTS,
     NOISES,
+    ROLES,
     FormError,
     Wish,
     make_plan,
     read_wish,
+    roles_of,
     strategies,
 )
 from finalist.web.opened import Studies
@@ -28,29 +33,73 @@ from finalist.web.rendering import render
 router = APIRouter()
 
 
+@dataclass(frozen=True, eq=False)
+class Tables:
+    """What was given to choose from.
+
+    Attributes
+    ----------
+    found : Preview or None
+        The table of arms.
+    candidates : str
+        A second table, as it was given: what the winner is chosen from.
+    arms : Arms or None
+        Both as one set; None if something is wrong.
+    problem : str or None
+        What is wrong with the candidates.
+    """
+
+    found: Preview | None = None
+    candidates: str = ""
+    arms: Arms | None = None
+    problem: str | None = None
+
+
 @router.get("/new")
 def new_page(request: Request) -> HTMLResponse:
     """Ask for the arms."""
-    return render(request, "new.html", found=None, problem=None, pasted="")
+    return _ask_arms(request, Tables(), DEFAULTS, 200)
 
 
 @router.post("/new")
 def arms_page(request: Request, form: Form) -> HTMLResponse:
     """Show what was found in the table of arms, and ask for the rest."""
-    content, name = uploaded(form)
     try:
-        found = preview(content, name)
+        found = preview(*uploaded(form))
     except FinalistError as error:
-        return render(request, "new.html", 422, found=None, problem=str(error), pasted="")
+        return _ask_arms(request, Tables(), DEFAULTS, problem=str(error))
     if found.arms is None:
-        pasted = text_of(form, "pasted")
-        return render(request, "new.html", 422, found=found, problem=found.error, pasted=pasted)
-    return _question(request, found, DEFAULTS)
+        return _ask_arms(request, Tables(found), DEFAULTS, pasted=text_of(form, "pasted"))
+    return _question(request, Tables(found, "", found.arms), DEFAULTS)
+
+
+def _ask_arms(
+    request: Request,
+    tables: Tables,
+    values: dict[str, str],
+    status: int = 422,
+    *,
+    problem: str | None = None,
+    pasted: str = "",
+) -> HTMLResponse:
+    """Ask for a table; if there is one that cannot be used, show it, and why."""
+    return render(
+        request,
+        "new.html",
+        status,
+        tables=tables,
+        found=tables.found,
+        values=values,
+        problem=problem if tables.found is None else tables.found.error,
+        pasted=pasted,
+        wrong={},
+        roles=ROLES,
+    )
 
 
 def _question(
     request: Request,
-    found: Preview,
+    tables: Tables,
     values: dict[str, str],
     status: int = 200,
     *,
@@ -62,43 +111,92 @@ def _question(
         request,
         "question.html",
         status,
-        found=found,
+        tables=tables,
+        found=tables.found,
         values=values,
         problem=problem,
         wrong=wrong or {},
         plan=plan,
         noises=NOISES,
+        roles=ROLES,
         strategies=strategies(),
     )
 
 
 @router.post("/new/study")
 def create(request: Request, form: Form, studies: Opened) -> Response:
-    """Make a plan or the study; what is wrong is shown beside what was typed."""
+    """Look at the tables again, make a plan, or the study; what is wrong is shown in its place."""
     values = {field: text_of(form, field)[:2000] for field in DEFAULTS}
-    found = preview(unpack(text_of(form, "arms")))
-    if found.arms is None:
-        return render(request, "new.html", 422, found=found, problem=found.error, pasted="")
-    planned = text_of(form, "do") == "plan"
+    tables = _tables(form, values)
+    if tables.arms is not None and values["intercept"] == "yes":
+        tables = replace(tables, arms=tables.arms.with_intercept())
+    if tables.found is None or tables.found.arms is None:
+        return _ask_arms(request, tables, values)
+    do = text_of(form, "do")
+    if do == "look":
+        values["known"] = _known(values)
+    if tables.arms is None:
+        wrong = {"candidates": tables.problem or ""}
+        return _question(request, tables, values, 422, wrong=wrong)
+    if do == "look":
+        return _question(request, tables, values)
+    planned = do == "plan"
+    wish_values = values
     if planned and not values["name"].strip():
         wish_values = {**values, "name": "plan"}  # a plan needs no name
-    else:
-        wish_values = values
     try:
-        wish = read_wish(wish_values)
+        wish = read_wish(wish_values, tables.found)
         if planned:
             with simulating.take():
-                plan = make_plan(found.arms, wish)
-            return _question(request, found, values, plan=plan)
-        return _create(studies, found.arms, wish)
+                plan = make_plan(tables.arms, wish)
+            return _question(request, tables, values, plan=plan)
+        return _create(studies, tables.arms, wish)
     except FormError as error:
-        return _question(request, found, values, 422, wrong=error.problems)
+        return _question(request, tables, values, 422, wrong=error.problems)
     except NameTakenError as error:
-        return _question(request, found, values, status_of(error), wrong={"name": str(error)})
+        return _question(request, tables, values, status_of(error), wrong={"name": str(error)})
     except FinalistError as error:
-        page = _question(request, found, values, status_of(error), problem=str(error))
+        page = _question(request, tables, values, status_of(error), problem=str(error))
         page.headers.update(as_refusal(error).headers)
         return page
+
+
+def _tables(form: Form, values: dict[str, str]) -> Tables:
+    """Read the table that was sent back, and the candidates if there are any."""
+    found = preview(unpack(text_of(form, "arms")), roles=roles_of(values))
+    content, name = uploaded(form, "candidates_file", "candidates", "the candidates")
+    text = content.decode("utf-8-sig", "replace")
+    if found.arms is None or not content.strip():
+        return Tables(found, text, found.arms)
+    try:
+        others = preview(content, name)
+        if others.arms is None:
+            raise ArmsError(others.error or f"{name} cannot be read.")
+        return _joined(found, text, found.arms, found.arms.with_candidates(others.arms))
+    except FinalistError as error:
+        return Tables(found, text, None, str(error))
+
+
+def _joined(found: Preview, text: str, arms: Arms, both: Arms) -> Tables:
+    """Put arms and candidates together; noise and cost of what is only chosen from count nowhere.
+
+    The arms come first in `both`, in their order. The largest value leaves ranges as they are.
+    """
+
+    def padded(values: np.ndarray | None) -> np.ndarray | None:
+        if values is None:
+            return None
+        return np.append(values, np.full(len(both) - len(arms), values.max()))
+
+    found = replace(found, sigma=padded(found.sigma), cost=padded(found.cost))
+    return Tables(found, text, both)
+
+
+def _known(values: dict[str, str]) -> str:
+    """Return how the noise is given: a column that was chosen for it is meant to be used."""
+    if values["sigma_column"]:
+        return "column"
+    return "unknown" if values["known"] == "column" else values["known"]
 
 
 def _create(studies: Studies, arms: Arms, wish: Wish) -> RedirectResponse:

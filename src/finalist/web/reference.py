@@ -17,25 +17,33 @@ _TITLES = {
     "planning": "Before a study",
     "events": "News",
 }
+ERROR_WORDS = [(status, str(about["description"])) for status, about in ERRORS.items()]
 
 
 @router.get("/docs")
 def reference(request: Request) -> Response:
     """Show what the API can do."""
-    description = request.app.openapi()
     base = str(request.base_url).rstrip("/")
+    groups = calls_of(request.app.openapi(), base)
+    return render(request, "reference.html", base=base, groups=groups, errors=ERROR_WORDS)
+
+
+def calls_of(description: dict[str, Any], base: str) -> list[tuple[str, list[dict[str, Any]]]]:
+    """Return what the API can do, in groups with a title.
+
+    Parameters
+    ----------
+    description : dict
+        The description for programs (OpenAPI).
+    base : str
+        The address of the server, for examples.
+    """
     groups: dict[str, list[dict[str, Any]]] = {tag: [] for tag in _TITLES}
     for path, methods in description["paths"].items():
         for method, operation in methods.items():
             call = _call(description, base, method.upper(), path, operation)
             groups[operation["tags"][0]].append(call)
-    return render(
-        request,
-        "reference.html",
-        base=base,
-        groups=[(_TITLES[tag], calls) for tag, calls in groups.items()],
-        errors=[(status, about["description"]) for status, about in ERRORS.items()],
-    )
+    return [(_TITLES[tag], calls) for tag, calls in groups.items()]
 
 
 def _call(

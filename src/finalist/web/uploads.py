@@ -1,11 +1,13 @@
 """Tables that come over the network, read by the library as files; no name of a file is theirs."""
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from finalist import arms_table
 from finalist.arms import Arms
+from finalist.arms_table import ArmsTable
 from finalist.errors import FinalistError
 from finalist.study import Study
 
@@ -23,6 +25,17 @@ def as_file(content: bytes, name: str) -> Iterator[Path]:
             raise
 
 
+def read_table(
+    content: bytes, name: str = "the table", columns: Mapping[str, str] | None = None
+) -> ArmsTable:
+    """Read arms from the bytes of a CSV file; `columns` are those that are no features.
+
+    Their keys are words of `arms_table.read_table`: measurable, sigma, cost.
+    """
+    with as_file(content, name) as path:
+        return arms_table.read_table(path, **(columns or {}))
+
+
 def read_arms(content: bytes, name: str = "the table") -> Arms:
     r"""Read arms from the bytes of a CSV file.
 
@@ -32,8 +45,7 @@ def read_arms(content: bytes, name: str = "the table") -> Arms:
     Traceback (most recent call last):
     finalist.errors.FileFormatError: the table, line 3, column 'dose': 'x' is not a finite number...
     """
-    with as_file(content, name) as path:
-        return Arms.from_csv(path)
+    return read_table(content, name).arms
 
 
 def tell_table(

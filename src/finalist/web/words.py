@@ -7,13 +7,13 @@ from typing import Any
 
 from finalist.files import printable
 from finalist.study import Status
+from finalist.study.words import counted_arms as counted_arms  # for templates
 
 #: A minus sign as wide as a plus, and what stands where there is no number.
 MINUS, NONE = "\N{MINUS SIGN}", "\N{EN DASH}"
 #: Letters of a name in a sentence or in a table, and names in a sentence.
 NAME, _NAMED = 60, 5
 _STATES = {
-    "winner": ("Winner found", "won"),
     "undecided": ("Ended without a winner", "ended"),
     "continue": ("Running", "runs"),
 }
@@ -93,6 +93,8 @@ def state(status: Status, stopped: str | None = None) -> tuple[str, str]:
         return "Not started", "new"
     if status.verdict == "winner" and status.risk is None:
         return "Ended with a recommendation", "won"
+    if status.verdict == "winner":
+        return "Winner found" if status.top == 1 else "Winners found", "won"
     return _STATES[status.verdict]
 
 
@@ -100,22 +102,22 @@ def verdict(status: Status) -> str:
     """Say in one sentence where a study stands."""
     if status.verdict != "continue" or status.risk is None:  # without a guarantee it says so
         return status.sentence
-    if status.top > 1 and status.pulls > 0:
-        return status.sentence
-    left, every = len(status.survivors), sum(arm.candidate for arm in status.arms)
+    left, noun = len(status.survivors), contenders(status)
     if status.pulls == 0:
-        return f"Not begun: any of the {every:,} arms may be {_best(status.top)}."
+        return f"Not begun: any of the {noun} may be {best(status.top)}."
     ahead = "" if status.leader is None else f" {name(status.leader)} is ahead."
-    return f"Not decided yet: {left:,} of {every:,} arms may be the best.{ahead}"
+    return f"Not decided yet: {left:,} of {noun} may be {best(status.top)}.{ahead}"
 
 
 def certain(status: Status) -> str:
     """Say what is certain while a study goes on."""
     left, every = len(status.survivors), sum(arm.candidate for arm in status.arms)
+    noun = contenders(status)
     if status.risk is None:
         return "Nothing: this strategy guarantees no probability of error."
-    if left == every:
-        return f"Nothing yet: any of the {every:,} arms may be {_best(status.top)}."
+    if left == every:  # of several winners, some may be certain before any arm is out
+        begin = "Nothing yet" if status.top == 1 else "No arm is out yet"
+        return f"{begin}: any of the {noun} may be {best(status.top)}."
     out = count(every - left, "arm is", "arms are")
     sought = "The best arm is" if status.top == 1 else f"The {status.top} best arms are"
     return (
@@ -124,8 +126,61 @@ def certain(status: Status) -> str:
     )
 
 
-def _best(top: int) -> str:
+def best(top: int) -> str:
+    """Say what an arm may be: the best, or one of several."""
     return "the best" if top == 1 else f"one of the {top} best"
+
+
+def contenders(status: Status) -> str:
+    """Count what can win: arms, or candidates if some arms are only measured."""
+    every = sum(arm.candidate for arm in status.arms)
+    return count(every, "arm" if every == len(status.arms) else "candidate")
+
+
+def question(settings: Mapping[str, Any], status: Status) -> str:
+    """Say what a study asks."""
+    mean = "largest mean" if settings["objective"] == "max" else "smallest mean"
+    if status.top > 1:
+        return f"Which {status.top} of {contenders(status)} have the {mean}s?"
+    enough = ""
+    if settings["epsilon"]:
+        enough = f" Within {number(settings['epsilon'])} is good enough."
+    return f"Which of {contenders(status)} has the {mean}?{enough}"
+
+
+def roles(status: Status) -> str:
+    """Say how many arms can be measured and can win, unless all can do both.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> duel = SimpleNamespace(measurable=True, candidate=False)
+    >>> player = SimpleNamespace(measurable=False, candidate=True)
+    >>> roles(SimpleNamespace(arms=(duel, duel, player)))
+    '2 of 3 can be measured, 1 can win'
+    """
+    every = len(status.arms)
+    measured, can_win = (
+        sum(getattr(arm, role) for arm in status.arms) for role in ("measurable", "candidate")
+    )
+    if measured == can_win == every:
+        return ""
+    return f"{measured:,} of {every:,} can be measured, {can_win:,} can win"
+
+
+def each(value: float | Sequence[float] | None) -> str:
+    """Return a number that may be unknown, or one for each arm.
+
+    Examples
+    --------
+    >>> each(None), each(0.5), each([0.5, 2.0, 1.0])
+    ('unknown', '0.5', 'of each arm, 0.5 to 2')
+    """
+    if value is None:
+        return "unknown"
+    if isinstance(value, Sequence):
+        return f"of each arm, {number(min(value))} to {number(max(value))}"
+    return number(value)
 
 
 def listed(names: Sequence[str]) -> str:
@@ -169,6 +224,8 @@ def _decided(body: Mapping[str, Any], status: Status) -> str:
         return "Resumed." if why is None else f"Stopped: {printable(why, 300)}"
     found = f"Decision after batch {body['batch']}, {count(body['pulls'], 'pull')} in all: "
     if body["winner"] is not None:
+        if status.risk is not None and len(status.winners) > 1:
+            return f"{found}{_listed(status.winners)} win."
         if status.risk is not None:
             return f"{found}{_listed(body['named'])} wins."
         if status.winner is None:

@@ -1,0 +1,138 @@
+"""What the rules are made of: a strategy for some arms, and runs of it with drawn rewards."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, cast
+
+import numpy as np
+from jaxtyping import Float
+from numpy.typing import ArrayLike
+
+from finalist.arms import Arms
+from finalist.errors import FinalistError, NotYetSupportedError, ProblemError
+from finalist.problem import Problem
+from finalist.rewards import DrawnRewards, Kind
+from finalist.statistics import Statistics
+from finalist.strategies import Batch, Playable, Run, Strategy, named
+
+#: A way to make the strategy for arms and their true parameter.
+Make = Callable[[Arms, Float[np.ndarray, " d"]], Strategy]
+Log = list[tuple[Batch, Statistics]]
+#: A parameter for three features.
+THETA = np.array([1.0, 0.5, -1.0])
+#: A run of a rule ends long before; more is a strategy that cannot decide.
+MOST_PULLS, MOST_BATCHES = 10**8, 100_000
+
+
+class NotApplicable(Exception):  # noqa: N818
+    """A rule that says nothing about this strategy; the message is the reason."""
+
+
+def maker(given: Any) -> Make:
+    """Return a function that makes the strategy.
+
+    Parameters
+    ----------
+    given : class, strategy, str or function
+        A class with defaults or with `knowing(arms, theta)`; an object with its settings; the name
+        of a registered class; or a function of arms and theta.
+
+    Examples
+    --------
+    >>> import finalist as fl
+    >>> maker(fl.LinGapE)(fl.Arms.unstructured(3), np.ones(3)).theta_norm
+    1.0
+    """
+
+    def make(arms: Arms, theta: Float[np.ndarray, " d"]) -> Strategy:
+        strategy = _made(given, arms, np.asarray(theta, dtype=float))
+        suits = getattr(strategy, "suits", None)
+        if suits is not None and not suits(arms):
+            raise NotApplicable("it is not for such arms")
+        return strategy
+
+    return make
+
+
+def _made(given: Any, arms: Arms, theta: Float[np.ndarray, " d"]) -> Strategy:
+    if isinstance(given, str):
+        return named(given, arms, theta)
+    if isinstance(given, type):
+        knowing = getattr(given, "knowing", None)
+        return cast(Strategy, given() if knowing is None else knowing(arms, theta))
+    if hasattr(given, "start"):
+        return cast(Strategy, given)
+    if callable(given):
+        return cast(Strategy, given(arms, theta))
+    raise ProblemError(
+        f"{given!r} makes no strategy; give a class, an object with its settings, a name, or a "
+        "function of arms and theta."
+    )
+
+
+def ensure(fine: object, words: str) -> None:
+    """Raise AssertionError unless something is so; also where Python runs without assert."""
+    if not fine:
+        raise AssertionError(words)
+
+
+def ensure_refused(call: Callable[[], object], what: str) -> None:
+    """Raise AssertionError unless a call is refused with an error of finalist."""
+    try:
+        call()
+    except FinalistError:
+        return
+    except Exception as error:
+        raise AssertionError(
+            f"{what} raises {type(error).__name__}; raise an error of finalist.errors"
+        ) from error
+    raise AssertionError(f"{what} is not refused")
+
+
+@contextmanager
+def where_supported() -> Iterator[None]:
+    """Leave out a rule about problems that the strategy refuses by name."""
+    try:
+        yield
+    except NotYetSupportedError as error:
+        raise NotApplicable(f"it refuses such problems ({error})") from error
+
+
+def rewards_of(
+    problem: Problem, theta: ArrayLike, seed: int, kind: Kind = "gaussian"
+) -> DrawnRewards:
+    """Return where the rewards of a run come from."""
+    means = problem.arms.means(np.asarray(theta, dtype=float))
+    return DrawnRewards(means, problem.sigma, kind, np.random.default_rng(seed))
+
+
+def step(
+    strategy: Strategy,
+    problem: Problem,
+    theta: ArrayLike,
+    seed: int,
+    cap: int = MOST_PULLS,
+    size: int | None = None,
+    kind: Kind = "gaussian",
+) -> tuple[Run, Log]:
+    """Run batch by batch to the end, or to `cap` pulls; return the run and its log."""
+    rewards, run = rewards_of(problem, theta, seed, kind), strategy.start(problem, seed=1)
+    log: Log = []
+    while not run.verdict.decided and run.verdict.pulls < cap:
+        batch = run.next(size)
+        ensure(batch.size, "next returns an empty batch although there is no winner")
+        log.append((batch, rewards.batch(batch.counts)))
+        run.record(*log[-1])
+        ensure(len(log) < MOST_BATCHES, f"there is no winner after {MOST_BATCHES:,} batches")
+    return run, log
+
+
+def play(
+    strategy: Strategy, problem: Problem, theta: ArrayLike, seed: int, cap: int = MOST_PULLS
+) -> Run:
+    """Run to the end as a simulation does."""
+    run = strategy.start(problem, seed=1)
+    if isinstance(run, Playable):
+        run.play(rewards_of(problem, theta, seed), cap)
+        return run
+    return step(strategy, problem, theta, seed, cap)[0]
