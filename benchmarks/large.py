@@ -284,7 +284,7 @@ def draw(points: list[dict[str, Any]], sizes: tuple[int, ...]) -> None:
         f"{D} features, sigma = {SIGMA}, delta = 0.05; one run each. With epsilon = {EPSILON} a",
         "winner is named when no arm that is left can be better by more.",
     ]
-    save(finish(chart, "A thousand times as many arms, about the same pulls", words), PICTURE)
+    save(finish(chart, "The best of a million arms, in a few hundred pulls", words), PICTURE)
 
 
 def main() -> int:

@@ -31,5 +31,5 @@ class Record:
     def say(self, text: str) -> None:
         """Print a line and keep it."""
         print(text, flush=True)
-        self._lines.append(f"- {text}")
+        self._lines.append("- " + text.replace("\n", "; "))
         self._path.write_text("\n".join(self._lines) + "\n")

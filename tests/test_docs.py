@@ -13,6 +13,7 @@ import re
 import shlex
 import shutil
 import subprocess
+import sys
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -226,6 +227,13 @@ def test_everything_public_is_in_the_reference():
     text = (DOCS / "reference.md").read_text()
     listed = set(re.findall(r"auto(?:class|function):: finalist\.(\w+)$", text, re.MULTILINE))
     assert set(fl.__all__) - {"__version__"} <= listed
+
+
+def test_the_documentation_builds_without_a_warning(tmp_path):
+    command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html"]
+    done = subprocess.run([*command, DOCS, tmp_path / "html"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "html" / "_generated" / "commands.html").exists()
 
 
 def test_the_generated_pages_have_every_command_and_call(tmp_path):

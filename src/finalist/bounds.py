@@ -225,7 +225,8 @@ def pooled_level(log_det_ratio: float, rank: int, z: float) -> float:
     >>> pooled_level(3.0, rank=5, z=2.0)
     1.0
     """
-    low, high = math.log(2.0), max(z, 0.0) ** 2 / 8.0  # of x = log(2/delta); radius >= sqrt(8 x)
+    z = min(max(z, 0.0), 1e100)  # beyond it nothing changes, and its square is a number
+    low, high = math.log(2.0), z**2 / 8.0  # of x = log(2/delta); radius >= sqrt(8 x)
 
     def holds(x: float) -> bool:
         return pooled_radius(log_det_ratio, rank, 2.0 * math.exp(-x), 1.0) <= z

@@ -264,3 +264,20 @@ def test_arms_are_added_to_a_study_with_an_intercept_without_writing_it(tmp_path
         assert study.arms.features[study.arms.index("d")].tolist() == [0.5, 2.0, 1.0]
         with pytest.raises(StudyError, match="arms to add have the features"):
             study.add(fl.Arms([[0.5]], names=["e"]))
+
+
+def test_a_forecast_speaks_of_cost_where_pulls_cost_different_amounts(tmp_path):
+    arms = fl.Arms(np.random.default_rng(2).standard_normal((6, 2)))
+    means = dict(zip(arms.names, arms.means([0.3, 0.1]), strict=True))
+    rng, cost = np.random.default_rng(0), np.arange(1.0, 7.0)
+    with fl.Study.create(tmp_path / "lab.db", "c", arms, sigma=1.0, cost=cost, seed=1) as study:
+        for _ in range(2):
+            study.tell({p.pull_id: means[p.arm] + rng.normal() for p in study.ask()})
+        found = study.status().forecast
+    assert found is not None
+    assert found.cost is not None
+    ended = np.isfinite(found.pulls)
+    assert (np.isfinite(found.cost) == ended).all()
+    assert (found.cost[ended] >= found.pulls[ended]).all()  # the cheapest costs 1
+    assert (found.cost[ended] < 6 * found.pulls[ended]).all()
+    assert "They cost about" in found.words()

@@ -13,7 +13,7 @@ from finalist.strategies import STRATEGIES, named
 
 PAGE = Path(__file__).parents[2] / "docs" / "strategies.md"
 ARMS, THETA = fl.Arms.unstructured(4), np.array([0.4, 0.3, 0.2, 0.1])
-OTHERS = fl.Arms([[1.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 1.0]], names=["both", "neither"])
+OTHERS = fl.Arms([[1, 1, 0, 0], [0, 0, 1, 1], [1, 0, 1, 0], [1, 0, 0, 2]], names=list("stuv"))
 #: The columns: the word of a problem, and settings that need just that.
 COLUMNS: dict[str, tuple[str, dict[str, Any]]] = {
     "epsilon": ("epsilon-best", {"epsilon": 0.1}),

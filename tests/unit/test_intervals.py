@@ -135,3 +135,15 @@ def test_the_leader_is_among_those_asked_for():
     assert leader(fit, 1, (0, 2, 3)) == 2
     assert leader(fit, -1, (1, 2)) == 2
     assert leader(fit, 1, (3,)) == 3
+
+
+@pytest.mark.filterwarnings("error")
+def test_any_number_of_standard_errors_has_a_level():
+    s = Statistics.empty(2)
+    s.add_many([0] * 5 + [1] * 5, [1e150] * 5 + [0.0] * 5)
+    fit = estimate(fl.Arms.unstructured(2), s)
+    start = fit.information.log_det
+    assert certainty(fit, 0, sign=1, sigma=1e-150, start=start) == math.nextafter(1.0, 0.0)
+    assert certainty(fit, 1, sign=1, sigma=1e-150, start=start) == 0.0
+    assert error_estimate(fit, 0, sign=1, sigma=1e-150) == 0.0
+    assert pooled_level(3.0, 5, math.inf) == pooled_level(3.0, 5, 1e200) < 1e-300

@@ -98,7 +98,7 @@ def test_a_constant_is_added_only_where_there_is_none():
     assert batch_arms(as_problem(plain)) is plain
     wider = batch_arms(as_problem(plain, batch_intercept=True))
     assert wider.rank == 3
-    assert wider.feature_names == ("f1", "f2", "constant")
+    assert wider.feature_names == ("f1", "f2", "intercept")
     for arms in (fl.Arms.unstructured(4), fl.Arms([[1.0, 2.0], [1.0, 3.0], [1.0, 5.0]])):
         assert batch_arms(as_problem(arms, batch_intercept=True)) is arms
     with_roles = fl.Arms([[1.0], [2.0], [9.0]], measurable=[True, True, False])

@@ -209,9 +209,12 @@ def test_a_study_is_changed_and_deleted_by_clicking(page, tmp_path):
         page.get_by_label("Stop without a winner, because").fill(" ")
         page.get_by_role("button", name="Stop").click()
         assert page.locator("#change [role=alert]").is_visible()
-        page.wait_for_function(  # the reason is in sight
-            "document.getElementById('change').getBoundingClientRect().top < 400"
-        )
+        above = "document.getElementById('change').getBoundingClientRect().top < 400"
+        for _ in range(50):  # the page's policy forbids what `wait_for_function` repeats
+            if page.evaluate(above):
+                break
+            page.wait_for_timeout(100)
+        assert page.evaluate(above)  # the reason is in sight
         page.get_by_label("Stop without a winner, because").fill("rain")
         page.get_by_role("button", name="Stop").click()
         page.get_by_role("button", name="Resume").click()

@@ -35,10 +35,13 @@ class Forecast(Draws):
         Further pulls of each draw; infinite where the cap was reached undecided.
     cap : int
         Further pulls after which a draw was cut.
+    cost : (draws,) array or None
+        What those pulls cost, where pulls of different arms cost different amounts.
     """
 
     pulls: Float[np.ndarray, " draws"]
     cap: int
+    cost: Float[np.ndarray, " draws"] | None = None
 
     @property
     def high(self) -> float:
@@ -52,6 +55,8 @@ class Forecast(Draws):
         --------
         >>> Forecast(np.array([180.0, 240.0, 510.0]), cap=10_000).words()
         'About 240 more pulls, with 90 % between 180 and 510.'
+        >>> Forecast(np.array([18.0, 24.0, 51.0]), 10_000, np.array([30.0, 40.0, 90.0])).words()
+        'About 24 more pulls, with 90 % between 18 and 51. They cost about 40, between 30 and 90.'
         """
         if self.high == 0:
             return "No more pulls are needed."
@@ -61,7 +66,11 @@ class Forecast(Draws):
             spread = (
                 f"{self.undecided} of {len(self.pulls)} draws were undecided after {self.cap:,}"
             )
-        return f"{expected(self.median, self.cap).capitalize()} more pulls, {spread}."
+        words = f"{expected(self.median, self.cap).capitalize()} more pulls, {spread}."
+        if self.cost is None or not math.isfinite(self.high):
+            return words
+        low, middle, high = (about(quantile(self.cost, q)) for q in (0.05, 0.5, 0.95))
+        return f"{words} They cost about {middle}, between {low} and {high}."
 
 
 def forecast(
@@ -125,7 +134,7 @@ def forecast(
         return Forecast(np.zeros(number), most)
     scale = _known_scale(problem, estimate)
     sigma = problem.sigmas if isinstance(problem.noise.sigma, tuple) else scale
-    pulls = np.full(number, np.inf)
+    pulls, cost = np.full((2, number), np.inf)
     for i in range(number):
         for_parameter, for_rewards = np.random.SeedSequence(start, spawn_key=(i,)).spawn(2)
         means = _possible_means(estimate, scale, np.random.default_rng(for_parameter))
@@ -138,8 +147,8 @@ def forecast(
         twin: Run = copy.deepcopy(run, {id(one): one for one in shared})
         counts, _ = finish(twin, rewards, len(means), most)
         if twin.verdict.decided:
-            pulls[i] = counts.sum()
-    return Forecast(pulls, most)
+            pulls[i], cost[i] = counts.sum(), counts @ problem.costs
+    return Forecast(pulls, most, None if problem.cost == 1.0 else cost)
 
 
 def _known_scale(problem: Problem, estimate: Estimate) -> float:
