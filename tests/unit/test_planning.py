@@ -408,7 +408,7 @@ def test_a_bernoulli_gap_that_does_not_fit_is_refused_with_the_largest():
 
 def test_bernoulli_means_need_a_constant_feature():
     arms = fl.Arms([[1.0, 0.0], [0.0, 1.0], [0.3, 0.2]])
-    with pytest.raises(ProblemError, match="with_intercept.*or give theta"):
+    with pytest.raises(ProblemError, match=r"with_intercept.*or give theta"):
         fl.plan(arms, gap=0.1, noise="bernoulli")
     assert fl.plan(arms, theta=[0.9, 0.1], noise="bernoulli", draws=2).rows[0].undecided == 0
 
