@@ -8,8 +8,9 @@ epsilon > 0 the returned arm is less than epsilon away from the best with the sa
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -30,6 +31,7 @@ from finalist.strategies.protocol import (
     Allocation,
     Batch,
     Verdict,
+    check_choice,
     check_record,
     check_size,
     first_named,
@@ -51,16 +53,29 @@ StaticCriterion = Literal["g", "xy", "v"]
 STATIC_SUPPORTED: frozenset[Feature] = SUPPORTED | {"sigma per arm", "other candidates", "cost"}
 
 
-def static_run(
-    name: str, problem: Problem, bound: Bound, criterion: StaticCriterion, allocation: Allocation
-) -> "StaticRun":
-    """Begin a static allocation."""
-    supported = SUPPORTED if allocation == "greedy" else STATIC_SUPPORTED
-    who = f"{name} with allocation='greedy'" if allocation == "greedy" else name
-    problem.refuse_unsupported(who, supported)
-    if criterion == "v" and allocation != "greedy":
-        check_spanned(problem.arms)
-    return StaticRun(problem, bound, lambda: static_sequence(problem, criterion, allocation))
+@dataclass(frozen=True)
+class StaticAllocation:
+    """Settings of a static allocation; what it keeps small makes it a strategy."""
+
+    criterion: ClassVar[StaticCriterion]
+    name: ClassVar[str]
+    bound: Bound = "sharp"
+    allocation: Allocation = "relaxed"
+
+    def __post_init__(self) -> None:
+        check_choice("bound", self.bound, Bound)
+        check_choice("allocation", self.allocation, Allocation)
+
+    def start(self, problem: Problem, seed: int = 0) -> "StaticRun":  # noqa: ARG002
+        """Begin with a problem; the seed has no influence, nothing is random."""
+        greedy = self.allocation == "greedy"
+        who = f"{self.name} with allocation='greedy'" if greedy else self.name
+        problem.refuse_unsupported(who, SUPPORTED if greedy else STATIC_SUPPORTED)
+        if self.criterion == "v" and not greedy:
+            check_spanned(problem.arms)
+        return StaticRun(
+            problem, self.bound, lambda: static_sequence(problem, self.criterion, self.allocation)
+        )
 
 
 def static_sequence(problem: Problem, criterion: StaticCriterion, allocation: Allocation) -> Pulls:

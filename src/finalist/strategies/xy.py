@@ -7,14 +7,11 @@ possible (eq:xy.optimal.design); `static` has the stopping rule.
 from dataclasses import dataclass
 from typing import ClassVar
 
-from finalist.bounds import Bound
-from finalist.problem import Problem
-from finalist.strategies.protocol import Allocation, check_choice
-from finalist.strategies.static import StaticRun, static_run
+from finalist.strategies.static import StaticAllocation, StaticCriterion
 
 
 @dataclass(frozen=True)
-class XYAllocation:
+class XYAllocation(StaticAllocation):
     """The strategy with its settings.
 
     Parameters
@@ -33,13 +30,4 @@ class XYAllocation:
     """
 
     name: ClassVar[str] = "xy"
-    bound: Bound = "sharp"
-    allocation: Allocation = "relaxed"
-
-    def __post_init__(self) -> None:
-        check_choice("bound", self.bound, Bound)
-        check_choice("allocation", self.allocation, Allocation)
-
-    def start(self, problem: Problem, seed: int = 0) -> StaticRun:  # noqa: ARG002
-        """Begin with a problem; the seed has no influence, nothing is random."""
-        return static_run(self.name, problem, self.bound, "xy", self.allocation)
+    criterion: ClassVar[StaticCriterion] = "xy"
