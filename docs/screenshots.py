@@ -74,12 +74,12 @@ def make_studies(place: Path) -> None:
     work.close()
 
 
-def photograph(page: Any, path: Path, part: str | None = None, *, full: bool = False) -> None:
-    """Save what a page shows, with its drawings, from a part of it on."""
+def photograph(page: Any, path: Path, part: str | None = None, *, block: str = "start") -> None:
+    """Save what a page shows, with its drawings, from a part of it on, or up to it."""
     page.evaluate(DRAWN)
     if part is not None:
-        page.evaluate(f"document.querySelector('{part}').scrollIntoView()")
-    page.screenshot(path=path, full_page=full)
+        page.evaluate(f"document.querySelector('{part}').scrollIntoView({{block: '{block}'}})")
+    page.screenshot(path=path)
     print(path)
 
 
@@ -129,7 +129,7 @@ def main(folder: Path) -> None:
                 page.goto(f"{url}/new")
                 photograph(page, folder / f"page-new-{theme}.png")
                 plan(page, url)
-                photograph(page, folder / f"page-plan-{theme}.png", "#noise-title")
+                photograph(page, folder / f"page-plan-{theme}.png", "main", block="end")
                 context.close()
             context = chromium.new_context(viewport=PHONE)
             page = context.new_page()

@@ -103,7 +103,7 @@ def type_in(line: str, folder: Path) -> None:
     elif words[0] == "make":
         assert words[1] in TARGETS, line
     elif words[:2] == ["pip", "install"]:
-        assert re.fullmatch(r"finalist(\[[a-z,]+\])?|\.|dist/.*", words[-1]), line
+        assert re.fullmatch(r"(finalist|\.)(\[[a-z,]+\])?|dist/.*", words[-1]), line
         extras = re.findall(r"\[([a-z,]+)\]", words[-1])
         declared = (ROOT / "pyproject.toml").read_text()
         for extra in ",".join(extras).split(",") if extras else []:

@@ -13,10 +13,11 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from numpy.typing import ArrayLike
 
 from finalist import arms_files, arms_io
+from finalist.arms_roles import Mask, any_of, as_mask, join, role_of
 from finalist.errors import ArmsError, DirectionError, ParameterError, UnknownArmError
 from finalist.rows import equal_rows
 from finalist.span import Span, factorise, shorten
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
 
 #: What a combination of the features may differ from 1 by and be constant.
 CONSTANT = 1e-9
-#: Says something of every arm.
-Mask = Bool[np.ndarray, " K"]
 
 
 @final
@@ -94,7 +93,7 @@ class Arms:
         measurable: ArrayLike | None = None,
     ) -> None:
         table = arms_io.read_input(features, names)
-        self._merge(table, _as_mask("measurable", measurable, len(table.features)), None)
+        self._merge(table, as_mask("measurable", measurable, len(table.features)), None)
 
     @classmethod
     def from_csv(cls, path: str | PathLike[str]) -> "Arms":
@@ -171,7 +170,7 @@ class Arms:
         if not distinct.all():
             owner = (np.cumsum(distinct) - 1)[first_row]
             features = table.features[distinct]
-            measurable, candidate = (_any_of(m, owner) for m in (measurable, candidate))
+            measurable, candidate = (any_of(m, owner) for m in (measurable, candidate))
         self._set(features, table.names, owner, table.feature_names, measurable, candidate)
 
     def _set(
@@ -188,8 +187,8 @@ class Arms:
         Of the masks None means all.
         """
         features.flags.writeable = False
-        self._measurable = _role("can be pulled", measurable, len(features))
-        self._candidate = _role("can win", candidate, len(features))
+        self._measurable = role_of("can be pulled", measurable, len(features))
+        self._candidate = role_of("can win", candidate, len(features))
         self._features, self._feature_names = features, feature_names
         self._given, self._owner = given, owner
         self._names: tuple[str, ...] | None = None
@@ -328,35 +327,12 @@ class Arms:
                 f"the candidates have the features {', '.join(candidates.feature_names)} and the "
                 f"arms {', '.join(self.feature_names)}; use the same, in the same order."
             )
-        first, second = self._table(), candidates._table()
-        given = second.names or ()
+        second = candidates._table()
         if candidates._given is None:
-            given = tuple(f"z{i}" for i in range(1, len(given) + 1))
-        names = (*(first.names or ()), *given)
-        features = np.vstack([first.features, second.features])
-        rows = len(first.features)
-        owner = equal_rows(features)
-        seen = {name: i for i, name in enumerate(first.names or ())}
-        again = np.zeros(len(names), dtype=bool)
-        for i, name in enumerate(names[rows:], start=rows):
-            if name in seen and owner[i] != owner[seen[name]]:
-                raise ArmsError(
-                    f"{arms_io.show(name)} is an arm and a candidate with other features; give one "
-                    "of them another name."
-                )
-            again[i] = name in seen
-        # Also a row that comes again under its name.
-        can_win = (np.bincount(owner, np.arange(len(names)) >= rows) > 0)[owner]
-        rest = ~again
-        table = arms_io.Table(
-            features[rest],
-            tuple(name for name, more in zip(names, rest.tolist(), strict=True) if more),
-            self.feature_names,
-        )
+            given = tuple(f"z{i}" for i in range(1, len(second.features) + 1))
+            second = second._replace(names=given)
         joined = Arms.__new__(Arms)
-        can_be_pulled = np.zeros(len(names), dtype=bool)
-        can_be_pulled[:rows] = self._measurable[self._owners()]
-        joined._merge(table, can_be_pulled[rest], can_win[rest])
+        joined._merge(*join(self._table(), self._measurable[self._owners()], second))
         return joined
 
     def only(self, some: Mask) -> "Arms":
@@ -529,33 +505,6 @@ def _restore(
     arms = Arms.__new__(Arms)
     arms._set(features, given, owner, feature_names, measurable, candidate)
     return arms
-
-
-def _as_mask(name: str, value: ArrayLike | None, rows: int) -> Mask | None:
-    """Return what the user says of each row, checked."""
-    if value is None:
-        return None
-    mask = np.asarray(value)
-    if mask.dtype != bool or mask.shape != (rows,):
-        raise ArmsError(
-            f"{name} has shape {mask.shape} and type {mask.dtype}; give True or False for each of "
-            f"the {rows} rows."
-        )
-    return mask
-
-
-def _any_of(mask: Bool[np.ndarray, " N"] | None, owner: Int[np.ndarray, " N"]) -> Mask | None:
-    """Return for each arm whether one of its rows is marked."""
-    return None if mask is None else np.bincount(owner, mask, owner.max() + 1) > 0
-
-
-def _role(what: str, mask: Mask | None, K: int) -> Mask:
-    """Return a mask of its own, read-only; refuse one that is empty."""
-    role = np.ones(K, dtype=bool) if mask is None else np.array(mask, dtype=bool)
-    if not role.any():
-        raise ArmsError(f"no arm {what}; mark at least one.")
-    role.flags.writeable = False
-    return role
 
 
 def _similar(name: str, names: Iterable[str]) -> list[str]:

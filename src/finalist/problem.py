@@ -111,16 +111,18 @@ class Problem:
     def __post_init__(self) -> None:
         if not isinstance(self.arms, Arms):
             raise ProblemError(f"arms is of type {_type(self.arms)}; use Arms(features).")
+        given = len(self.arms)  # before the candidates join them
         _join_candidates(self)
         store_positive(self, "cost", self.cost, "Use cost=1 if all pulls cost the same.")
         object.__setattr__(self, "delta", _checked_delta(self.delta))
         _check_choices(self)
         _check_candidates(self)
         if isinstance(self.noise.sigma, tuple):
-            sigma = _of_all("sigma", self.noise.sigma, self.arms)
+            sigma = _of_all("sigma", self.noise.sigma, self.arms, given)
             object.__setattr__(self, "noise", replace(self.noise, sigma=sigma))
         if isinstance(self.cost, tuple):
-            object.__setattr__(self, "cost", _of_all("cost", self.cost, self.arms))
+            cost = _of_all("cost", self.cost, self.arms, given)
+            object.__setattr__(self, "cost", cost)
         object.__setattr__(self, "misspecification", _checked_bias(self.misspecification))
         if isinstance(self.goal, TopM) and self.goal.m >= len(self.candidates):
             raise ProblemError(
@@ -311,19 +313,25 @@ def _checked_bias(value: object) -> float:
     return bias
 
 
-def _of_all(name: str, values: tuple[float, ...], arms: Arms) -> tuple[float, ...]:
-    """Return one value for each arm; those that cannot be pulled may have been left out."""
+def _of_all(name: str, values: tuple[float, ...], arms: Arms, given: int) -> tuple[float, ...]:
+    """Return one value for each arm.
+
+    Those that cannot be pulled may have been left out, or the candidates that joined the `given`
+    arms, which come first.
+    """
     if len(values) == len(arms):
         return values
-    pulled = int(arms.measurable.sum())
-    if len(values) != pulled:
+    pulled, all_of = int(arms.measurable.sum()), np.ones(len(arms))
+    if len(values) == pulled:
+        all_of[arms.measurable] = values
+    elif len(values) == given:
+        all_of[:given] = values
+    else:
         either = "" if pulled == len(arms) else f", or for the {pulled} that can be pulled"
         raise ProblemError(
             f"{name} has {len(values)} values for {len(arms)} arms; give one per arm{either}, in "
             "the order of arms.names (arms with identical features are one arm)."
         )
-    all_of = np.ones(len(arms))
-    all_of[arms.measurable] = values
     return tuple(all_of.tolist())
 
 

@@ -64,6 +64,14 @@ def test_a_study_keeps_the_columns(table: Path) -> None:
     assert "cannot be measured" in said.stdout
 
 
+def test_columns_and_other_candidates_go_together(table: Path) -> None:
+    others = write(table.parent / "others.csv", "name,a,b\nx,3,1\ny,1,3\n")
+    made = content("new", "metals", table, *COLUMNS, "--candidates", others, "--seed", 1)
+    assert made["settings"]["noise"]["sigma"][:5] == [0.5, 1.5, 1.0, 1.0, 0.3]
+    assert made["settings"]["cost"][:5] == [2.0, 1.0, 4.0, 3.0, 1.0]
+    assert (made["arms"], made["measurable"], made["candidates"]) == (7, 3, 2)
+
+
 def test_several_winners_and_other_candidates(table: Path) -> None:
     others = write(table.parent / "others.csv", "name,a,b\nx,3,1\ny,1,3\nz,2,2\n")
     plain = write(table.parent / "plain.csv", "name,a,b\ntin,1,0\nzinc,0,1\n")

@@ -241,6 +241,11 @@ def test_arms_and_candidates_are_one_set(arms):
     assert problem.noise.sigma == (1.0, 2.0, 3.0, 1.0)  # an arm that is never pulled has any
     with pytest.raises(ProblemError, match="sigma has 2 values for 4 arms; give one per arm, or"):
         Problem(arms, candidates=named, noise=Gaussian([1.0, 2.0]))
+    some = Arms(arms.features, measurable=[True, False, True])
+    for sigma in ([1.0, 2.0, 3.0], [1.0, 3.0]):  # of all arms that were given, or of the measured
+        partly = Problem(some, candidates=named, noise=Gaussian(sigma), cost=[5.0, 6.0, 7.0])
+        assert partly.sigmas[partly.arms.measurable].tolist() == [1.0, 3.0]
+        assert partly.costs.tolist() == [5.0, 6.0, 7.0, 1.0]
     clash = Arms(np.array([[7.0, 7.0]]), names=["x1"])
     with pytest.raises(ArmsError, match="'x1' is an arm and a candidate with other features"):
         Problem(arms, candidates=clash)

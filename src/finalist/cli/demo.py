@@ -63,7 +63,7 @@ simulated on the same plots, in batches of their own choice; the study above is 
 _OWN = """\
 Your own candidates, in a spreadsheet (the file of arms: a name and numbers for each):
 
-  finalist new mine arms.csv --sigma unknown
+  finalist new mine arms.csv --sigma unknown --intercept
   finalist ask mine --size 24 -o batch.csv      # measure, fill in the column 'reward'
   finalist tell mine batch.csv                  # exit code 10: go on; 0: done
   finalist status mine --chart evidence.png
@@ -72,7 +72,7 @@ In Python:
 
   import finalist as fl
 
-  arms = fl.Arms.from_csv("arms.csv")
+  arms = fl.Arms.from_csv("arms.csv").with_intercept()
   study = fl.Study.create("finalist.db", "mine", arms, sigma=None)
   while batch := study.ask(size=24):
       study.tell({{pull.pull_id: measure(pull.arm) for pull in batch}})

@@ -1,7 +1,8 @@
 """Studies: real experiments on disk, with ask and tell."""
 
 from finalist.study.batch import Batch, Pull
+from finalist.study.places import default_place, studies
 from finalist.study.status import ArmStatus, Status
-from finalist.study.study import Study, default_place, studies
+from finalist.study.study import Study
 
 __all__ = ["ArmStatus", "Batch", "Pull", "Status", "Study", "default_place", "studies"]

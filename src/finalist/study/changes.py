@@ -1,20 +1,52 @@
 """Other arms in the middle of a study, and a study that begins in the middle of another."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from jaxtyping import Int
 
 from finalist import __version__
 from finalist.arms import Arms
-from finalist.errors import StudyError
+from finalist.errors import ConflictError, StudyError
 from finalist.noise import PerArm
 from finalist.study.database import Writer
 from finalist.study.log import Log
 from finalist.study.settings import roles
 from finalist.study.state import State, change, changed_problem
-from finalist.study.tables import arms_table
+from finalist.study.tables import arms_table, subset, union
+from finalist.study.words import decided
 
 
-def change_arms(
+def withdraw(log: Log, names: Sequence[str]) -> str:
+    """Go on without some arms, with all tests anew; return what this means for delta."""
+    with log.writing() as (writer, now):
+        require_between(now)
+        out = {now.arms.index(name) for name in names}
+        kept = np.array([i for i in range(len(now.arms)) if i not in out], dtype=np.int64)
+        if len(out) == 0 or len(kept) < 2:
+            raise StudyError("withdraw at least one arm, and leave two or more.")
+        return _change_arms(log, writer, now, subset(now.arms, kept), kept, afresh=True)
+
+
+def add(log: Log, arms: Arms, *, sigma: PerArm | None, cost: PerArm | None) -> str:
+    """Go on with more arms; return what this means for delta."""
+    with log.writing() as (writer, now):
+        require_between(now)
+        both, kept = union(now.arms, arms)
+        return _change_arms(log, writer, now, both, kept, afresh=False, sigma=sigma, cost=cost)
+
+
+def require_between(now: State) -> None:
+    """Refuse to change arms while a batch is open, or after the decision."""
+    if now.open is not None:
+        raise ConflictError(
+            f"batch {now.open.number} is open; the arms can change when it is complete."
+        )
+    if now.verdict.decided:
+        raise ConflictError(f"the study has {decided(now)}; create a new one for another question.")
+
+
+def _change_arms(
     log: Log,
     writer: Writer,
     now: State,

@@ -196,9 +196,10 @@ def given_up(state: State, *, promised: bool = True) -> list[str]:
     if len(late) == 0:
         return []
     return [
-        f"{len(late)} pulls were given up as missing when rewards of their batch were in, the "
-        f"first in batch {int(pulls.batch[late[0]])}. If that had to do with how the batch "
-        f"looked, {_broken(promised)}."
+        f"{len(late)} {'pull was' if len(late) == 1 else 'pulls were'} given up as missing when "
+        "rewards of the same batch were in, the first in batch "
+        f"{int(pulls.batch[late[0]])}. If that had to do with how the batch looked, "
+        f"{_broken(promised)}."
     ]
 
 

@@ -6,9 +6,6 @@ acts, and writes under a lock.
 """
 
 import copy
-import hashlib
-import os
-import secrets
 from collections.abc import Mapping
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal
@@ -20,41 +17,30 @@ from finalist import __version__
 from finalist.arms import Arms
 from finalist.errors import ConflictError, StudyError
 from finalist.noise import UNSET, Noise, PerArm, Unset
-from finalist.problem import as_problem
-from finalist.strategies import Strategy, named
+from finalist.strategies import Strategy
+from finalist.study import changes, measuring
 from finalist.study.batch import Batch, Pull
-from finalist.study.changes import change_arms, copy_until
-from finalist.study.database import Database, Reader, Writer
+from finalist.study.creation import check_same, settings_of
+from finalist.study.database import Database
 from finalist.study.log import Log
-from finalist.study.pulls import Fate
 from finalist.study.results import as_results
 from finalist.study.rules import (
     batch_of,
-    batch_size,
     check_name,
-    check_noise,
     check_size,
     check_text,
-    check_told,
     check_values,
     nothing,
     of_worker,
-    row_of,
     share_of,
     waiting,
 )
-from finalist.study.rules import pull as pull_row
-from finalist.study.settings import Settings, difference, with_roles
-from finalist.study.state import State
 from finalist.study.status import Status, status_of
-from finalist.study.tables import arms_table, history_table, read_arms, subset, union
+from finalist.study.tables import arms_table, history_table, pulls_table
 from finalist.study.words import decided
 
 if TYPE_CHECKING:
     import pandas as pd
-
-#: Where studies are kept unless said otherwise.
-DEFAULT = "FINALIST_DB"
 
 
 class Study:
@@ -148,7 +134,7 @@ class Study:
         check_name(name)
         if not isinstance(arms, Arms):
             raise StudyError(f"arms is of type {type(arms).__name__}; use Arms(features).")
-        settings = _settings(
+        settings = settings_of(
             arms,
             strategy,
             sigma=sigma,
@@ -194,32 +180,12 @@ class Study:
         database = Database.open(where)
         try:
             with database.read() as reader:
-                study = cls(Log(database, reader.study(name), where))
-                study._check_same(reader, arms, settings)
+                log = Log(database, reader.study(name), where)
+                check_same(log, reader, arms, settings)
         except BaseException:
             database.close()
             raise
-        return study
-
-    def _check_same(self, reader: Reader, arms: Arms | None, given: dict[str, Any]) -> None:
-        if arms is None and not given:
-            return
-        stored = with_roles(read_arms(reader, self._log.row.id, 0), self._log.row.settings)
-        candidates = given.pop("candidates", None)
-        if arms is not None and candidates is not None:
-            arms = arms.with_candidates(candidates)
-        if arms is not None and arms != stored:
-            raise StudyError(
-                f"study {self.name!r} was created with other arms; leave `arms` out to go on with "
-                "those, or create a study of another name."
-            )
-        settings = self._log.row.settings
-        other = difference(settings, _as_stored(stored, given, settings) if given else {})
-        if other is not None:
-            raise StudyError(
-                f"study {self.name!r} was created with other settings: {other}. Leave them out to "
-                "go on, or create a study of another name."
-            )
+        return cls(log)
 
     def close(self) -> None:
         """Close the database; nothing is lost by not doing so."""
@@ -298,7 +264,7 @@ class Study:
             if state.end is not None:
                 return nothing(state.end)
             if state.open is None:
-                self._issue(state, size, worker)
+                measuring.issue(self._log, state, size, worker)
                 continue
             if worker is None:
                 return batch_of(state, state.pulls.open(state.open.number)[:size])
@@ -307,27 +273,7 @@ class Study:
                 return batch_of(state, mine[:size])
             if len(share_of(state, size, worker)) == 0:
                 return waiting(state)
-            self._assign(size, worker)
-
-    def _issue(self, state: State, size: int | None, worker: str | None) -> None:
-        """Choose the next batch and write it down, unless someone else did so meanwhile."""
-        last, number = state.last, len(state.issued) + 1  # `state` itself goes on with the log
-        batch = state.run.next(batch_size(state, size, worker))
-        rng = np.random.default_rng([state.settings.seed, number])
-        order = rng.permutation(np.repeat(np.arange(len(batch.counts)), batch.counts))
-        body = {"batch": number, "arms": order.tolist(), "note": dict(batch.note)}
-        with self._log.writing() as (writer, now):
-            if now.last == last:
-                self._log.append(writer, now, "issued", body)
-
-    def _assign(self, size: int | None, worker: str) -> None:
-        """Write down which pulls of the open batch are a worker's, unless all are given out."""
-        with self._log.writing() as (writer, now):
-            if now.open is None or len(of_worker(now, worker)) > 0:
-                return
-            new = share_of(now, size, worker)
-            if len(new) > 0:
-                self._log.append(writer, now, "assigned", {"worker": worker, "pulls": new.tolist()})
+            measuring.assign(self._log, size, worker)
 
     def tell(
         self,
@@ -357,38 +303,7 @@ class Study:
         told = as_results(results, decimal=decimal)
         if client_id is not None:
             check_text("client_id", client_id)
-        order = np.argsort(told.pulls)
-        content = told.pulls[order].tobytes() + told.rewards[order].tobytes()
-        digest = hashlib.sha256(content).hexdigest()
-        with self._log.writing() as (writer, now):
-            if client_id is not None and self._was_told(writer, client_id, digest):
-                return 0
-            new = check_told(now, told)
-            if not new.any() and client_id is None:
-                return 0
-            notes = [note for note, fresh in zip(told.notes, new, strict=True) if fresh]
-            pulls, values = told.pulls[new], told.rewards[new]
-            body = {"count": len(pulls), "digest": digest}
-            rewards = (pulls, values, notes if any(notes) else None)
-            self._log.append(writer, now, "told", body, client=client_id, rewards=rewards)
-            self._decide(writer, now)
-            return len(pulls)
-
-    def _was_told(self, writer: Writer, client_id: str, digest: str) -> bool:
-        event = writer.client(self._log.row.id, client_id)
-        if event is None:
-            return False
-        if event.body.get("digest") != digest:
-            raise ConflictError(
-                f"client_id {client_id!r} was used for other rewards (event {event.number}); "
-                "use a new one for each call."
-            )
-        return True
-
-    def _decide(self, writer: Writer, now: State) -> None:
-        """Let the strategy decide if the open batch is complete."""
-        if now.complete():
-            now.count(writer.append(self._log.row.id, now.last + 1, "decided", now.decide()))
+        return measuring.tell(self._log, told, client_id)
 
     def void(self, pull_id: int, reason: str) -> Pull:
         """Give up a measurement that failed and return the one that replaces it.
@@ -397,19 +312,7 @@ class Study:
         the value: leaving out rewards because of what they are breaks the guarantee.
         """
         check_text("reason", reason)
-        with self._log.writing() as (writer, now):
-            row = row_of(now, pull_id)
-            if now.pulls.fate[row] == Fate.VOID:
-                raise ConflictError(f"pull {pull_id} is void already.")
-            self._require_open(now, pull_id, "void")
-            if now.pulls.fate[row] != Fate.OPEN:
-                raise ConflictError(
-                    f"pull {pull_id} is {Fate(now.pulls.fate[row]).name.lower()}, so it is not "
-                    "lost. Drawing again what has been seen breaks the guarantee; a reward that "
-                    "was told wrongly is mended with `amend`."
-                )
-            self._log.append(writer, now, "voided", {"pull": row + 1, "reason": reason})
-            return pull_row(now, len(now.pulls))
+        return measuring.void(self._log, pull_id, reason)
 
     def missing(self, pull_id: int, reason: str) -> None:
         """Go on without a measurement, of an arm that cannot be measured again.
@@ -417,17 +320,7 @@ class Study:
         As with `void`, the loss must have nothing to do with the value.
         """
         check_text("reason", reason)
-        with self._log.writing() as (writer, now):
-            row = row_of(now, pull_id)
-            if now.pulls.fate[row] == Fate.MISSING:
-                return
-            if now.pulls.fate[row] != Fate.OPEN:
-                raise ConflictError(
-                    f"pull {pull_id} is {Fate(now.pulls.fate[row]).name.lower()}, so it is not "
-                    "missing. A wrong reward is mended with `amend`."
-                )
-            self._log.append(writer, now, "missing", {"pull": row + 1, "reason": reason})
-            self._decide(writer, now)
+        measuring.missing(self._log, pull_id, reason)
 
     def amend(self, pull_id: int, reward: float, reason: str) -> None:
         """Replace a reward that was told wrongly, as long as no decision has used it.
@@ -435,25 +328,7 @@ class Study:
         The old value stays in the log.
         """
         check_text("reason", reason)
-        with self._log.writing() as (writer, now):
-            row = row_of(now, pull_id)
-            told = as_results({row + 1: reward})
-            if now.pulls.fate[row] != Fate.TOLD:
-                raise ConflictError(f"pull {pull_id} has no reward; use `tell`.")
-            self._require_open(now, pull_id, "amend")
-            check_noise(now, told)
-            old = float(now.pulls.reward[row])
-            body = {"pull": row + 1, "old": old, "reason": reason}
-            rewards = (told.pulls, told.rewards, None)
-            self._log.append(writer, now, "amended", body, rewards=rewards)
-
-    def _require_open(self, now: State, pull_id: int, verb: str) -> None:
-        batch = int(now.pulls.batch[pull_id - 1])
-        if now.open is None or now.open.number != batch:
-            raise ConflictError(
-                f"pull {pull_id} cannot be changed ({verb}): the decision after batch {batch} used "
-                f"it. study.fork(name, until={batch}) starts anew from before that batch."
-            )
+        measuring.amend(self._log, pull_id, reward, reason)
 
     # ---- the rest of a study's life --------------------------------------------------------
 
@@ -492,13 +367,7 @@ class Study:
         The evidence against the arms that are left is void, because it may have come from the arm
         that is withdrawn. All rewards still help to choose. Returns what this means, in words.
         """
-        with self._log.writing() as (writer, now):
-            self._require_between(now)
-            out = {now.arms.index(name) for name in names}
-            kept = np.array([i for i in range(len(now.arms)) if i not in out], dtype=np.int64)
-            if len(out) == 0 or len(kept) < 2:
-                raise StudyError("withdraw at least one arm, and leave two or more.")
-            return change_arms(self._log, writer, now, subset(now.arms, kept), kept, afresh=True)
+        return changes.withdraw(self._log, names)
 
     def add(self, arms: Arms, *, sigma: PerArm | None = None, cost: PerArm | None = None) -> str:
         """Add arms to the question; they are tested with a share of delta of their own.
@@ -514,22 +383,7 @@ class Study:
         str
             What this means, in words.
         """
-        with self._log.writing() as (writer, now):
-            self._require_between(now)
-            both, kept = union(now.arms, arms)
-            return change_arms(
-                self._log, writer, now, both, kept, afresh=False, sigma=sigma, cost=cost
-            )
-
-    def _require_between(self, now: State) -> None:
-        if now.open is not None:
-            raise ConflictError(
-                f"batch {now.open.number} is open; the arms can change when it is complete."
-            )
-        if now.verdict.decided:
-            raise ConflictError(
-                f"the study has {decided(now)}; create a new one for another question."
-            )
+        return changes.add(self._log, arms, sigma=sigma, cost=cost)
 
     def fork(self, name: str, until: int) -> "Study":
         """Start a new study from the log before the decision on a batch.
@@ -540,7 +394,7 @@ class Study:
         all studies you look at add up.
         """
         check_name(name)
-        copy_until(self._log, name, until)
+        changes.copy_until(self._log, name, until)
         return Study.open(self._log.address, name)
 
     def stop(self, reason: str) -> Status:
@@ -614,89 +468,6 @@ class Study:
 
     def to_frame(self) -> "pd.DataFrame":
         """Return every pull: pull_id, batch, arm, state, reward, worker, issued, told, note."""
-        import pandas as pd
-
         state = self._log.now()
         with self._log.database.read() as reader:
-            notes = reader.notes(self._log.row.id)
-            names = {
-                s: read_arms(reader, self._log.row.id, s).names for s in range(state.stage + 1)
-            }
-        pulls, number = state.pulls, np.arange(1, len(state.pulls) + 1)
-        stage_of = {batch.number: batch.stage for batch in state.issued}
-        times = np.array(["", *state.times], dtype=object)
-        fates = np.array([fate.name.lower() for fate in Fate], dtype=object)
-        workers = np.array([*state.workers, None], dtype=object)
-        return pd.DataFrame(
-            {
-                "pull_id": number,
-                "batch": pulls.batch,
-                "arm": [names[stage_of[b]][a] for b, a in zip(pulls.batch, pulls.arm, strict=True)],
-                "state": fates[pulls.fate],
-                "reward": pulls.reward,
-                "worker": workers[pulls.worker],
-                "issued": times[pulls.issued],
-                "told": times[pulls.told],
-                "note": [notes.get(int(i)) for i in number],
-            }
-        )
-
-
-def _settings(
-    arms: Arms,
-    strategy: Strategy | str = "gauntlet",
-    *,
-    seed: int | None = None,
-    budget: int | None = None,
-    max_pulls_per_arm: int | None = None,
-    metadata: Mapping[str, Any] | None = None,
-    **question: Any,
-) -> Settings:
-    """Return what the words of `create` mean; refuses what the strategy cannot do."""
-    problem = as_problem(arms, most_pulls=max_pulls_per_arm, **question)
-    chosen = named(strategy, arms) if isinstance(strategy, str) else strategy
-    drawn = secrets.randbits(53) if seed is None else seed
-    settings = Settings(problem, chosen, drawn, budget, {} if metadata is None else metadata)
-    chosen.start(settings.problem, seed=drawn)
-    return settings
-
-
-#: Where the words of `create` are in the settings.
-_STORED = {"sigma": "noise"}
-
-
-def _as_stored(arms: Arms, given: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return given words of `create` as the settings that they are stored as."""
-    model = settings["noise"]["model"]
-    words = dict(given)
-    if "sigma" in given and model != "bernoulli":
-        words.setdefault("noise", model)
-    words.setdefault("budget", settings["budget"])  # some strategies need it
-    try:
-        stored = _settings(arms, **words).to_json()
-    except TypeError as error:
-        raise StudyError(f"{error}; give words of Study.create.") from None
-    return {_STORED.get(word, word): stored[_STORED.get(word, word)] for word in given}
-
-
-def studies(where: str | PathLike[str]) -> list[str]:
-    """Return the names of all studies in a database.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> import finalist as fl
-    >>> folder = tempfile.TemporaryDirectory()
-    >>> where = folder.name + "/lab.db"
-    >>> fl.Study.create(where, "first", fl.Arms.unstructured(3)).close()
-    >>> studies(where)
-    ['first']
-    >>> folder.cleanup()
-    """
-    with Database.open(where) as database, database.read() as reader:
-        return [row.name for row in reader.studies()]
-
-
-def default_place() -> str:
-    """Return where studies are kept: what FINALIST_DB says, or finalist.db."""
-    return os.environ.get(DEFAULT) or "finalist.db"
+            return pulls_table(state, reader, self._log.row.id)

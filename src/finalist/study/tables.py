@@ -1,6 +1,6 @@
-"""Arms and earlier measurements, between the database, data frames and `Arms`."""
+"""Arms and measurements, between the database, data frames and `Arms`."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -9,7 +9,12 @@ from finalist.arms import Arms
 from finalist.arms_io import Table
 from finalist.errors import ArmsError, RewardError, StudyError
 from finalist.study.database import Reader
+from finalist.study.pulls import Fate
 from finalist.study.results import as_results
+from finalist.study.state import State
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def arms_table(arms: Arms) -> tuple[list[str], Float[np.ndarray, "N d"], list[str]]:
@@ -98,3 +103,29 @@ def history_table(table: Any) -> tuple[list[str], list[float]]:
             raise ArmsError(f"an arm is named {name!r}; give its name as text.")
     checked = as_results(list(enumerate(rewards, start=1)))  # numbers stand for rows here
     return names, checked.rewards.tolist()
+
+
+def pulls_table(state: State, reader: Reader, study_id: int) -> "pd.DataFrame":
+    """Return every pull of a study: what was measured, by whom, when, with which reward."""
+    import pandas as pd
+
+    notes = reader.notes(study_id)
+    names = {s: read_arms(reader, study_id, s).names for s in range(state.stage + 1)}
+    pulls, number = state.pulls, np.arange(1, len(state.pulls) + 1)
+    stage_of = {batch.number: batch.stage for batch in state.issued}
+    times = np.array(["", *state.times], dtype=object)
+    fates = np.array([fate.name.lower() for fate in Fate], dtype=object)
+    workers = np.array([*state.workers, None], dtype=object)
+    return pd.DataFrame(
+        {
+            "pull_id": number,
+            "batch": pulls.batch,
+            "arm": [names[stage_of[b]][a] for b, a in zip(pulls.batch, pulls.arm, strict=True)],
+            "state": fates[pulls.fate],
+            "reward": pulls.reward,
+            "worker": workers[pulls.worker],
+            "issued": times[pulls.issued],
+            "told": times[pulls.told],
+            "note": [notes.get(int(i)) for i in number],
+        }
+    )

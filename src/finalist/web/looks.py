@@ -15,6 +15,7 @@ from finalist.errors import StudyError
 from finalist.noise import PerArm
 from finalist.problem import Feature
 from finalist.study import ArmStatus, Batch, Status, Study
+from finalist.study.changes import require_between
 from finalist.study.database import StudyRow
 from finalist.study.database_rows import EventRow
 from finalist.study.pulls import Fate
@@ -149,7 +150,7 @@ def look_at(study: Study, number: int, generation: str = "") -> Look:
         batches=len(state.issued),
         stopped=state.stopped,
         stage=state.stage,
-        fixed=_fixed(study, state),
+        fixed=_fixed(state),
         pulls=pulls,
         evidence=evidence,
         events=events_of(study, max(state.last - RECENT, 0)),
@@ -217,9 +218,10 @@ def _open_batch(study: Study) -> Batch | None:
     return batch_of(state, state.pulls.open(state.open.number))
 
 
-def _fixed(study: Study, state: State) -> str | None:
+def _fixed(state: State) -> str | None:
+    """Return why the arms cannot change now, if they cannot."""
     try:
-        study._require_between(state)
+        require_between(state)
         changing(state.run)
     except StudyError as error:
         return str(error)

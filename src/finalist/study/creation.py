@@ -1,0 +1,72 @@
+"""What the words of `Study.create` mean, and whether `Study.open` means the same."""
+
+import secrets
+from collections.abc import Mapping
+from typing import Any
+
+from finalist.arms import Arms
+from finalist.errors import StudyError
+from finalist.problem import as_problem
+from finalist.strategies import Strategy, named
+from finalist.study.database import Reader
+from finalist.study.log import Log
+from finalist.study.settings import Settings, difference, with_roles
+from finalist.study.tables import read_arms
+
+#: Where the words of `create` are in the settings.
+_STORED = {"sigma": "noise"}
+
+
+def settings_of(
+    arms: Arms,
+    strategy: Strategy | str = "gauntlet",
+    *,
+    seed: int | None = None,
+    budget: int | None = None,
+    max_pulls_per_arm: int | None = None,
+    metadata: Mapping[str, Any] | None = None,
+    **question: Any,
+) -> Settings:
+    """Return what the words of `create` mean; refuses what the strategy cannot do."""
+    problem = as_problem(arms, most_pulls=max_pulls_per_arm, **question)
+    chosen = named(strategy, arms) if isinstance(strategy, str) else strategy
+    drawn = secrets.randbits(53) if seed is None else seed
+    settings = Settings(problem, chosen, drawn, budget, {} if metadata is None else metadata)
+    chosen.start(settings.problem, seed=drawn)
+    return settings
+
+
+def check_same(log: Log, reader: Reader, arms: Arms | None, given: dict[str, Any]) -> None:
+    """Refuse arms or words of `create` that are not those of the study."""
+    if arms is None and not given:
+        return
+    settings, name = log.row.settings, log.row.name
+    stored = with_roles(read_arms(reader, log.row.id, 0), settings)
+    candidates = given.pop("candidates", None)
+    if arms is not None and candidates is not None:
+        arms = arms.with_candidates(candidates)
+    if arms is not None and arms != stored:
+        raise StudyError(
+            f"study {name!r} was created with other arms; leave `arms` out to go on with those, "
+            "or create a study of another name."
+        )
+    other = difference(settings, _as_stored(stored, given, settings) if given else {})
+    if other is not None:
+        raise StudyError(
+            f"study {name!r} was created with other settings: {other}. Leave them out to go on, "
+            "or create a study of another name."
+        )
+
+
+def _as_stored(arms: Arms, given: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return given words of `create` as the settings that they are stored as."""
+    model = settings["noise"]["model"]
+    words = dict(given)
+    if "sigma" in given and model != "bernoulli":
+        words.setdefault("noise", model)
+    words.setdefault("budget", settings["budget"])  # some strategies need it
+    try:
+        stored = settings_of(arms, **words).to_json()
+    except TypeError as error:
+        raise StudyError(f"{error}; give words of Study.create.") from None
+    return {_STORED.get(word, word): stored[_STORED.get(word, word)] for word in given}

@@ -1,0 +1,141 @@
+"""What happens between two decisions: pulls are given out, rewards come in, some are lost.
+
+Every function writes its events under the lock, or refuses and leaves the log as it was.
+"""
+
+import hashlib
+
+import numpy as np
+
+from finalist.errors import ConflictError
+from finalist.study.batch import Pull
+from finalist.study.database import Writer
+from finalist.study.log import Log
+from finalist.study.pulls import Fate
+from finalist.study.results import Results, as_results
+from finalist.study.rules import (
+    batch_size,
+    check_noise,
+    check_told,
+    of_worker,
+    pull,
+    row_of,
+    share_of,
+)
+from finalist.study.state import State
+
+
+def issue(log: Log, state: State, size: int | None, worker: str | None) -> None:
+    """Choose the next batch and write it down, unless someone else did so meanwhile."""
+    last, number = state.last, len(state.issued) + 1  # `state` itself goes on with the log
+    batch = state.run.next(batch_size(state, size, worker))
+    rng = np.random.default_rng([state.settings.seed, number])
+    order = rng.permutation(np.repeat(np.arange(len(batch.counts)), batch.counts))
+    body = {"batch": number, "arms": order.tolist(), "note": dict(batch.note)}
+    with log.writing() as (writer, now):
+        if now.last == last:
+            log.append(writer, now, "issued", body)
+
+
+def assign(log: Log, size: int | None, worker: str) -> None:
+    """Write down which pulls of the open batch are a worker's, unless all are given out."""
+    with log.writing() as (writer, now):
+        if now.open is None or len(of_worker(now, worker)) > 0:
+            return
+        new = share_of(now, size, worker)
+        if len(new) > 0:
+            log.append(writer, now, "assigned", {"worker": worker, "pulls": new.tolist()})
+
+
+def tell(log: Log, told: Results, client_id: str | None) -> int:
+    """Take all rewards, or none on an error; return how many were new."""
+    order = np.argsort(told.pulls)
+    content = told.pulls[order].tobytes() + told.rewards[order].tobytes()
+    digest = hashlib.sha256(content).hexdigest()
+    with log.writing() as (writer, now):
+        if client_id is not None and _was_told(log, writer, client_id, digest):
+            return 0
+        new = check_told(now, told)
+        if not new.any() and client_id is None:
+            return 0
+        notes = [note for note, fresh in zip(told.notes, new, strict=True) if fresh]
+        pulls, values = told.pulls[new], told.rewards[new]
+        body = {"count": len(pulls), "digest": digest}
+        rewards = (pulls, values, notes if any(notes) else None)
+        log.append(writer, now, "told", body, client=client_id, rewards=rewards)
+        _decide(log, writer, now)
+        return len(pulls)
+
+
+def _was_told(log: Log, writer: Writer, client_id: str, digest: str) -> bool:
+    event = writer.client(log.row.id, client_id)
+    if event is None:
+        return False
+    if event.body.get("digest") != digest:
+        raise ConflictError(
+            f"client_id {client_id!r} was used for other rewards (event {event.number}); "
+            "use a new one for each call."
+        )
+    return True
+
+
+def _decide(log: Log, writer: Writer, now: State) -> None:
+    """Let the strategy decide if the open batch is complete."""
+    if now.complete():
+        now.count(writer.append(log.row.id, now.last + 1, "decided", now.decide()))
+
+
+def void(log: Log, pull_id: int, reason: str) -> Pull:
+    """Give up a pull without a reward; return the one that replaces it."""
+    with log.writing() as (writer, now):
+        row = row_of(now, pull_id)
+        if now.pulls.fate[row] == Fate.VOID:
+            raise ConflictError(f"pull {pull_id} is void already.")
+        _require_open(now, pull_id, "void")
+        if now.pulls.fate[row] != Fate.OPEN:
+            raise ConflictError(
+                f"pull {pull_id} is {Fate(now.pulls.fate[row]).name.lower()}, so it is not "
+                "lost. Drawing again what has been seen breaks the guarantee; a reward that "
+                "was told wrongly is mended with `amend`."
+            )
+        log.append(writer, now, "voided", {"pull": row + 1, "reason": reason})
+        return pull(now, len(now.pulls))
+
+
+def missing(log: Log, pull_id: int, reason: str) -> None:
+    """Go on without the reward of a pull."""
+    with log.writing() as (writer, now):
+        row = row_of(now, pull_id)
+        if now.pulls.fate[row] == Fate.MISSING:
+            return
+        if now.pulls.fate[row] != Fate.OPEN:
+            raise ConflictError(
+                f"pull {pull_id} is {Fate(now.pulls.fate[row]).name.lower()}, so it is not "
+                "missing. A wrong reward is mended with `amend`."
+            )
+        log.append(writer, now, "missing", {"pull": row + 1, "reason": reason})
+        _decide(log, writer, now)
+
+
+def amend(log: Log, pull_id: int, reward: float, reason: str) -> None:
+    """Replace a reward that no decision has used."""
+    with log.writing() as (writer, now):
+        row = row_of(now, pull_id)
+        told = as_results({row + 1: reward})
+        if now.pulls.fate[row] != Fate.TOLD:
+            raise ConflictError(f"pull {pull_id} has no reward; use `tell`.")
+        _require_open(now, pull_id, "amend")
+        check_noise(now, told)
+        old = float(now.pulls.reward[row])
+        body = {"pull": row + 1, "old": old, "reason": reason}
+        rewards = (told.pulls, told.rewards, None)
+        log.append(writer, now, "amended", body, rewards=rewards)
+
+
+def _require_open(now: State, pull_id: int, verb: str) -> None:
+    batch = int(now.pulls.batch[pull_id - 1])
+    if now.open is None or now.open.number != batch:
+        raise ConflictError(
+            f"pull {pull_id} cannot be changed ({verb}): the decision after batch {batch} used "
+            f"it. study.fork(name, until={batch}) starts anew from before that batch."
+        )
