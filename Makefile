@@ -98,7 +98,7 @@ docs: $(READY)
 # The pictures of README and docs: the paper's example and the gauntlet, made by the code as it is.
 docs-figures: $(READY)
 	@$(BIN)/finalist demo --paper --out docs/images
-	@rm docs/images/*.csv docs/images/*.svg docs/images/results.sqlite
+	@rm docs/images/*.csv docs/images/*.svg docs/images/results.sqlite docs/images/shares.png
 	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python docs/figures.py
 	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python docs/figures_tutorial.py
 

@@ -1,9 +1,12 @@
 """The pictures of the page: `make screenshots`.
 
 A server is started on studies made from real measurements; every page is photographed by the
-machine's own Chromium, in light and dark and as a phone shows it.
+machine's own Chromium, in light and dark and as a phone shows it. All pictures are in
+docs/_build/screenshots, to look at; those that the documentation shows are copied to docs/images.
 """
 
+import re
+import shutil
 import sys
 import tempfile
 from contextlib import chdir
@@ -107,6 +110,7 @@ def plan(page: Any, url: str) -> None:
 def main(folder: Path) -> None:
     """Take all pictures."""
     folder = folder.resolve()
+    folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as home, chdir(home), browser() as chromium:
         place = Path("lab.db")  # the list says where it is
         make_studies(place)
@@ -138,5 +142,14 @@ def main(folder: Path) -> None:
             context.close()
 
 
+def publish(folder: Path, docs: Path) -> None:
+    """Copy the pictures that the documentation shows."""
+    for name in re.findall(r"images/(page-[a-z-]+\.png)", (docs / "page.md").read_text()):
+        shutil.copy(folder / name, docs / "images" / name)
+
+
 if __name__ == "__main__":
-    main(Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent / "images")
+    docs = Path(__file__).parent
+    taken = Path(sys.argv[1]) if len(sys.argv) > 1 else docs / "_build" / "screenshots"
+    main(taken)
+    publish(taken, docs)

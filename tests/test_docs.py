@@ -190,6 +190,12 @@ def test_links_and_pictures_are_there(page):
             assert target.exists(), (page.name, link)
 
 
+def test_every_picture_is_shown_somewhere():
+    texts = [page.read_text() for page in (*PAGES, *(ROOT / "benchmarks/results").glob("*.md"))]
+    shown = {name for text in texts for name in re.findall(r"images/([\w.-]+)\)", text)}
+    assert shown == {picture.name for picture in (DOCS / "images").iterdir()}
+
+
 def test_every_page_is_in_the_table_of_contents():
     listed = re.findall(r"^([a-z0-9_/-]+)$", (DOCS / "index.md").read_text(), flags=re.MULTILINE)
     pages = {page.stem for page in DOCS.glob("*.md")} - {"index"}
