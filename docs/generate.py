@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 FOLDER = Path(__file__).parent / "_generated"
-WIDTH = 96
+#: As many characters as fit in a line of the page.
+WIDTH = 88
 
 
 def write(folder: Path = FOLDER) -> None:
