@@ -12,7 +12,7 @@ help:
 	@echo "make test      set up, lint and run every test"
 	@echo "make lint      ruff, mypy --strict, import-linter"
 	@echo "make format    let ruff rewrite the code"
-	@echo "make validate  10,000 runs of every strategy: is delta kept? (an hour; goes on where it stopped)"
+	@echo "make validate  up to 10,000 runs of every strategy: is delta kept? (hours; goes on where it stopped)"
 	@echo "make torture   1,000 kills, 8 writers, 10,000 bad requests, random lives: is anything lost? (over an hour)"
 	@echo "make reproduce the paper's experiments in full (half an hour; goes on where it stopped)"
 	@echo "make bench     measure designs and strategies beside cvxpy and NumPy (about 20 minutes)"

@@ -471,9 +471,7 @@ def main() -> int:
         criterion, K, d, tol = options.child
         child("g" if criterion == "g" else "xy", int(K), int(d), float(tol))
         return 0
-    asked = options.only.split(",")
-    if unknown := sorted(set(asked) - set(SECTIONS)):
-        parser.error(f"no section {', '.join(unknown)}; there are {', '.join(SECTIONS)}")
+    asked = harness.asked_for(parser, options.only, SECTIONS)
     report = Report("Design solvers: measurements")
     benches = {
         "g": bench_g,
@@ -482,14 +480,8 @@ def main() -> int:
         "growth": bench_growth,
         "memory": bench_memory,
     }
-    for name in SECTIONS:
-        if name in asked:
-            try:
-                benches[name](report, options.quick)
-            except Exception as error:  # the other sections still count
-                console.print_exception()
-                reason = f"{type(error).__name__}: {error}".splitlines()[0]
-                report.targets.append(harness.Target(f"section {name}", "runs", reason, False))
+    wanted = [name for name in SECTIONS if name in asked]
+    harness.go_through(report, {n: partial(benches[n], report, options.quick) for n in wanted})
     whole = asked == list(SECTIONS) and not options.quick
     chart = "![Time against K and against d](growth.svg)" if "growth" in asked else ""
     return report.finish(RESULTS / ("designs.md" if whole else "designs-partial.md"), chart)

@@ -412,7 +412,7 @@ CHARTS = """
 
 
 def measure_all(report: Report, asked: list[str], charts: Path, quick: bool) -> None:
-    """Go through the sections that were asked for; one that fails does not stop the others."""
+    """Go through the sections that were asked for."""
     benches: dict[str, Callable[[], None]] = {
         "same": partial(bench_same, report, quick),
         "runs": partial(bench_runs, report, quick),
@@ -420,13 +420,7 @@ def measure_all(report: Report, asked: list[str], charts: Path, quick: bool) -> 
         "pulls": partial(field_growth.bench_pulls, report, charts, quick),
         "phases": partial(field_growth.bench_phases, report, charts, quick),
     }
-    for name in asked:
-        try:
-            benches[name]()
-        except Exception as error:  # the other sections still count
-            console.print_exception()
-            reason = f"{type(error).__name__}: {error}".splitlines()[0]
-            report.targets.append(Target(f"section {name}", "runs", reason, False))
+    harness.go_through(report, {name: benches[name] for name in asked})
 
 
 def main() -> int:
@@ -443,9 +437,7 @@ def main() -> int:
     if options.child:
         print(json.dumps(rage_child()))
         return 0
-    asked = options.only.split(",")
-    if unknown := sorted(set(asked) - set(SECTIONS)):
-        parser.error(f"no section {', '.join(unknown)}; there are {', '.join(SECTIONS)}")
+    asked = harness.asked_for(parser, options.only, SECTIONS)
     report = Report("The field: measurements")
     whole = asked == list(SECTIONS) and not options.quick
     if whole:

@@ -85,7 +85,6 @@ class Cell(NamedTuple):
     def row(self) -> tuple[str, ...]:
         """Return the line of the table."""
         q, result = self.ratios, self.result
-        wrong = int((result.decided & ~result.correct).sum())
         error = q.std(ddof=1) / math.sqrt(len(q))
         return (
             self.name,
@@ -93,7 +92,7 @@ class Cell(NamedTuple):
             f"{q.mean():.2f} +- {error:.2f}",
             f"{np.median(q):.2f}",
             f"{q.max():.1f}",
-            f"{wrong} of {len(q)}",
+            f"{result.errors} of {len(q)}",
             f"{result.batches.mean():.0f}",
             f"{1e3 * result.seconds.mean():.0f} ms",
         )
@@ -119,11 +118,7 @@ def report_set(report: Report, title: str, cells: list[Cell], delta: float, prom
     note = f"Geometric mean of the means: {mean:.3f}."
     rows = [cell.row() for cell in cells]
     report.add(Table(f"{title}, delta = {delta}", (*columns, "CPU of a run"), rows, note))
-    kept = all(
-        exact_lower_bound(int((c.result.decided & ~c.result.correct).sum()), len(c.ratios), 0.999)
-        <= delta
-        for c in cells
-    )
+    kept = all(exact_lower_bound(c.result.errors, len(c.ratios), 0.999) <= delta for c in cells)
     report.targets.append(Target(f"{title}, {delta}: errors", "delta kept", str(kept), kept))
     if promised:
         text = f"at most {PROMISED[delta]}", f"{mean:.3f}"

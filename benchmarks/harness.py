@@ -3,6 +3,7 @@
 Also the report they end in: tables on the terminal and in Markdown, and targets met or missed.
 """
 
+import argparse
 import gc
 import json
 import os
@@ -12,7 +13,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.metadata import version
@@ -145,6 +146,28 @@ def in_child(module: str, *arguments: str) -> dict[str, Any]:
         raise RuntimeError(f"{' '.join(command)} failed:\n{done.stderr[-2000:]}")
     answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return answer
+
+
+# ---- the program -------------------------------------------------------------------------
+
+
+def asked_for(parser: argparse.ArgumentParser, only: str, sections: Sequence[str]) -> list[str]:
+    """Return the sections that `--only` names, in its order; refuse others."""
+    asked = only.split(",")
+    if unknown := sorted(set(asked) - set(sections)):
+        parser.error(f"no section {', '.join(unknown)}; there are {', '.join(sections)}")
+    return asked
+
+
+def go_through(report: "Report", sections: Mapping[str, Callable[[], None]]) -> None:
+    """Measure section after section; one that fails is a target missed, the others still count."""
+    for name, measure in sections.items():
+        try:
+            measure()
+        except Exception as error:
+            console.print_exception()
+            reason = f"{type(error).__name__}: {error}".splitlines()[0]
+            report.targets.append(Target(f"section {name}", "runs", reason, False))
 
 
 # ---- the report --------------------------------------------------------------------------

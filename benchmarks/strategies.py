@@ -489,18 +489,10 @@ def main() -> int:
         what, name, pulls = options.child
         print(json.dumps(memory_child(name, int(pulls)) if what == "memory" else start_child(name)))
         return 0
-    asked = options.only.split(",")
-    if unknown := sorted(set(asked) - set(SECTIONS)):
-        parser.error(f"no section {', '.join(unknown)}; there are {', '.join(SECTIONS)}")
+    asked = harness.asked_for(parser, options.only, SECTIONS)
     report = Report("Strategies: measurements")
-    for name in SECTIONS:
-        if name in asked:
-            try:
-                BENCHES[name](report, options.quick)
-            except Exception as error:  # the other sections still count
-                console.print_exception()
-                reason = f"{type(error).__name__}: {error}".splitlines()[0]
-                report.targets.append(Target(f"section {name}", "runs", reason, False))
+    wanted = [name for name in SECTIONS if name in asked]
+    harness.go_through(report, {n: partial(BENCHES[n], report, options.quick) for n in wanted})
     whole = asked == list(SECTIONS) and not options.quick
     return report.finish(RESULTS / ("strategies.md" if whole else "strategies-partial.md"))
 

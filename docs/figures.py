@@ -100,18 +100,17 @@ def average_picture(folder: Path) -> None:
         design = fl.optimal_design(arms, criterion)
         variances = information(arms.coordinates, design.weights).variances(arms.coordinates)
         curves.append(Curve(f"{label}, mean {variances.mean():.2f}", celsius, tuple(variances)))
-    chart = curves_chart(
+    _save_curves(
+        folder / "v-optimality.png",
         curves,
         "Temperature, C",
         "Variance of the estimated mean, in sigma² / n",
-        title="Best in the worst case, or best on average",
-        subtitle=[
+        "Best in the worst case, or best on average",
+        [
             "Yield is quadratic in temperature; both designs measure at 150, 200 and 250 C,",
             "G a third each, V about half at 200.",
         ],
-        log=False,
     )
-    save(chart, folder / "v-optimality.png")
 
 
 def region_picture(folder: Path) -> None:
@@ -212,18 +211,17 @@ def cost_picture(folder: Path) -> None:
         mean, error = np.mean(parts, axis=1), np.std(parts, axis=1, ddof=1) / 10.0
         low, high = tuple(mean - 2 * error), tuple(mean + 2 * error)
         curves.append(Curve(label, ratios, tuple(mean), low, high))
-    chart = curves_chart(
+    _save_curves(
+        folder / "costs.png",
         curves,
         "Cost of the dearest arm (the cheapest costs 1)",
         "Cost of all pulls, mean",
-        title="The same answer from cheaper pulls",
-        subtitle=[
+        "The same answer from cheaper pulls",
+        [
             "Twelve arms with three features, 100 runs for each point, ± two standard errors.",
             "Costs are spread geometrically over the arms, in random order.",
         ],
-        log=False,
     )
-    save(chart, folder / "costs.png")
 
 
 def decide_picture(folder: Path) -> None:
@@ -308,17 +306,13 @@ def shift_picture(folder: Path) -> None:
             for shift in shifts
         ]
         curves.append(_wrong_curve(label, shifts, [(r.errors, len(r)) for r in results]))
-    chart = curves_chart(
-        [*curves, Curve("delta", shifts, (5.0,) * len(shifts), reference=True)],
+    _save_wrong_curves(
+        folder / "batch-effects.png",
+        curves,
         "Standard deviation of the shift of a batch, in sigma",
-        "Runs with a wrong winner, %",
-        title="A shift of each batch, ignored and allowed for",
-        subtitle=[
-            "Twelve arms with three features, 100 runs for each point, exact 95 % intervals."
-        ],
-        log=False,
+        "A shift of each batch, ignored and allowed for",
+        ["Twelve arms with three features, 100 runs for each point, exact 95 % intervals."],
     )
-    save(chart, folder / "batch-effects.png")
 
 
 def bent_picture(folder: Path) -> None:
@@ -344,18 +338,16 @@ def bent_picture(folder: Path) -> None:
         _wrong_curve(label, sizes, [(errors, 100) for errors in wrong[allowed]])
         for label, allowed in (("ignored", False), ("misspecification=c", True))
     ]
-    chart = curves_chart(
-        [*curves, Curve("delta", sizes, (5.0,) * len(sizes), reference=True)],
+    _save_wrong_curves(
+        folder / "misspecification.png",
+        curves,
         "c: every mean is c above or below the linear model",
-        "Runs with a wrong winner, %",
-        title="Means that are not linear, ignored and allowed for",
-        subtitle=[
+        "Means that are not linear, ignored and allowed for",
+        [
             "Twelve arms with three features, signs drawn for each run; exact 95 % intervals.",
             f"Runs end at {most:,} pulls, without a winner if need be.",
         ],
-        log=False,
     )
-    save(chart, folder / "misspecification.png")
 
 
 def _wrong_curve(label: str, x: tuple[float, ...], counts: list[tuple[int, int]]) -> Curve:
@@ -363,6 +355,22 @@ def _wrong_curve(label: str, x: tuple[float, ...], counts: list[tuple[int, int]]
     bounds = 100.0 * np.array([exact_interval(errors, runs) for errors, runs in counts])
     share = tuple(100.0 * errors / runs for errors, runs in counts)
     return Curve(label, x, share, tuple(bounds[:, 0]), tuple(bounds[:, 1]))
+
+
+def _save_curves(
+    path: Path, curves: list[Curve], x_title: str, y_title: str, title: str, subtitle: list[str]
+) -> None:
+    """Save curves over linear axes."""
+    save(curves_chart(curves, x_title, y_title, title, subtitle, log=False), path)
+
+
+def _save_wrong_curves(
+    path: Path, curves: list[Curve], x_title: str, title: str, subtitle: list[str]
+) -> None:
+    """Save shares of wrong runs beside delta, 5 %."""
+    x = curves[0].x
+    delta = Curve("delta", x, (5.0,) * len(x), reference=True)
+    _save_curves(path, [*curves, delta], x_title, "Runs with a wrong winner, %", title, subtitle)
 
 
 if __name__ == "__main__":

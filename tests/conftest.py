@@ -1,12 +1,16 @@
 """Settings for every test; with FINALIST_SHAPES=1 array shapes in annotations are checked too."""
 
 import os
+import signal
 from pathlib import Path
 
 from hypothesis import settings
 
 settings.register_profile("finalist", deadline=None, derandomize=True)
 settings.load_profile("finalist")
+
+# A shell starts `make test &` with Ctrl-C switched off, for all processes that tests start too.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 if os.environ.get("FINALIST_SHAPES"):
     from jaxtyping import install_import_hook

@@ -371,6 +371,8 @@ class Arms:
         if similar:
             return f"Did you mean {' or '.join(map(repr, similar))}?"
         some = ", ".join(map(arms_io.show, self.names[:3]))
+        if len(self) == 1:
+            return f"The only arm is {some}."
         return f"The names of the {len(self)} arms begin with {some}."
 
     def means(self, theta: ArrayLike) -> Float[np.ndarray, " K"]:
@@ -439,7 +441,8 @@ class Arms:
         """Write a CSV file that `from_csv` reads back exactly, one row per name.
 
         A name that starts with `=`, `+`, `-`, `@`, a tab, a line break or an apostrophe gets
-        an apostrophe in front, so that no spreadsheet runs it as a formula.
+        an apostrophe in front, so that no spreadsheet runs it as a formula. What can be pulled
+        and what can win is not in the file.
         """
         arms_files.write_csv(path, self._table())
 

@@ -105,7 +105,7 @@ def read_aside(
     path: str | PathLike[str], aside: Sequence[str]
 ) -> tuple[Table, dict[str, tuple[str, ...]]]:
     """Read a CSV or Parquet file; return the cells of some columns as text, not as features."""
-    if Path(path).suffix.lower() in (".parquet", ".pq"):
+    if is_parquet(path):
         frame = _parquet_frame(path)
         _require(path, aside, frame.column_names)
         columns = {name: tuple(map(str, frame[name].to_pylist())) for name in aside}
@@ -114,6 +114,11 @@ def read_aside(
     found = read_cells(path, aside)
     _require(path, aside, list(found.columns))
     return _csv_table(path, found), {name: found.columns[name] for name in aside}
+
+
+def is_parquet(path: str | PathLike[str]) -> bool:
+    """Tell by its name whether a file is one of Parquet."""
+    return Path(path).suffix.lower() in (".parquet", ".pq")
 
 
 def _require(path: str | PathLike[str], wanted: Sequence[str], columns: Sequence[str]) -> None:

@@ -10,6 +10,7 @@ from jaxtyping import Bool, Float, Int
 
 from finalist import arms_files
 from finalist.arms import Arms
+from finalist.arms_roles import any_of
 from finalist.errors import FileFormatError
 
 _YES, _NO = ("1", "1.0", "true", "yes", "y"), ("0", "0.0", "false", "no", "n", "")
@@ -75,7 +76,7 @@ def read_table(
     owner = np.arange(len(arms)) if arms._owner is None else arms._owner
     if measurable is not None:
         rows = _marks(path, measurable, columns[measurable])
-        arms = arms._marked(np.bincount(owner, rows, len(arms)) > 0, None)
+        arms = arms._marked(any_of(rows, owner), None)
     return ArmsTable(
         arms,
         None if sigma is None else _numbers(path, sigma, columns[sigma], owner),

@@ -2,9 +2,10 @@
 
 A width is radius * ||y||_{A^-1} for a direction y. `static_radius` holds for allocations fixed
 before the rewards are seen (Soare 2014, Prop. 1); `adaptive_radius` (Prop. 2) and
-`determinant_radius` (Abbasi-Yadkori et al. 2011, Thm. 2) hold for any. `smallest_pulls` solves the
-implicit equations in which the number of pulls is also inside the logarithm, and
-`lower_bound_pulls` is what no method can beat. Noise is sub-Gaussian with a known sigma.
+`determinant_radius` (Abbasi-Yadkori et al. 2011, Thm. 2) hold for any, `pooled_radius` for any that
+begin with pulls fixed in advance. `smallest_pulls` solves the implicit equations in which the
+number of pulls is also inside the logarithm, and `lower_bound_pulls` is what no method can beat.
+Noise is sub-Gaussian with a known sigma.
 """
 
 import math

@@ -49,11 +49,11 @@ def _is_unit(features: np.ndarray) -> bool:
 
 def arms_of(answer: dict[str, Any]) -> Arms:
     """Return the arms that the API sent."""
-    each = answer["arms"]
-    names = tuple(name for arm in each for name in arm["names"])
-    rows = [arm["features"] for arm in each for _ in arm["names"]]
+    sent = answer["arms"]
+    names = tuple(name for arm in sent for name in arm["names"])
+    rows = [arm["features"] for arm in sent for _ in arm["names"]]
     table = Table(np.array(rows, float), names, tuple(answer["feature_names"]))
-    masks = [np.array([arm[word] for arm in each]) for word in ("measurable", "candidate")]
+    masks = [np.array([arm[word] for arm in sent]) for word in ("measurable", "candidate")]
     return Arms._from_table(table)._marked(*masks)
 
 

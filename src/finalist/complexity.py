@@ -19,7 +19,8 @@ from finalist.arms import Arms
 from finalist.bounds import Bound, lower_bound_pulls, smallest_pulls, static_radius
 from finalist.design import Design, optimal_design
 from finalist.design.measured import Measured
-from finalist.design.optimal import Task, directions_task, solve_task
+from finalist.design.optimal import solve_task
+from finalist.design.tasks import Task, directions_task
 from finalist.errors import ProblemError, TiedArmsError
 from finalist.information import information
 from finalist.problem import Problem, as_problem
@@ -264,6 +265,8 @@ def least_cost(problem: Problem, theta: ArrayLike) -> float:
     ------
     TiedArmsError
         When two candidates are best.
+    ProblemError
+        When sigma is unknown.
 
     Examples
     --------
@@ -279,8 +282,7 @@ def least_cost(problem: Problem, theta: ArrayLike) -> float:
     others = np.delete(np.arange(len(candidates)), best)
     smallest, Z = float(gaps[others].min()), arms.coordinates[candidates]
     Y = (Z[best] - Z[others]) * (smallest / gaps[others])[:, None]
-    sigma = 1.0 if problem.noise.sigma is None else problem.noise.sigma
-    measured = Measured.of(arms, sigma, problem.cost)
+    measured = Measured.of(arms, problem.sigmas, problem.cost)
     design = solve_task(measured, directions_task(measured.rows, Y))
     return lower_bound_pulls(2.0 * design.lower_bound / smallest**2, problem.delta)
 

@@ -1,9 +1,11 @@
-"""Names on one line, and files that are there in full or not at all."""
+"""Names on one line, values for JSON, and files that are there in full or not at all."""
 
+import math
 import os
 import tempfile
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
 from finalist.errors import OutputError
 
@@ -18,6 +20,21 @@ def printable(text: str, width: int | None = None) -> str:
     """
     plain = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
     return plain if width is None or len(plain) <= width else plain[: width - 1] + "…"
+
+
+def finite(value: Any) -> Any:
+    """Return plain values for JSON: what is infinite or undefined becomes None.
+
+    Examples
+    --------
+    >>> finite({"mean": float("nan"), "pulls": (3, float("inf"))})
+    {'mean': None, 'pulls': [3, None]}
+    """
+    if isinstance(value, dict):
+        return {key: finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def check_folder(target: Path) -> Path:

@@ -17,6 +17,7 @@ from finalist.arms import Arms
 from finalist.errors import EstimateError
 from finalist.information import Information, information
 from finalist.statistics import Statistics
+from finalist.words import counted
 
 #: Residuals below this part of the fitted values are rounding, not lack of fit.
 ROUNDING = 64 * np.finfo(float).eps
@@ -104,9 +105,10 @@ class Estimate:
         """Unbiased estimate of sigma^2 from the residuals."""
         df = self.degrees_of_freedom
         if df == 0:
+            pulls = counted(self.statistics.pulls, "pull")
             raise EstimateError(
-                f"{self.statistics.pulls} pulls of arms of rank {self.information.rank} leave "
-                "nothing to estimate the variance from; add pulls."
+                f"{pulls} of arms of rank {self.information.rank} leave nothing to estimate the "
+                "variance from; add pulls."
             )
         return (self._pure_squares() + self._fit_squares()) / df
 

@@ -19,6 +19,7 @@ from finalist.information import information
 from finalist.least_squares import Estimate, LackOfFit, estimate, weights_of
 from finalist.problem import Problem
 from finalist.statistics import Statistics
+from finalist.words import counted
 
 #: What is smaller than this part is rounding.
 ROUNDING = 1e-12
@@ -247,13 +248,12 @@ class ShiftedEstimate(Estimate):
     def residual_variance(self) -> float:
         """Unbiased estimate of sigma^2 from the residuals."""
         if self.degrees_of_freedom == 0:
+            batches = counted(self.batches, "batch", "batches")
             raise EstimateError(
-                f"{self.statistics.pulls} pulls in {self.batches} batches leave nothing to "
-                "estimate the variance from; add pulls."
+                f"{counted(self.statistics.pulls, 'pull')} in {batches} leave nothing to estimate "
+                "the variance from; add pulls."
             )
-        if np.isnan(self.pure):
-            self._pure_squares()  # says why
-        return (self.pure + self.squares) / self.degrees_of_freedom
+        return (self._pure_squares() + self.squares) / self.degrees_of_freedom
 
     def lack_of_fit(self) -> LackOfFit | None:
         """Test whether the means of the arms within batches are linear in their features."""
@@ -261,4 +261,8 @@ class ShiftedEstimate(Estimate):
         df_pure = self.statistics.pulls - self.cells
         if df_fit < 1 or df_pure < 1:
             return None
-        return self._test_of_fit(self.squares, df_fit, self.pure, df_pure)
+        return self._test_of_fit(self.squares, df_fit, self._pure_squares(), df_pure)
+
+    def _pure_squares(self) -> float:
+        # The sums per arm are unknown where those of a cell are; then it is they that say why.
+        return super()._pure_squares() if np.isnan(self.pure) else self.pure

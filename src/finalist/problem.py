@@ -31,6 +31,7 @@ from finalist.noise import (
     checked_number,
     store_positive,
 )
+from finalist.words import counted
 
 if TYPE_CHECKING:
     GivenArms = Arms
@@ -329,8 +330,8 @@ def _of_all(name: str, values: tuple[float, ...], arms: Arms, given: int) -> tup
     else:
         either = "" if pulled == len(arms) else f", or for the {pulled} that can be pulled"
         raise ProblemError(
-            f"{name} has {len(values)} values for {len(arms)} arms; give one per arm{either}, in "
-            "the order of arms.names (arms with identical features are one arm)."
+            f"{name} has {counted(len(values), 'value')} for {len(arms)} arms; give one per "
+            f"arm{either}, in the order of arms.names (arms with identical features are one arm)."
         )
     return tuple(all_of.tolist())
 

@@ -14,6 +14,7 @@ from jaxtyping import Bool, Float, Int
 
 from finalist.errors import RewardError
 from finalist.statistics import LARGEST_REWARD, Statistics
+from finalist.words import counted
 
 Kind = Literal["gaussian", "bounded", "bernoulli"]
 
@@ -84,7 +85,9 @@ class DrawnRewards:
                 f"{LARGEST_REWARD:g}. Give a smaller sigma or theta."
             )
         if self.binary and self.shift > 0.0:
-            raise RewardError("rewards 0 and 1 cannot be shifted; leave out shift.")
+            raise RewardError(
+                f"shift is {self.shift:g}; rewards 0 and 1 cannot be shifted. Leave it out."
+            )
 
     @property
     def binary(self) -> bool:
@@ -178,7 +181,7 @@ class FunctionRewards:
         values = np.asarray(self.draw(arm, n, self.rng))
         if values.shape != (n,):
             raise RewardError(
-                f"the function of rewards returned shape {values.shape} for {n} pulls of arm "
-                f"{arm}; it is called as rewards(arm, n, rng) and returns n numbers."
+                f"the function of rewards returned shape {values.shape} for {counted(n, 'pull')} "
+                f"of arm {arm}; it is called as rewards(arm, n, rng) and returns n numbers."
             )
         return values

@@ -31,9 +31,7 @@ def test_it_prints_a_table_and_writes_files(tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
     for word in ("delta = 0.05", "ratio", "xy-adaptive", "fully-adaptive", "knows"):
         assert word in result.stdout
-    assert "track-and-stop: 1 cells not simulated, the first one because: these 4 arms" in (
-        result.stdout
-    )
+    assert "track-and-stop: 1 cell not simulated because: these 4 arms" in (result.stdout)
     assert max(map(len, result.stdout.split("Written:")[0].splitlines())) <= 100
     assert "…" not in result.stdout
     for stem in ("ratio-0.05", "survival-0.05"):

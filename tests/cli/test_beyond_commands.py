@@ -90,6 +90,19 @@ def test_several_winners_and_other_candidates(table: Path) -> None:
     assert [arm["name"] for arm in found["arms"]] == ["tin", "zinc", "x", "y", "z"]
 
 
+def test_the_best_candidate_is_on_top_whatever_is_only_measured(table: Path) -> None:
+    others = write(table.parent / "others.csv", "name,a,b\nx,1,1\ny,2,1\nz,1,3\n")
+    plain = write(table.parent / "plain.csv", "name,a,b\ntin,1,0\nzinc,0,1\n")
+    for objective, order in (("min", ["x", "y", "z"]), ("max", ["z", "y", "x"])):
+        words = ("--sigma", 1, "--candidates", others, "--objective", objective, "--seed", 1)
+        content("new", objective, plain, *words)
+        with Study.open(str(table.parent / "lab.db"), objective) as study:
+            study.tell({p.pull_id: {"tin": 1.0, "zinc": 2.0}[p.arm] for p in study.ask(10)})
+        shown = run("status", objective, "--no-forecast").stdout
+        rows = [line.split()[0] for line in shown.splitlines() if line.endswith("  possible")]
+        assert rows == order
+
+
 def test_plans_and_designs_read_the_columns(table: Path) -> None:
     planned = content("plan", table, "--gap", 1, "--draws", 3, *COLUMNS)
     assert planned["unit"] == "units of cost"

@@ -139,7 +139,7 @@ def test_output_goes_to_the_file_instead(arms_file: Path, tmp_path: Path, form: 
 
 def test_a_failure_leaves_the_old_output(arms_file: Path, tmp_path: Path) -> None:
     out = write(tmp_path / "result", "old")
-    check_refused(run("design", arms_file, "-o", out, "--pulls", 1), "1 pulls")
+    check_refused(run("design", arms_file, "-o", out, "--pulls", 1), "1 pull")
     assert out.read_text() == "old"
 
 

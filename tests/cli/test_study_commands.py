@@ -420,6 +420,31 @@ def test_a_list_has_all_studies_and_their_verdicts(begun: Path) -> None:
     assert run("list", "--format", "csv").stdout.startswith("name,created,strategy")
 
 
+def test_no_cell_of_a_list_is_run_by_a_spreadsheet(begun: Path) -> None:
+    with Study.open(default_place(), "metals") as study:
+        while batch := study.ask(12):
+            study.tell({pull.pull_id: 9.0 * (pull.arm == "=lead") for pull in batch})
+    header, row = csv.reader(run("list", "--format", "csv").stdout.splitlines())
+    assert row[header.index("winner")] == "'=lead"
+
+
+def test_one_of_something_is_not_several(begun: Path) -> None:
+    pulls = [row.split(",")[0] for row in (begun / "batch.csv").read_text().splitlines()[1:]]
+    write(begun / "one.csv", f"pull_id,reward\n{pulls[0]},1.0\n")
+    told = run("tell", "metals", "one.csv").stdout
+    assert "Stored 1 new reward." in told
+    assert "11 pulls of this batch are without a reward." in told
+    assert "1 reward in 0 complete batches; 11 pulls are without" in run("status", "metals").stdout
+    assert "Batch 1: 1 pull to measure of 11" in run("ask", "metals", "--size", 1).stdout
+    write(begun / "rest.csv", "pull_id,reward\n" + "".join(f"{p},1\n" for p in pulls[1:-1]))
+    told = run("tell", "metals", "rest.csv").stdout
+    assert "1 pull of this batch is without a reward." in told
+    write(begun / "before.csv", "arm,reward\ntin,1\n")
+    made = run("new", "coins", "arms.csv", "--sigma", 1, "--history", "before.csv", "--budget", 1)
+    assert ", 1 earlier measurement. Next" in made.stdout
+    assert "1 pull of the budget is left." in run("status", "coins").stdout
+
+
 def test_an_unknown_study_suggests_close_names(begun: Path) -> None:
     for words in (("ask",), ("status",), ("tell", "arms.csv"), ("export",)):
         check_refused(run(words[0], "metal", *words[1:]), "Did you mean 'metals'?")

@@ -1,5 +1,7 @@
 """What a review found, and must not come back."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -7,6 +9,7 @@ import finalist as fl
 from finalist.errors import ConflictError, RewardError, StudyError
 from finalist.study import Study
 from finalist.study.checks import shift_p_value
+from finalist.study.database import Reader
 from finalist.study.state import Measured
 from tests.study.lab import ARMS, Lab
 
@@ -185,3 +188,78 @@ def test_opening_with_the_sigma_of_another_noise(where):
     Study.open(where, "one", sigma=2.0)
     with pytest.raises(StudyError, match="other settings"):
         Study.open(where, "one", sigma=1.0)
+
+
+def test_a_batch_that_was_looked_at_stays_so_when_its_reward_is_amended(where):
+    study = create(where)
+    first, second, *_ = study.ask(12)
+    study.tell({first.pull_id: 1.0})
+    study.missing(second.pull_id, "lost")
+    study.amend(first.pull_id, 1.5, "a typing error")
+    assert any("1 pull was given up" in words for words in study.status().warnings)
+    assert Study.open(where, "one").status().warnings == study.status().warnings
+
+
+def test_candidates_are_compared_together_with_the_arms(where):
+    arms = fl.Arms(
+        [[1.0, 0.0], [0.0, 1.0], [1.0, 2.0]], list("abc"), measurable=[True, True, False]
+    )
+    others = fl.Arms([[1.0, 1.0], [2.0, 1.0]], list("pq"))
+    words = {"sigma": [1.0, 2.0, 3.0], "cost": [1.0, 2.0, 3.0]}
+    create(where, arms=arms, candidates=others, **words)
+    Study.open(where, "one", arms=arms, candidates=others, **words)  # one of each given arm
+    with pytest.raises(StudyError, match="other settings"):
+        Study.open(where, "one", arms=arms, candidates=others, cost=[1.0, 2.0, 4.0])
+    with pytest.raises(StudyError, match="candidates are compared together with the arms"):
+        Study.open(where, "one", candidates=others)
+    with pytest.raises(StudyError, match="candidates is of type str; use Arms"):
+        Study.open(where, "one", arms=arms, candidates="pq")
+
+
+def test_a_study_of_the_first_version_is_opened_with_the_words_of_now(where, monkeypatch):
+    study = create(where)
+    kept = study.settings
+    later = ("top", "cost", "batch_intercept", "misspecification", "measurable", "candidate")
+    early = replace(study._log.row, settings={k: v for k, v in kept.items() if k not in later})
+    monkeypatch.setattr(Reader, "study", lambda *_: early)
+    Study.open(where, "one", top=1, cost=1.0, batch_intercept=False, misspecification=0.0)
+    with pytest.raises(StudyError, match="top is 1 and not 2"):
+        Study.open(where, "one", top=2)
+
+
+def test_whole_numbers_of_numpy_are_whole_numbers(where):
+    study = create(where, seed=np.int64(3), budget=np.int32(30))
+    assert (study.settings["seed"], study.settings["budget"]) == (3, 30)
+    with pytest.raises(StudyError, match=r"below 2\*\*63"):
+        create(where, "two", seed=2**63)
+
+
+def test_messages_name_numbers_as_people_write_them(where):
+    study = create(where)
+    pull = study.ask(12)[0].pull_id
+    study.tell({pull: 0.5})
+    with pytest.raises(ConflictError, match=f"pull {pull} has the reward 0.5 and not 0.75;"):
+        study.tell({pull: 0.75})
+    with pytest.raises(StudyError, match="there is no pull 99 in this study"):
+        study.void(np.int64(99), "lost")
+
+
+def test_earlier_measurements_are_named_by_their_rows(where):
+    study = create(where)
+    with pytest.raises(RewardError, match="the reward in row 2 is nan, which is not a finite"):
+        study.import_history([("a", 1.0), ("b", float("nan"))])
+    study.import_history([("a", 1.0)])
+    with pytest.raises(ConflictError, match="1 earlier measurement is in already"):
+        study.import_history([("a", 1.0)])
+
+
+def test_evidence_of_nothing_has_whole_numbers_of_pulls(where):
+    pulls, evidence = create(where).evidence()
+    assert (pulls.dtype, pulls.shape, evidence.shape) == (np.int64, (0,), (0, 4))
+
+
+@pytest.mark.parametrize("sigma", [None, "large", [[1.0]], [1.0, 2.0], -1.0])
+def test_a_new_arm_needs_one_positive_sigma(where, sigma):
+    study = create(where, sigma=[0.5, 0.6, 0.7, 0.8])
+    with pytest.raises(StudyError, match="give one positive sigma for the new arm"):
+        study.add(fl.Arms([[1.0, 1.0, 1.0]], ["e"]), sigma=sigma)

@@ -101,6 +101,9 @@ def test_opening_with_other_settings_is_refused(where):
         Study.open(where, "one", arms=fl.Arms.unstructured(4))
     with pytest.raises(StudyError, match="sgima"):
         Study.open(where, "one", sgima=1.0)
+    with pytest.raises(StudyError, match="'goal' is no word"):
+        Study.open(where, "one", goal=fl.Best())
+    Study.open(where, "one", seed=None, metadata=None)  # drawn, whatever it was; empty
 
 
 def test_names(where):
@@ -127,6 +130,7 @@ def test_what_cannot_be_a_study_is_refused_before_anything_is_written(where):
         ({"delta": 2}, ProblemError),
         ({"budget": 0}, StudyError),
         ({"seed": -1}, StudyError),
+        ({"seed": 2**63}, StudyError),
         ({"metadata": [1]}, StudyError),
         ({"metadata": {"x": {1, 2}}}, StudyError),
         ({"arms": [[1.0]]}, StudyError),

@@ -296,6 +296,8 @@ def test_an_unknown_name_gets_a_suggestion():
         arms.index("brass")
     with pytest.raises(UnknownArmError, match="names of the 3 arms begin with 'alloy-7'"):
         arms.index("q")
+    with pytest.raises(UnknownArmError, match="The only arm is 'alloy-7'"):
+        Arms([[1.0]], names=["alloy-7"]).index("q")
 
 
 def test_a_suggestion_is_cheap_among_many_and_long_names(monkeypatch):

@@ -1,23 +1,38 @@
 import os
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import combinations
 
 import numpy as np
 import pytest
-from scipy.stats import beta
 
 import finalist as fl
 from finalist.bounds import adaptive_radius, determinant_radius
-from finalist.errors import NotYetSupportedError, ProblemError
+from finalist.errors import ProblemError
 from finalist.least_squares import estimate
-from finalist.noise import Gaussian
 from finalist.problem import Problem, as_problem
 from finalist.rewards import DrawnRewards
+from finalist.simulation.binomial import exact_lower_bound
 from finalist.statistics import Statistics
 from finalist.strategies import fully_adaptive, per_pull
-from finalist.strategies.fully_adaptive import FullyAdaptive, FullyAdaptiveRun
-from finalist.strategies.protocol import Batch, Playable, Strategy
+from finalist.strategies.fully_adaptive import FullyAdaptive
+from finalist.strategies.protocol import Batch
 from tests import instances
+from tests.unit.per_pull import (
+    CASES,
+    FOUR,
+    alongside,
+    begin_knowing,
+    check_good_enough,
+    check_pieces,
+    check_playing,
+    drawn,
+    replayed,
+    state_bits,
+    to_the_end,
+    told_both_ways,
+    wrong_winners,
+)
 
 STATE = ("cross", "leverage", "spread", "means", "log_det", "alive", "progress")
 TIE = 1e-9
@@ -98,42 +113,12 @@ class Twin:
             self.winner = best
 
 
-def case(features, theta, **settings) -> tuple[Problem, np.ndarray]:
-    return as_problem(fl.Arms(features), **settings), np.asarray(theta, dtype=float)
-
-
-PAPER = instances.paper(3, 0.3)
-CASES = {
-    "gaussian": case(instances.gaussian(8, 3, 0), [1.0, -0.5, 0.2], sigma=0.3),
-    "paper": case(PAPER.features, PAPER.theta, sigma=0.2),
-    "unstructured": case(np.eye(4), [0.6, 0.0, 0.2, -0.3], sigma=0.3),
-    "one feature": case([[1.0], [0.5], [-2.0]], [1.0], sigma=8.0),
-    "minimising": case(instances.gaussian(6, 2, 3), [0.4, 1.0], sigma=0.3, objective="min"),
-    "epsilon": case(np.eye(3), [1.0, 0.95, 0.0], sigma=0.3, epsilon=0.3),
-}
 EVERY_CASE = pytest.mark.parametrize("name", CASES)
 EVERY_BOUND = pytest.mark.parametrize("bound", ["sharp", "soare"])
 
 
-def start(name, **settings) -> tuple[FullyAdaptiveRun, FullyAdaptive, Problem, np.ndarray]:
-    problem, theta = CASES[name]
-    strategy = replace(FullyAdaptive.knowing(problem.arms, theta), **settings)
-    return strategy.start(problem), strategy, problem, problem.arms.means(theta)
-
-
-def drawn(means, seed, sigma=1.0, kind="gaussian") -> DrawnRewards:
-    return DrawnRewards(means, sigma, kind, np.random.default_rng(seed))
-
-
-def step(run, rewards, size=None) -> tuple[Batch, Statistics]:
-    batch = run.next(size)
-    drawn_rewards = rewards.batch(batch.counts)
-    run.record(batch, drawn_rewards)
-    return batch, drawn_rewards
-
-
-def bits(run) -> list[bytes]:
-    return [getattr(run._state, name).tobytes() for name in STATE]
+start = partial(begin_knowing, FullyAdaptive, CASES)
+bits = partial(state_bits, STATE)
 
 
 def ridge_estimate(run) -> tuple[np.ndarray, np.ndarray, float]:
@@ -150,16 +135,9 @@ def ridge_estimate(run) -> tuple[np.ndarray, np.ndarray, float]:
 @EVERY_BOUND
 def test_it_pulls_what_a_slow_twin_pulls(name, bound):
     run, strategy, problem, means = start(name, bound=bound)
-    twin, rewards = Twin(strategy, problem), drawn(means, 5, problem.sigma)
-    for _ in range(400):
-        batch, got = step(run, rewards)
-        arm = int(batch.counts.argmax())
-        assert arm == twin.choose()
-        twin.record(arm, float(got.mean[arm]))
+    twin = Twin(strategy, problem)
+    for _ in alongside(run, twin, drawn(means, 5, problem.sigma), 400):
         assert list(run.verdict.survivors) == twin.alive
-        assert run.verdict.winner == twin.winner
-        if twin.winner is not None:
-            break
     assert len(twin.picks) > 20
     assert len(twin.alive) < len(twin.X)
 
@@ -167,44 +145,24 @@ def test_it_pulls_what_a_slow_twin_pulls(name, bound):
 @pytest.mark.parametrize("ridge", [0.01, 30.0])
 def test_the_twin_agrees_on_other_ridges(ridge):
     run, strategy, problem, means = start("gaussian", ridge=ridge)
-    twin, rewards = Twin(strategy, problem), drawn(means, 1, problem.sigma)
-    while twin.winner is None and len(twin.picks) < 100:
-        batch, got = step(run, rewards)
-        arm = int(batch.counts.argmax())
-        assert arm == twin.choose()
-        twin.record(arm, float(got.mean[arm]))
+    twin = Twin(strategy, problem)
+    for _ in alongside(run, twin, drawn(means, 1, problem.sigma), 100):
         assert list(run.verdict.survivors) == twin.alive
+    assert len(twin.picks) > 8
 
 
 @pytest.mark.parametrize("kind", ["gaussian", "bounded", "bernoulli"])
 @EVERY_BOUND
 def test_playing_is_next_and_record(kind, bound, monkeypatch):
-    monkeypatch.setattr(per_pull, "REFRESH", 50)
-    monkeypatch.setattr(per_pull, "CHUNK", 64)
-    problem = as_problem(
-        fl.Arms([[1.0, 0.0], [0.8, 0.3], [0.1, 0.9], [0.5, 0.5]]),
-        **({"noise": "bernoulli"} if kind == "bernoulli" else {"sigma": 0.4}),
-    )
-    means = problem.arms.means([0.9, 0.2])
     strategy = FullyAdaptive(theta_norm=0.7, bound=bound)
-    by_hand, played = strategy.start(problem), strategy.start(problem)
-    rewards = drawn(means, 3, 0.4, kind)
-    while not by_hand.verdict.decided and by_hand.verdict.pulls < 10_000:
-        step(by_hand, rewards)
-    pulls = played.play(drawn(means, 3, 0.4, kind), 10_000)
-    assert played.verdict == by_hand.verdict
-    assert played.verdict.decided
-    assert played.verdict.pulls > 2 * per_pull.CHUNK
-    np.testing.assert_array_equal(pulls, by_hand.counts)
-    assert bits(played) == bits(by_hand)
+    check_playing(strategy, FOUR, FOUR.means([0.9, 0.2]), kind, bits, monkeypatch)
 
 
 @EVERY_CASE
 def test_playing_every_case_is_next_and_record(name):
     by_hand, strategy, problem, means = start(name)
-    played, rewards = strategy.start(problem), drawn(means, 8, problem.sigma)
-    while not by_hand.verdict.decided and by_hand.verdict.pulls < 3000:
-        step(by_hand, rewards)
+    played = strategy.start(problem)
+    to_the_end(by_hand, drawn(means, 8, problem.sigma), 3000)
     played.play(drawn(means, 8, problem.sigma), 3000)
     assert bits(played) == bits(by_hand)
 
@@ -213,14 +171,7 @@ def test_playing_stops_at_the_limit_and_goes_on():
     truth = instances.paper(3, 0.01)
     arms = fl.Arms(truth.features)
     strategy, means = FullyAdaptive.knowing(arms, truth.theta), arms.means(truth.theta)
-    at_once, pieces = strategy.start(as_problem(arms)), strategy.start(as_problem(arms))
-    at_once.play(drawn(means, 0), 12_000)
-    rewards, pulls = drawn(means, 0), np.zeros(4, dtype=int)
-    for limit in (1, 4999, 5000, 12_000, 12_000):
-        pulls += pieces.play(rewards, limit)
-        assert pieces.verdict.pulls == limit == pulls.sum()
-    assert bits(at_once) == bits(pieces)
-    np.testing.assert_array_equal(pulls, at_once.counts)
+    check_pieces(strategy, as_problem(arms), means, (1, 4999, 5000, 12_000, 12_000), bits)
 
 
 def test_noise_is_drawn_in_chunks(monkeypatch):
@@ -261,37 +212,24 @@ def test_a_batch_is_the_next_pulls_without_rewards(name):
 @EVERY_CASE
 def test_batches_end_with_the_best_arm_and_replay(name):
     run, strategy, problem, means = start(name)
-    rewards, log = drawn(means, 4, problem.sigma), []
-    while not run.verdict.decided and run.verdict.pulls < 10_000:
-        log.append(step(run, rewards, size=7))
+    log = to_the_end(run, drawn(means, 4, problem.sigma), 10_000, size=7)
     assert run.verdict.decided
     C, m, _ = ridge_estimate(run)
     np.testing.assert_allclose(run._state.means, m, rtol=0, atol=1e-12 * np.abs(m).max())
     np.testing.assert_allclose(run._state.cross, C, rtol=0, atol=1e-12 * C.max())
-    best = (problem.sign * means).max() - problem.sign * means[run.verdict.winner]
-    assert best <= problem.epsilon
-    replay = strategy.start(problem)
-    for batch, got in log:
-        replay.record(batch, got)
+    check_good_enough(run, problem, means)
+    replay = replayed(strategy, problem, log)
     assert replay.verdict == run.verdict
     assert bits(replay) == bits(run)
 
 
 def test_any_allocation_can_be_recorded():
     # Pulls that the strategy did not ask for, in one batch or one by one: the same estimate.
-    run, strategy, problem, _ = start("gaussian")
-    other, rng = strategy.start(problem), np.random.default_rng(0)
-    arms, rewards = rng.integers(8, size=30), rng.standard_normal(30)
-    for arm, reward in zip(arms, rewards, strict=True):
-        one = Statistics.empty(8)
-        one.add(arm, reward)
-        run.record(Batch(one.count.copy()), one)
-    together = Statistics.empty(8)
-    together.add_many(arms, rewards)
-    other.record(Batch(together.count.copy()), together)
+    _, strategy, problem, _ = start("gaussian")
+    arms = np.random.default_rng(1).integers(8, size=30)
+    run, other = told_both_ways(strategy, problem, arms)
     np.testing.assert_allclose(run._state.means, other._state.means, rtol=0, atol=1e-12)
     np.testing.assert_allclose(run._state.log_det, other._state.log_det, rtol=1e-12)
-    np.testing.assert_array_equal(run.counts, other.counts)
 
 
 def test_of_several_good_enough_arms_the_best_looking_one_wins():
@@ -306,13 +244,8 @@ def test_of_several_good_enough_arms_the_best_looking_one_wins():
 
 def test_replay_of_single_pulls():
     run, strategy, problem, means = start("paper")
-    rewards, log = drawn(means, 4, problem.sigma), []
-    while not run.verdict.decided and run.verdict.pulls < 10_000:
-        log.append(step(run, rewards))
-    replay = strategy.start(problem)
-    for batch, got in log:
-        replay.record(batch, got)
-    assert bits(replay) == bits(run)
+    log = to_the_end(run, drawn(means, 4, problem.sigma), 10_000)
+    assert bits(replayed(strategy, problem, log)) == bits(run)
 
 
 @pytest.mark.parametrize(("pulls", "tolerance"), [(4999, 1e-10), (5000, 1e-13), (19_999, 1e-10)])
@@ -395,37 +328,13 @@ def test_odd_arms_end_with_the_best(features, theta, scale):
     assert run.verdict.winner == int(arms.means(parameter).argmax())
 
 
-@pytest.mark.parametrize("features", [[[1.0, 2.0]], [[0.0, 0.0]]], ids=["one", "zero"])
-def test_one_arm_needs_no_pull(features):
-    run = FullyAdaptive(theta_norm=1.0).start(as_problem(fl.Arms(features)))
-    assert (run.verdict.winner, run.verdict.pulls) == (0, 0)
-    assert run.play(drawn(np.ones(1), 0), 100).sum() == 0
-    with pytest.raises(ProblemError, match="decided"):
-        run.next()
-
-
-def test_arms_that_differ_by_rounding_alone_are_not_told_apart():
-    above = np.nextafter(1.0, 2.0)
-    arms = fl.Arms([[1.0, 1.0], [1.0, above], [above, 1.0]])
-    run = FullyAdaptive(theta_norm=1.0).start(as_problem(arms, sigma=1e-6))
-    run.play(drawn(np.ones(3), 0, 1e-6), 30_000)
-    assert run.verdict.survivors == (0, 1, 2)
-
-
-def nearly_tied(seed, delta) -> int | None:
+def nearly_tied(runs, delta) -> int:
     problem, theta = as_problem(fl.Arms.unstructured(2), delta=delta), np.array([0.1, 0.0])
-    run = FullyAdaptive.knowing(problem.arms, theta).start(problem)
-    run.play(drawn(theta, seed), 10**8)
-    return run.verdict.winner
-
-
-def exact_lower_bound(errors: int, runs: int, confidence: float) -> float:
-    """Return the Clopper-Pearson lower bound of an error probability."""
-    return 0.0 if errors == 0 else float(beta.ppf(1 - confidence, errors, runs - errors + 1))
+    return wrong_winners(FullyAdaptive.knowing(problem.arms, theta), problem, theta, runs)
 
 
 def test_error_rate():
-    wrong = sum(nearly_tied(seed, delta=0.2) != 0 for seed in range(300))
+    wrong = nearly_tied(300, delta=0.2)
     assert exact_lower_bound(wrong, 300, 0.999) <= 0.2
 
 
@@ -437,7 +346,7 @@ def test_a_radius_three_times_too_small_is_caught(monkeypatch):
         return whole._replace(sigma=whole.sigma / 3, bias=whole.bias / 3)
 
     monkeypatch.setattr(fully_adaptive, "_rule", third)
-    wrong = sum(nearly_tied(seed, delta=0.05) != 0 for seed in range(100))
+    wrong = nearly_tied(100, delta=0.05)
     assert exact_lower_bound(wrong, 100, 0.999) > 0.05
 
 
@@ -452,12 +361,6 @@ def test_the_paper_example_pulls_its_second_arm():
         assert counts[1] > 0.9 * counts.sum()
         pulls[bound] = run.verdict.pulls
     assert pulls["soare"] > 1.3 * pulls["sharp"]
-
-
-def test_it_is_playable():
-    strategy = FullyAdaptive(theta_norm=2)
-    assert isinstance(strategy, Strategy)
-    assert isinstance(strategy.start(as_problem(fl.Arms.unstructured(3))), Playable)
 
 
 def test_what_it_knows_is_the_root_mean_square_of_the_rewards():
@@ -486,11 +389,8 @@ def test_types_of_the_settings_are_checked(value):
 
 
 def test_problems_are_checked():
-    strategy = FullyAdaptive(theta_norm=1.0)
-    with pytest.raises(NotYetSupportedError, match="unknown sigma"):
-        strategy.start(Problem(fl.Arms.unstructured(2), noise=Gaussian(None)))
     with pytest.raises(ProblemError, match=r"3000 arms have 4498500 pairs.*XYAdaptive"):
-        strategy.start(as_problem(fl.Arms(np.arange(3000.0)[:, None])))
+        FullyAdaptive(theta_norm=1.0).start(as_problem(fl.Arms(np.arange(3000.0)[:, None])))
 
 
 def test_wrong_rewards_are_refused_and_change_nothing():
@@ -502,8 +402,6 @@ def test_wrong_rewards_are_refused_and_change_nothing():
     five.add(4, 1.0)
     with pytest.raises(ProblemError, match="5 arms"):
         run.record(Batch(five.count.copy()), five)
-    with pytest.raises(ProblemError, match="5 arms"):
-        run.play(drawn(np.zeros(5), 0), 10)
     with pytest.raises(ProblemError, match="size"):
         run.next(0)
     assert bits(run) == before

@@ -294,7 +294,7 @@ def test_a_batch_that_can_test_nothing_says_so(placed):
     batch = run.next(1)
     assert batch.note["rivals"] == [-1] * 12
     assert batch.note["words"] == (
-        "1 pulls of arms that span 1 of 3 dimensions cannot test any arm; they only improve the "
+        "1 pull of arms that span 1 of 3 dimensions cannot test any arm; it only improves the "
         "estimate. 3 or more pulls in a batch can."
     )
     run.record(batch, lab.measure(batch))
@@ -655,7 +655,10 @@ def test_words_of_every_stage():
     arms = fl.Arms.unstructured(["tin", "zinc", "iron"])
     run = Gauntlet().start(as_problem(arms))
     assert run.words() == "Nothing is tested yet: 0 pulls of the pilot are made."
-    batch = run.next(9)
+    batch = run.next(1)
+    run.record(batch, constant(batch, 0.0))
+    assert run.words() == "Nothing is tested yet: 1 pull of the pilot is made."
+    batch = run.next(8)
     run.record(batch, constant(batch, 0.0))
     assert run.words() == "Nothing is tested yet: 9 pulls of the pilot are made."
     batch = run.next(3)

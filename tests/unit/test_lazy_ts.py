@@ -1,5 +1,6 @@
 import os
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,17 +10,33 @@ from scipy.linalg import eigh
 import finalist as fl
 from finalist.design import optimal_design
 from finalist.design.linalg import spanning_arms
-from finalist.errors import NotYetSupportedError, ProblemError
+from finalist.errors import ProblemError
 from finalist.information import information
 from finalist.noise import Gaussian
 from finalist.problem import Problem, as_problem
-from finalist.rewards import DrawnRewards
 from finalist.simulation.binomial import exact_lower_bound
 from finalist.statistics import Statistics
 from finalist.strategies import lazy_ts, per_pull
 from finalist.strategies.lazy_ts import LazyTS, optimal_weights
-from finalist.strategies.protocol import Batch, Playable, Strategy
+from finalist.strategies.protocol import Batch
 from tests import instances
+from tests.unit.per_pull import (
+    FOUR,
+    alongside,
+    begin,
+    check_batches,
+    check_good_enough,
+    check_pieces,
+    check_playing,
+    drawn,
+    losing,
+    replayed,
+    state_bits,
+    step,
+    to_the_end,
+    told_both_ways,
+    wrong_winners,
+)
 
 STATE = ("A", "inverse", "damped", "log_det", "means", "weights", "total", "pulled", "progress")
 
@@ -133,74 +150,30 @@ CASES: dict[str, Any] = {
 EVERY_CASE = pytest.mark.parametrize("name", CASES)
 
 
-def start(name, **changes):
-    features, theta, words, settings = CASES[name]
-    problem = as_problem(fl.Arms(np.asarray(features)), **words)
-    strategy = replace(LazyTS(**settings), **changes)
-    return strategy.start(problem), strategy, problem, problem.arms.means(np.asarray(theta))
-
-
-def drawn(means, seed, sigma=1.0, kind="gaussian"):
-    return DrawnRewards(means, sigma, kind, np.random.default_rng(seed))
-
-
-def step(run, rewards, size=None):
-    batch = run.next(size)
-    got = rewards.batch(batch.counts)
-    run.record(batch, got)
-    return batch, got
-
-
-def bits(run):
-    return [getattr(run._state, name).tobytes() for name in STATE]
+start = partial(begin, LazyTS, CASES)
+bits = partial(state_bits, STATE)
 
 
 @EVERY_CASE
 def test_the_pulls_are_those_of_the_plain_program(name):
     run, strategy, problem, means = start(name)
-    twin, rewards = Twin(strategy, problem), drawn(means, 1, problem.sigma)
-    while not run.verdict.decided and run.verdict.pulls < 1500:
-        assert twin.winner is None
-        batch = run.next()
-        arm = int(batch.counts.argmax())
-        assert arm == twin.choose()
-        got = rewards.batch(batch.counts)
-        run.record(batch, got)
-        twin.record(arm, float(got.mean[arm]))
-        assert run.verdict.winner == twin.winner
+    twin = Twin(strategy, problem)
+    list(alongside(run, twin, drawn(means, 1, problem.sigma), 1500))
     assert run.verdict.decided
     assert run.verdict.pulls == len(twin.picks) > 10
-    best = (problem.sign * means).max() - problem.sign * means[run.verdict.winner]
-    assert best <= problem.epsilon
+    check_good_enough(run, problem, means)
 
 
 @pytest.mark.parametrize("kind", ["gaussian", "bounded", "bernoulli"])
 def test_playing_is_next_and_record(kind, monkeypatch):
-    monkeypatch.setattr(per_pull, "REFRESH", 50)
-    monkeypatch.setattr(per_pull, "CHUNK", 64)
-    problem = as_problem(
-        fl.Arms([[1.0, 0.0], [0.8, 0.3], [0.1, 0.9], [0.5, 0.5]]),
-        **({"noise": "bernoulli"} if kind == "bernoulli" else {"sigma": 0.4}),
-    )
-    means = problem.arms.means([0.6, 0.5])
-    by_hand, played = LazyTS().start(problem), LazyTS().start(problem)
-    rewards = drawn(means, 3, 0.4, kind)
-    while not by_hand.verdict.decided and by_hand.verdict.pulls < 10_000:
-        step(by_hand, rewards)
-    pulls = played.play(drawn(means, 3, 0.4, kind), 10_000)
-    assert played.verdict == by_hand.verdict
-    assert played.verdict.decided
-    assert played.verdict.pulls > 2 * per_pull.CHUNK
-    np.testing.assert_array_equal(pulls, by_hand.counts)
-    assert bits(played) == bits(by_hand)
+    check_playing(LazyTS(), FOUR, FOUR.means([0.6, 0.5]), kind, bits, monkeypatch)
 
 
 @EVERY_CASE
 def test_playing_every_case_is_next_and_record(name):
     by_hand, strategy, problem, means = start(name)
-    played, rewards = strategy.start(problem), drawn(means, 8, problem.sigma)
-    while not by_hand.verdict.decided and by_hand.verdict.pulls < 2000:
-        step(by_hand, rewards)
+    played = strategy.start(problem)
+    to_the_end(by_hand, drawn(means, 8, problem.sigma), 2000)
     played.play(drawn(means, 8, problem.sigma), 2000)
     assert bits(played) == bits(by_hand)
 
@@ -208,92 +181,50 @@ def test_playing_every_case_is_next_and_record(name):
 def test_playing_stops_at_the_limit_and_goes_on():
     truth = instances.paper(3, 0.01)
     problem = as_problem(fl.Arms(truth.features))
-    means = problem.arms.means(truth.theta)
-    at_once, pieces = LazyTS().start(problem), LazyTS().start(problem)
-    at_once.play(drawn(means, 0), 12_000)
-    rewards = drawn(means, 0)
-    for limit in (1, 2, 3, 24, 4999, 5000, 12_000, 12_000):
-        pieces.play(rewards, limit)
-        assert pieces.verdict.pulls == limit
-    assert bits(at_once) == bits(pieces)
+    limits = (1, 2, 3, 24, 4999, 5000, 12_000, 12_000)
+    check_pieces(LazyTS(), problem, problem.arms.means(truth.theta), limits, bits)
 
 
 @EVERY_CASE
 @pytest.mark.parametrize("size", [7, 40])
 def test_a_batch_is_the_next_pulls_without_rewards(name, size):
     run, strategy, problem, means = start(name)
-    twin, rewards = Twin(strategy, problem), drawn(means, 2, problem.sigma)
-    for _ in range(40):
-        before = bits(run)
-        batch = run.next(size)
-        np.testing.assert_array_equal(run.next(size).counts, batch.counts)
-        assert bits(run) == before
-        for _ in range(size):
-            twin.picks.append(twin.choose())
-        np.testing.assert_array_equal(
-            batch.counts, np.bincount(twin.picks[-size:], minlength=len(means))
-        )
-        got = rewards.batch(batch.counts)
-        run.record(batch, got)
-        twin.rewards += [float(got.mean[arm]) for arm in twin.picks[-size:]]
-        twin.judge()
-        assert run.verdict.winner == twin.winner
-        if run.verdict.decided:
-            break
+    check_batches(run, Twin(strategy, problem), drawn(means, 2, problem.sigma), size, bits)
 
 
 @EVERY_CASE
 @pytest.mark.parametrize("size", [None, 7])
 def test_a_replay_solves_no_design(name, size, monkeypatch):
     run, strategy, problem, means = start(name)
-    rewards, log = drawn(means, 4, problem.sigma), []
-    while not run.verdict.decided and run.verdict.pulls < 2000:
-        log.append(step(run, rewards, size))
+    log = to_the_end(run, drawn(means, 4, problem.sigma), 2000, size)
 
     def refuse(*_, **__):
         raise AssertionError("replay solved a design")
 
     monkeypatch.setattr(lazy_ts, "rough_design", refuse)
-    replay = strategy.start(problem)
-    for batch, got in log:
-        replay.record(batch, got)
+    replay = replayed(strategy, problem, log)
     assert replay.verdict == run.verdict
     assert bits(replay) == bits(run)
 
 
 def test_any_allocation_can_be_recorded():
     # Pulls that the strategy did not ask for, in one batch or one by one: the same estimate.
-    run, strategy, problem, _ = start("gaussian")
-    other, rng = strategy.start(problem), np.random.default_rng(0)
-    arms, rewards = rng.integers(8, size=30), rng.standard_normal(30)
-    for arm, reward in zip(arms, rewards, strict=True):
-        one = Statistics.empty(8)
-        one.add(arm, reward)
-        run.record(Batch(one.count.copy()), one)
-    together = Statistics.empty(8)
-    together.add_many(arms, rewards)
-    other.record(Batch(together.count.copy()), together)
+    _, strategy, problem, _ = start("gaussian")
+    arms = np.random.default_rng(1).integers(8, size=30)
+    run, other = told_both_ways(strategy, problem, arms)
     np.testing.assert_allclose(run._state.means, other._state.means, rtol=0, atol=1e-12)
     np.testing.assert_allclose(run._state.log_det, other._state.log_det, rtol=1e-12)
     np.testing.assert_allclose(run._state.total, other._state.total, rtol=1e-12)
-    np.testing.assert_array_equal(run.counts, other.counts)
     assert run.next().counts.tolist() == other.next().counts.tolist()
 
 
 @EVERY_CASE
 def test_pulls_may_be_lost(name):
     run, _, problem, means = start(name)
-    rewards, rng = drawn(means, 3, problem.sigma), np.random.default_rng(7)
-    for number in range(2000):
-        batch = run.next(4)
-        kept = np.zeros_like(batch.counts) if number < 3 else rng.binomial(batch.counts, 0.5)
-        run.record(Batch(kept, batch.note), rewards.batch(kept))
+    for _ in losing(run, drawn(means, 3, problem.sigma)):
         assert run._state.total.min() >= 0.0
         assert run._state.total.sum() == pytest.approx(max(run.verdict.pulls - 1, 0))
-        if run.verdict.decided:
-            break
-    best = (problem.sign * means).max() - problem.sign * means[run.verdict.winner]
-    assert best <= problem.epsilon
+    check_good_enough(run, problem, means)
 
 
 @pytest.mark.parametrize(("pulls", "tolerance"), [(4999, 1e-9), (5000, 1e-13), (19_999, 1e-9)])
@@ -411,18 +342,10 @@ def test_a_threshold_much_too_small_is_caught(monkeypatch):
         return whole._replace(scale=whole.scale / 9)
 
     problem, means = as_problem(fl.Arms.unstructured(2), delta=0.05), np.array([0.1, 0.0])
-
-    def wrong(runs):
-        errors = 0
-        for seed in range(runs):
-            run = LazyTS().start(problem)
-            run.play(drawn(means, seed), 10**7)
-            errors += run.verdict.winner != 0
-        return errors
-
-    assert exact_lower_bound(wrong(100), 100, 0.999) <= 0.05
+    wrong = partial(wrong_winners, LazyTS(), problem, means, 100)
+    assert exact_lower_bound(wrong(), 100, 0.999) <= 0.05
     monkeypatch.setattr(lazy_ts, "_rule", ninth)
-    assert exact_lower_bound(wrong(100), 100, 0.999) > 0.05
+    assert exact_lower_bound(wrong(), 100, 0.999) > 0.05
 
 
 def test_the_paper_example_pulls_its_second_arm():
@@ -447,21 +370,6 @@ def test_units_of_the_features_change_nothing():
     assert results[0][1] == pytest.approx(results[1][1], rel=0.02)
 
 
-@pytest.mark.parametrize("features", [[[1.0, 2.0]], [[0.0, 0.0]]], ids=["one", "zero"])
-def test_one_arm_needs_no_pull(features):
-    run = LazyTS().start(as_problem(fl.Arms(features)))
-    assert (run.verdict.winner, run.verdict.pulls) == (0, 0)
-    assert run.play(drawn(np.ones(1), 0), 100).sum() == 0
-
-
-def test_arms_that_differ_by_rounding_alone_are_not_told_apart():
-    above = np.nextafter(1.0, 2.0)
-    arms = fl.Arms([[1.0, 1.0], [1.0, above], [above, 1.0]])
-    run = LazyTS().start(as_problem(arms, sigma=1e-6))
-    run.play(drawn(np.ones(3), 0, 1e-6), 10_000)
-    assert not run.verdict.decided
-
-
 def test_rewards_without_noise_end_soon():
     for means in (np.zeros(3), np.array([0.0, 1.0, 0.0])):
         run = LazyTS().start(as_problem(fl.Arms.unstructured(3), sigma=1e-9))
@@ -469,9 +377,7 @@ def test_rewards_without_noise_end_soon():
         assert run.verdict.winner == (1 if means.any() else None)
 
 
-def test_it_is_playable_and_says_what_is_proven():
-    assert isinstance(LazyTS(), Strategy)
-    assert isinstance(LazyTS().start(as_problem(fl.Arms.unstructured(3))), Playable)
+def test_it_says_what_is_proven():
     assert LazyTS().proven
     assert not LazyTS(threshold="heuristic").proven
 
@@ -489,14 +395,6 @@ def test_types_of_the_settings_are_checked(value):
     for setting in ("ridge", "growth", "threshold"):
         with pytest.raises(ProblemError, match=setting):
             LazyTS(**{setting: value})
-
-
-def test_problems_are_checked():
-    with pytest.raises(NotYetSupportedError, match="unknown sigma"):
-        LazyTS().start(Problem(fl.Arms.unstructured(2), noise=Gaussian(None)))
-    run = LazyTS().start(as_problem(fl.Arms.unstructured(3)))
-    with pytest.raises(ProblemError, match="5 arms"):
-        run.play(drawn(np.zeros(5), 0), 10)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 import math
 import os
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -8,16 +9,28 @@ from scipy.optimize import LinearConstraint, minimize
 
 import finalist as fl
 from finalist.bounds import determinant_radius
-from finalist.errors import NotYetSupportedError, ProblemError
-from finalist.noise import Gaussian
+from finalist.errors import ProblemError
 from finalist.problem import Problem, as_problem
-from finalist.rewards import DrawnRewards
 from finalist.statistics import Statistics
 from finalist.strategies import lingame, per_pull
 from finalist.strategies import lingame_kernels as kernels
-from finalist.strategies.lingame import LinGame, LinGameRun
+from finalist.strategies.lingame import LinGame
 from finalist.strategies.protocol import Batch
 from tests import instances
+from tests.unit.per_pull import (
+    FOUR,
+    PAPER,
+    alongside,
+    begin_knowing,
+    case,
+    check_good_enough,
+    check_playing,
+    drawn,
+    replayed,
+    state_bits,
+    step,
+    to_the_end,
+)
 
 STATE: tuple[str, ...] = ("cross", "leverage", "spread", "means", "log_det", "pulled", "tracked")
 STATE += ("losses", "rows", "mixability", "progress")
@@ -163,11 +176,6 @@ def replace_threshold(twin: Twin) -> Twin:
     return other
 
 
-def case(features, theta, **settings) -> tuple[Problem, np.ndarray]:
-    return as_problem(fl.Arms(features), **settings), np.asarray(theta, dtype=float)
-
-
-PAPER = instances.paper(3, 0.3)
 CASES = {
     "gaussian": case(instances.gaussian(8, 3, 0), [1.0, -0.5, 0.2], sigma=0.5),
     "paper": case(PAPER.features, PAPER.theta, sigma=0.2),
@@ -179,26 +187,8 @@ CASES = {
 EVERY_CASE = pytest.mark.parametrize("name", CASES)
 
 
-def start(name, **settings) -> tuple[LinGameRun, LinGame, Problem, np.ndarray]:
-    problem, theta = CASES[name]
-    strategy = replace(LinGame.knowing(problem.arms, theta), **settings)
-    return strategy.start(problem), strategy, problem, problem.arms.means(theta)
-
-
-def drawn(means, seed, sigma=1.0, kind="gaussian") -> DrawnRewards:
-    return DrawnRewards(means, sigma, kind, np.random.default_rng(seed))
-
-
-def step(run, rewards, size=None) -> tuple[Batch, Statistics]:
-    batch = run.next(size)
-    got = rewards.batch(batch.counts)
-    run.record(batch, got)
-    return batch, got
-
-
-def bits(run) -> list[bytes]:
-    """Return everything that later pulls depend on; rows not in use are of no account."""
-    return [getattr(run._state, name).tobytes() for name in STATE]
+start = partial(begin_knowing, LinGame, CASES)
+bits = partial(state_bits, STATE)  # all that later pulls depend on
 
 
 def all_losses(state) -> np.ndarray:
@@ -216,18 +206,11 @@ def all_losses(state) -> np.ndarray:
 )
 def test_it_pulls_what_a_slow_twin_pulls(name, threshold, optimism):
     run, strategy, problem, means = start(name, threshold=threshold, optimism=optimism)
-    twin, rewards = Twin(strategy, problem), drawn(means, 5, problem.sigma)
-    for _ in range(250):
-        batch, got = step(run, rewards)
-        arm = int(batch.counts.argmax())
-        assert arm == twin.choose()
-        twin.record(arm, float(got.mean[arm]))
+    twin = Twin(strategy, problem)
+    for _ in alongside(run, twin, drawn(means, 5, problem.sigma), 250):
         np.testing.assert_allclose(all_losses(run._state).ravel(), twin.learner.L, rtol=1e-7)
         np.testing.assert_allclose(run._state.mixability[0], twin.learner.delta, rtol=1e-6)
         np.testing.assert_allclose(run._state.tracked, twin.W, atol=1e-7)
-        assert run.verdict.winner == twin.winner
-        if twin.winner is not None:
-            break
     assert len(twin.picks) > twin.K + 1
     assert twin.learner.delta > 0
 
@@ -235,13 +218,9 @@ def test_it_pulls_what_a_slow_twin_pulls(name, threshold, optimism):
 @pytest.mark.parametrize("ridge", [0.01, 30.0])
 def test_the_twin_agrees_on_other_ridges(ridge):
     run, strategy, problem, means = start("gaussian", ridge=ridge)
-    twin, rewards = Twin(strategy, problem), drawn(means, 1, problem.sigma)
-    while twin.winner is None and len(twin.picks) < 150:
-        batch, got = step(run, rewards)
-        arm = int(batch.counts.argmax())
-        assert arm == twin.choose()
-        twin.record(arm, float(got.mean[arm]))
-        assert run.verdict.winner == twin.winner
+    twin = Twin(strategy, problem)
+    list(alongside(run, twin, drawn(means, 1, problem.sigma), 150))
+    assert len(twin.picks) > 8
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -360,24 +339,8 @@ def test_the_determinant_is_never_more_than_its_bound():
 @pytest.mark.parametrize("kind", ["gaussian", "bounded", "bernoulli"])
 @pytest.mark.parametrize("optimism", ["practical", "paper"])
 def test_playing_is_next_and_record(kind, optimism, monkeypatch):
-    monkeypatch.setattr(per_pull, "REFRESH", 50)
-    monkeypatch.setattr(per_pull, "CHUNK", 64)
-    problem = as_problem(
-        fl.Arms([[1.0, 0.0], [0.8, 0.3], [0.1, 0.9], [0.5, 0.5]]),
-        **({"noise": "bernoulli"} if kind == "bernoulli" else {"sigma": 0.4}),
-    )
-    means = problem.arms.means([0.9, 0.2])
     strategy = LinGame(theta_norm=0.7, optimism=optimism)
-    by_hand, played = strategy.start(problem), strategy.start(problem)
-    rewards = drawn(means, 3, 0.4, kind)
-    while not by_hand.verdict.decided and by_hand.verdict.pulls < 10_000:
-        step(by_hand, rewards)
-    pulls = played.play(drawn(means, 3, 0.4, kind), 10_000)
-    assert played.verdict == by_hand.verdict
-    assert played.verdict.decided
-    assert played.verdict.pulls > 2 * per_pull.CHUNK
-    np.testing.assert_array_equal(pulls, by_hand.counts)
-    assert bits(played) == bits(by_hand)
+    check_playing(strategy, FOUR, FOUR.means([0.9, 0.2]), kind, bits, monkeypatch)
 
 
 @EVERY_CASE
@@ -406,15 +369,10 @@ def test_a_batch_is_what_the_learner_plays_without_rewards(name):
 @pytest.mark.parametrize("size", [1, 7])
 def test_a_run_ends_with_a_good_arm_and_replays(name, size):
     run, strategy, problem, means = start(name)
-    rewards, log = drawn(means, 4, problem.sigma), []
-    while not run.verdict.decided and run.verdict.pulls < 10_000:
-        log.append(step(run, rewards, size=size))
+    log = to_the_end(run, drawn(means, 4, problem.sigma), 10_000, size=size)
     assert run.verdict.winner in run.verdict.survivors
-    worth = problem.sign * means
-    assert worth.max() - worth[run.verdict.winner] <= problem.epsilon
-    replay = strategy.start(problem)
-    for batch, got in log:
-        replay.record(batch, got)
+    check_good_enough(run, problem, means)
+    replay = replayed(strategy, problem, log)
     assert replay.verdict == run.verdict
     assert bits(replay) == bits(run)
 
@@ -504,8 +462,6 @@ def test_types_of_the_settings_are_checked(value):
 
 
 def test_problems_are_checked(monkeypatch):
-    with pytest.raises(NotYetSupportedError, match="unknown sigma"):
-        LinGame(1.0).start(Problem(fl.Arms.unstructured(2), noise=Gaussian(None)))
     monkeypatch.setattr(lingame, "MAX_PAIRS", 9)
     with pytest.raises(ProblemError, match=r"5 arms have 10 pairs.*XYAdaptive"):
         LinGame(1.0).start(as_problem(fl.Arms.unstructured(5)))

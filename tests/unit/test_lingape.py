@@ -1,6 +1,7 @@
 import math
 import os
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import combinations
 
 import numpy as np
@@ -11,12 +12,23 @@ from finalist.bounds import determinant_radius
 from finalist.errors import ProblemError
 from finalist.problem import Problem, as_problem
 from finalist.simulation.binomial import exact_lower_bound
-from finalist.statistics import Statistics
-from finalist.strategies import lingape, per_pull
-from finalist.strategies.lingape import LinGapE, LinGapERun, pair_shares
-from finalist.strategies.protocol import Batch, Playable, Strategy
+from finalist.strategies import lingape
+from finalist.strategies.lingape import LinGapE, pair_shares
 from tests import instances
-from tests.unit.test_fully_adaptive import CASES, drawn, step
+from tests.unit.per_pull import (
+    CASES,
+    FOUR,
+    alongside,
+    begin_knowing,
+    check_pieces,
+    check_playing,
+    drawn,
+    replayed,
+    state_bits,
+    to_the_end,
+    told_both_ways,
+    wrong_winners,
+)
 
 STATE = ("V", "leverage", "means", "log_det", "pulled", "counts", "sums", "progress")
 TIE = 1e-9
@@ -98,6 +110,10 @@ class Twin:
             return int(np.flatnonzero(reduced >= reduced.max() * (1 - 1e-7))[0])
         return int(np.flatnonzero(after <= after.min() * (1 + TIE))[0])
 
+    def record(self, arm: int, reward: float) -> None:
+        self.picks.append(arm)
+        self.rewards.append(reward)
+
     @property
     def winner(self) -> int | None:
         if len(set(self.picks)) < len(self.X):
@@ -106,14 +122,8 @@ class Twin:
         return i if most <= self.problem.epsilon else None
 
 
-def start(name, **settings) -> tuple[LinGapERun, LinGapE, Problem, np.ndarray]:
-    problem, theta = CASES[name]
-    strategy = replace(LinGapE.knowing(problem.arms, theta), **settings)
-    return strategy.start(problem), strategy, problem, problem.arms.means(theta)
-
-
-def bits(run) -> list[bytes]:
-    return [getattr(run._state, name).tobytes() for name in STATE]
+start = partial(begin_knowing, LinGapE, CASES)
+bits = partial(state_bits, STATE)
 
 
 @EVERY_CASE
@@ -121,55 +131,24 @@ def bits(run) -> list[bytes]:
 @EVERY_THRESHOLD
 def test_it_pulls_what_a_slow_twin_pulls(name, selection, threshold):
     run, strategy, problem, means = start(name, selection=selection, threshold=threshold)
-    twin, rewards = Twin(strategy, problem), drawn(means, 5, problem.sigma)
-    for _ in range(300):
-        batch, got = step(run, rewards)
-        arm = int(batch.counts.argmax())
-        assert arm == twin.choose()
-        twin.picks.append(arm)
-        twin.rewards.append(float(got.mean[arm]))
-        assert run.verdict.winner == twin.winner
-        if twin.winner is not None:
-            break
+    twin = Twin(strategy, problem)
+    list(alongside(run, twin, drawn(means, 5, problem.sigma), 300))
     assert twin.winner is not None
 
 
 @pytest.mark.parametrize("ridge", [0.01, 30.0])
 def test_the_twin_agrees_on_other_ridges(ridge):
     run, strategy, problem, means = start("gaussian", ridge=ridge)
-    twin, rewards = Twin(strategy, problem), drawn(means, 1, problem.sigma)
-    for _ in range(100):
-        batch, got = step(run, rewards)
-        arm = int(batch.counts.argmax())
-        assert arm == twin.choose()
-        twin.picks.append(arm)
-        twin.rewards.append(float(got.mean[arm]))
-        assert run.verdict.winner == twin.winner
-        if twin.winner is not None:
-            break
+    twin = Twin(strategy, problem)
+    list(alongside(run, twin, drawn(means, 1, problem.sigma), 100))
+    assert len(twin.picks) > 8
 
 
 @pytest.mark.parametrize("kind", ["gaussian", "bounded", "bernoulli"])
 @EVERY_SELECTION
 def test_playing_is_next_and_record(kind, selection, monkeypatch):
-    monkeypatch.setattr(per_pull, "REFRESH", 50)
-    monkeypatch.setattr(per_pull, "CHUNK", 64)
-    problem = as_problem(
-        fl.Arms([[1.0, 0.0], [0.8, 0.3], [0.1, 0.9], [0.5, 0.5]]),
-        **({"noise": "bernoulli"} if kind == "bernoulli" else {"sigma": 0.4}),
-    )
-    means = problem.arms.means([0.9, 0.2])
     strategy = LinGapE(theta_norm=0.7, selection=selection)
-    by_hand, played = strategy.start(problem), strategy.start(problem)
-    rewards = drawn(means, 3, 0.4, kind)
-    while not by_hand.verdict.decided and by_hand.verdict.pulls < 10_000:
-        step(by_hand, rewards)
-    pulls = played.play(drawn(means, 3, 0.4, kind), 10_000)
-    assert played.verdict == by_hand.verdict
-    assert played.verdict.decided
-    assert played.verdict.pulls > 2 * per_pull.CHUNK
-    np.testing.assert_array_equal(pulls, by_hand.counts)
-    assert bits(played) == bits(by_hand)
+    check_playing(strategy, FOUR, FOUR.means([0.9, 0.2]), kind, bits, monkeypatch)
 
 
 @EVERY_SELECTION
@@ -177,15 +156,8 @@ def test_playing_stops_at_the_limit_and_goes_on(selection):
     truth = instances.paper(3, 0.01)
     arms = fl.Arms(truth.features)
     strategy = replace(LinGapE.knowing(arms, truth.theta), selection=selection)
-    means = arms.means(truth.theta)
-    at_once, pieces = strategy.start(as_problem(arms)), strategy.start(as_problem(arms))
-    at_once.play(drawn(means, 0), 12_000)
-    rewards, pulls = drawn(means, 0), np.zeros(4, dtype=int)
-    for limit in (1, 4999, 5000, 12_000, 12_000):
-        pulls += pieces.play(rewards, limit)
-        assert pieces.verdict.pulls == limit == pulls.sum()
-    assert bits(at_once) == bits(pieces)
-    np.testing.assert_array_equal(pulls, at_once.counts)
+    means, limits = arms.means(truth.theta), (1, 4999, 5000, 12_000, 12_000)
+    check_pieces(strategy, as_problem(arms), means, limits, bits)
 
 
 @EVERY_CASE
@@ -214,32 +186,19 @@ def test_a_batch_is_the_next_pulls_if_rewards_are_as_expected(name, selection):
 @EVERY_SELECTION
 def test_batches_end_with_the_best_arm_and_replay_without_a_program(selection, monkeypatch):
     run, strategy, problem, means = start("gaussian", selection=selection)
-    rewards, log = drawn(means, 4, problem.sigma), []
-    while not run.verdict.decided:
-        log.append(step(run, rewards, size=7))
+    log = to_the_end(run, drawn(means, 4, problem.sigma), 10**6, size=7)
     assert run.verdict.winner == int(means.argmax())
     monkeypatch.setattr(lingape, "pair_shares", None)
-    replay = strategy.start(problem)
-    for batch, got in log:
-        replay.record(batch, got)
-    assert bits(replay) == bits(run)
+    assert bits(replayed(strategy, problem, log)) == bits(run)
 
 
 def test_any_allocation_can_be_recorded():
     # Pulls that the strategy did not ask for, in one batch or one by one: the same estimate.
-    run, strategy, problem, _ = start("gaussian")
-    other, rng = strategy.start(problem), np.random.default_rng(0)
-    arms, rewards = rng.integers(7, size=30), rng.standard_normal(30)
-    for arm, reward in zip(arms, rewards, strict=True):
-        one = Statistics.empty(8)
-        one.add(arm, reward)
-        run.record(Batch(one.count.copy()), one)
-    together = Statistics.empty(8)
-    together.add_many(arms, rewards)
-    other.record(Batch(together.count.copy()), together)
+    _, strategy, problem, _ = start("gaussian")
+    arms = np.random.default_rng(1).integers(7, size=30)
+    run, other = told_both_ways(strategy, problem, arms)
     np.testing.assert_allclose(run._state.means, other._state.means, rtol=0, atol=1e-12)
     np.testing.assert_allclose(run._state.V, other._state.V, rtol=0, atol=1e-12)
-    np.testing.assert_array_equal(run.counts, other.counts)
     np.testing.assert_array_equal(run.next().counts, other.next().counts)
     assert run.next().counts.argmax() == 7  # the arm that was never pulled comes first
 
@@ -353,11 +312,8 @@ def test_error_rate_and_a_radius_three_times_too_small_is_caught(factor, monkeyp
         return whole._replace(sigma=whole.sigma * factor, bias=whole.bias * factor)
 
     monkeypatch.setattr(lingape, "_rule", part)
-    problem, theta, wrong = as_problem(fl.Arms.unstructured(2)), np.array([0.1, 0.0]), 0
-    for seed in range(150):
-        run = LinGapE.knowing(problem.arms, theta).start(problem)
-        run.play(drawn(theta, seed), 10**8)
-        wrong += run.verdict.winner != 0
+    problem, theta = as_problem(fl.Arms.unstructured(2)), np.array([0.1, 0.0])
+    wrong = wrong_winners(LinGapE.knowing(problem.arms, theta), problem, theta, 150)
     assert (exact_lower_bound(wrong, 150, 0.999) <= problem.delta) == (factor == 1.0)
 
 
@@ -382,21 +338,10 @@ def test_an_arm_that_is_good_enough_need_not_be_the_best():
     assert run.verdict.survivors == (0, 1, 2)
 
 
-@EVERY_SELECTION
-def test_arms_that_differ_by_rounding_alone_are_not_told_apart(selection):
-    above = np.nextafter(1.0, 2.0)
-    arms = fl.Arms([[1.0, 1.0], [1.0, above], [above, 1.0]])
-    run = LinGapE(theta_norm=1.0, selection=selection).start(as_problem(arms, sigma=1e-6))
-    run.play(drawn(np.ones(3), 0, 1e-6), 30_000)
-    assert not run.verdict.decided
-
-
 def test_only_the_default_threshold_is_proven():
     strategy = LinGapE(theta_norm=1)
     assert strategy.proven
     assert not replace(strategy, threshold="heuristic").proven
-    assert isinstance(strategy, Strategy)
-    assert isinstance(strategy.start(as_problem(fl.Arms.unstructured(3))), Playable)
 
 
 @pytest.mark.parametrize("value", [0.0, -1.0, float("inf"), float("nan"), True])

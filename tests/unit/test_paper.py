@@ -407,6 +407,7 @@ class TestPage:
                 assert both.count(form) == 1
 
     def test_numbers_of_tables(self) -> None:
+        assert Table("t", "T", ("a", "b"), ()).markdown() == "| a | b |\n|---:|---:|"
         table = Table("t", "T", ("name", "n"), (("a", 1234567), ("b", None)))
         assert table.shown() == [["a", "1,234,567"], ["b", ""]]
         assert table.numeric() == [False, True]

@@ -1,11 +1,29 @@
+"""How a compiled loop is played, and what every strategy that looks after each pull does."""
+
+from typing import Any
+
 import numpy as np
 import pytest
 
-from finalist.errors import ProblemError
+import finalist as fl
+from finalist.errors import NotYetSupportedError, ProblemError
+from finalist.noise import Gaussian
+from finalist.problem import Problem, as_problem
 from finalist.rewards import DrawnRewards
 from finalist.strategies import per_pull
 from finalist.strategies.per_pull import play_in_chunks, refresh_due
-from finalist.strategies.protocol import Verdict
+from finalist.strategies.protocol import Playable, Strategy, Verdict
+from tests.unit.per_pull import drawn
+
+STRATEGIES: dict[str, Any] = {
+    "fully-adaptive": fl.FullyAdaptive(theta_norm=1.0),
+    "lingape, greedy": fl.LinGapE(theta_norm=1.0),
+    "lingape, ratio": fl.LinGapE(theta_norm=1.0, selection="ratio"),
+    "lingame": fl.LinGame(theta_norm=1.0),
+    "lazy-ts": fl.LazyTS(),
+    "track-and-stop": fl.TrackAndStop(),
+}
+EVERY_STRATEGY = pytest.mark.parametrize("name", STRATEGIES)
 
 
 class Fake:
@@ -48,12 +66,13 @@ def rewards():
     return DrawnRewards(np.array([1.0, 2.0]), 1.0, "gaussian", np.random.default_rng(0))
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def short(monkeypatch):
     for name, value in (("REFRESH", 20), ("SMALLEST_CHUNK", 8), ("CHUNK", 30)):
         monkeypatch.setattr(per_pull, name, value)
 
 
+@pytest.mark.usefixtures("short")
 def test_pulls_get_the_noise_in_its_order_whatever_returns_to_python(rewards):
     run = Fake(wins_after=101)
     pulls = play_in_chunks(run, rewards, 10**6, run.step, run.refresh)
@@ -61,6 +80,7 @@ def test_pulls_get_the_noise_in_its_order_whatever_returns_to_python(rewards):
     np.testing.assert_array_equal(run.noise, np.random.default_rng(0).standard_normal(101))
 
 
+@pytest.mark.usefixtures("short")
 def test_the_state_is_refreshed_once_at_every_multiple(rewards):
     run = Fake(wins_after=150)  # 140 is a multiple of 7 as well
     play_in_chunks(run, rewards, 10**6, run.step, run.refresh)
@@ -70,6 +90,7 @@ def test_the_state_is_refreshed_once_at_every_multiple(rewards):
     assert max(run.offered) <= 20
 
 
+@pytest.mark.usefixtures("short")
 def test_the_limit_is_kept_and_play_goes_on(rewards):
     run = Fake(wins_after=50)
     for limit, made in ((13, 13), (13, 0), (45, 32), (99, 5), (99, 0)):
@@ -82,3 +103,38 @@ def test_rewards_of_other_arms_are_refused():
     with pytest.raises(ProblemError, match="3 arms, not of 2"):
         play_in_chunks(run, rewards, 10, run.step, run.refresh)
     assert run.pulls == 0
+
+
+@EVERY_STRATEGY
+def test_it_is_playable(name):
+    assert isinstance(STRATEGIES[name], Strategy)
+    assert isinstance(STRATEGIES[name].start(as_problem(fl.Arms.unstructured(3))), Playable)
+
+
+@EVERY_STRATEGY
+@pytest.mark.parametrize("features", [[[1.0, 2.0]], [[0.0, 0.0]]], ids=["one", "zero"])
+def test_one_arm_needs_no_pull(name, features):
+    run = STRATEGIES[name].start(as_problem(fl.Arms(features)))
+    assert (run.verdict.winner, run.verdict.pulls) == (0, 0)
+    assert run.play(drawn(np.ones(1), 0), 100).sum() == 0
+    with pytest.raises(ProblemError, match="decided"):
+        run.next()
+
+
+@pytest.mark.parametrize("name", [name for name in STRATEGIES if name != "track-and-stop"])
+def test_arms_that_differ_by_rounding_alone_are_not_told_apart(name):
+    above = np.nextafter(1.0, 2.0)
+    arms = fl.Arms([[1.0, 1.0], [1.0, above], [above, 1.0]])
+    run = STRATEGIES[name].start(as_problem(arms, sigma=1e-6))
+    run.play(drawn(np.ones(3), 0, 1e-6), 30_000)
+    assert run.verdict == Verdict(None, (0, 1, 2), 30_000)
+
+
+@EVERY_STRATEGY
+def test_unknown_noise_and_rewards_of_other_arms_are_refused(name):
+    with pytest.raises(NotYetSupportedError, match="unknown sigma"):
+        STRATEGIES[name].start(Problem(fl.Arms.unstructured(2), noise=Gaussian(None)))
+    run = STRATEGIES[name].start(as_problem(fl.Arms.unstructured(3)))
+    with pytest.raises(ProblemError, match="5 arms"):
+        run.play(drawn(np.zeros(5), 0), 10)
+    assert run.verdict.pulls == 0

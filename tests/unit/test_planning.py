@@ -3,6 +3,8 @@
 import json
 import math
 import pickle
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -559,6 +561,34 @@ def test_a_plan_speaks_of_cost_where_pulls_cost_different_amounts():
     assert given.rows[0].pulls[0] == pytest.approx(one.cost[0])
 
 
+def test_a_cut_of_a_plan_with_costs_is_in_pulls():
+    found = fl.plan(THREE, gap=1e-3, cost=[0.01, 0.01, 0.02], max_pulls=1000, draws=2)
+    assert found.words().startswith("Expect more than 1,000 pulls with gauntlet; 2 of 2 draws")
+    assert found.words().endswith("uniform would need more than 1,000 pulls.")
+    assert found.shown(math.inf) == "> 1,000 pulls"
+    assert found.shown(20.0) == "20"
+    plain = fl.plan(THREE, gap=1e-3, max_pulls=1000, draws=2)
+    assert plain.words().endswith("uniform would need more than 1,000.")
+    assert plain.shown(math.inf) == "> 1,000"
+
+
+def test_a_name_that_stands_for_no_proof_is_marked(monkeypatch):
+    @dataclass(frozen=True)
+    class Hasty(fl.Gauntlet):
+        name: ClassVar[str] = "hasty"
+        proven: ClassVar[bool] = False
+
+    monkeypatch.setitem(STRATEGIES, "hasty", Hasty)
+    found = fl.plan(TWO, gap=2.0, strategy="hasty", draws=2, against=[Hasty(growth=0.2), "uniform"])
+    names = ["hasty (no proof)", f"{Hasty(growth=0.2)} (no proof)", "uniform"]
+    assert [row.name for row in found.rows] == names
+
+
+def test_one_more_pull_is_one():
+    one = Forecast(np.array([1.0, 1.0, 2.0]), cap=100)
+    assert one.words() == "About 1 more pull, with 90 % between 1 and 2."
+
+
 def test_a_plan_of_what_uniform_cannot_do_is_of_the_strategy_alone():
     arms = fl.Arms(instances.unit_sphere(8, 3, 1))
     found = fl.plan(arms, gap=0.5, batch_intercept=True, top=2, draws=3)
@@ -581,3 +611,5 @@ def test_the_least_cost_is_that_of_the_paper_in_its_setting():
     one = as_problem(fl.Arms.unstructured(2), delta=0.1)
     ratio = least_cost(two, [1.0, 0.0]) / least_cost(one, [1.0, 0.0])
     assert ratio == pytest.approx((2.0 + 6.0) ** 2 / 4.0, rel=1e-5)
+    with pytest.raises(ProblemError, match="sigma is unknown"):
+        least_cost(problem.with_(noise=fl.Gaussian(None)), theta)

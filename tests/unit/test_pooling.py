@@ -143,6 +143,15 @@ def test_what_a_batch_of_one_arm_says_is_nothing():
         _ = one.estimate().residual_variance
 
 
+def test_sums_without_their_scatter_say_nothing_of_the_noise():
+    pooled = Pooled(as_problem(fl.Arms([[1.0], [2.0], [3.0]]), batch_intercept=True))
+    for _ in range(3):
+        pooled.add(Statistics.of_batch([3, 3, 3], [1.0, 2.0, 5.0]))
+    for ask in (lambda fit: fit.residual_variance, lambda fit: fit.lack_of_fit()):
+        with pytest.raises(EstimateError, match="scatter within arms is unknown"):
+            ask(pooled.estimate())
+
+
 def test_lack_of_fit_within_batches():
     rng = np.random.default_rng(1)
     x = np.linspace(-1.0, 1.0, 6)

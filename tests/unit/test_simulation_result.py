@@ -124,6 +124,23 @@ def test_frames_that_are_none_of_ours_are_refused(result):
         read(result.to_frame().assign(winner="x"), result)
 
 
+def test_a_winner_without_a_guarantee_has_none_in_a_frame():
+    hasty = fl.simulate(ARMS, THETA, fl.TrackAndStop(threshold="heuristic"), runs=3)
+    assert not hasty.certain.any()
+    again = read(hasty.to_frame(), hasty)
+    check_same(hasty, again)
+    assert "without a proof" in str(again.summary())
+
+
+def test_costs_come_back_where_they_are_told():
+    dear = fl.simulate(ARMS, THETA, cost=[1.0, 2.0, 3.0, 4.0], runs=3)
+    words = {word: getattr(dear, word) for word in ("name", "strategy", "delta", "seed")}
+    check_same(dear, fl.Simulation.from_frame(dear.to_frame(), costs=dear.costs, **words))
+    for costs, shown in ((None, "costs is None"), ([1.0, 2.0], r"costs is \[1.0, 2.0\]")):
+        with pytest.raises(SimulationError, match=rf"{shown}; give the cost .* 4 arms"):
+            fl.Simulation.from_frame(dear.to_frame(), costs=costs, **words)
+
+
 def part(result: fl.Simulation, chosen: np.ndarray) -> fl.Simulation:
     words = fields_of(result)
     for word in ("run", "winner", "correct", "pulls_per_arm", "batches", "seconds", "certain"):
@@ -143,6 +160,13 @@ def test_what_does_not_belong_together_is_not_merged(result):
     other = fl.Simulation(**{**fields_of(result), "delta": 0.01})
     with pytest.raises(SimulationError, match="different delta"):
         result.merge(other)
+    first, rest = part(result, np.arange(10)), fields_of(part(result, np.arange(10, 20)))
+    dear = fl.Simulation(**{**rest, "costs": np.array([1.0, 2.0, 3.0, 4.0])})
+    for one, two in ((first, dear), (dear, first)):
+        with pytest.raises(SimulationError, match="different costs"):
+            one.merge(two)
+    plain = fl.Simulation(**{**rest, "costs": np.ones(4)})
+    assert first.merge(plain).cost.tolist() == result.samples.tolist()
 
 
 @pytest.mark.parametrize("runs", [1, 7, 400])

@@ -335,6 +335,8 @@ def test_what_is_right_keeps_every_rule():
     first, *rest = str(report).splitlines()
     assert first == f"made keeps {len(RULES) - 4} rules; 4 do not apply:"
     assert "- the cap of a simulation is kept: it has no compiled loop" in rest
+    one = check_strategy(Made(), ["one arm needs no pull", "the cap of a simulation is kept"])
+    assert str(one).startswith("made keeps 1 rule; 1 does not apply:")
 
 
 def test_all_broken_rules_are_named_with_what_is_wrong():

@@ -1,5 +1,6 @@
 import os
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,16 +10,30 @@ from scipy.special import zeta
 
 import finalist as fl
 from finalist.design import optimal_design
-from finalist.errors import NotYetSupportedError, ProblemError
+from finalist.errors import ProblemError
 from finalist.noise import Gaussian
 from finalist.problem import Problem, as_problem
-from finalist.rewards import DrawnRewards
 from finalist.simulation.binomial import exact_lower_bound
 from finalist.statistics import Statistics
-from finalist.strategies import per_pull, track_and_stop
-from finalist.strategies.protocol import Batch, Playable, Strategy
+from finalist.strategies import track_and_stop
+from finalist.strategies.protocol import Batch
 from finalist.strategies.track_and_stop import TrackAndStop, gaussian_calibration
 from tests import instances
+from tests.unit.per_pull import (
+    alongside,
+    begin,
+    check_batches,
+    check_good_enough,
+    check_pieces,
+    check_playing,
+    drawn,
+    losing,
+    replayed,
+    state_bits,
+    to_the_end,
+    told_both_ways,
+    wrong_winners,
+)
 
 STATE = ("means", "seen", "pulled", "total", "progress")
 
@@ -116,26 +131,8 @@ CASES: dict[str, Any] = {
 EVERY_CASE = pytest.mark.parametrize("name", CASES)
 
 
-def start(name, **changes):
-    features, theta, words, settings = CASES[name]
-    problem = as_problem(fl.Arms(np.asarray(features)), **words)
-    strategy = replace(TrackAndStop(**settings), **changes)
-    return strategy.start(problem), strategy, problem, problem.arms.means(np.asarray(theta))
-
-
-def drawn(means, seed, sigma=1.0, kind="gaussian"):
-    return DrawnRewards(means, sigma, kind, np.random.default_rng(seed))
-
-
-def step(run, rewards, size=None):
-    batch = run.next(size)
-    got = rewards.batch(batch.counts)
-    run.record(batch, got)
-    return batch, got
-
-
-def bits(run):
-    return [getattr(run._state, name).tobytes() for name in STATE]
+start = partial(begin, TrackAndStop, CASES)
+bits = partial(state_bits, STATE)
 
 
 def told(means, strategy=None, **words):
@@ -151,122 +148,59 @@ def told(means, strategy=None, **words):
 @EVERY_CASE
 def test_the_pulls_are_those_of_the_plain_program(name):
     run, strategy, problem, means = start(name)
-    twin, rewards = Twin(strategy, problem), drawn(means, 1, problem.sigma)
-    while not run.verdict.decided and run.verdict.pulls < 1500:
-        assert twin.winner is None
-        batch = run.next()
-        arm = int(batch.counts.argmax())
-        assert arm == twin.choose()
-        got = rewards.batch(batch.counts)
-        run.record(batch, got)
-        twin.record(arm, float(got.mean[arm]))
-        assert run.verdict.winner == twin.winner
+    twin = Twin(strategy, problem)
+    list(alongside(run, twin, drawn(means, 1, problem.sigma), 1500))
     assert run.verdict.decided
     assert run.verdict.pulls == len(twin.picks) > 10
-    best = (problem.sign * means).max() - problem.sign * means[run.verdict.winner]
-    assert best <= problem.epsilon
+    check_good_enough(run, problem, means)
 
 
 @pytest.mark.parametrize("kind", ["gaussian", "bounded", "bernoulli"])
 @pytest.mark.parametrize("tracking", ["C", "D"])
 def test_playing_is_next_and_record(kind, tracking, monkeypatch):
-    monkeypatch.setattr(per_pull, "CHUNK", 64)
-    words = {"noise": "bernoulli"} if kind == "bernoulli" else {"sigma": 0.4}
-    problem, means = as_problem(fl.Arms.unstructured(4), **words), np.array([0.8, 0.6, 0.5, 0.1])
-    strategy = TrackAndStop(tracking=tracking)
-    by_hand, played = strategy.start(problem), strategy.start(problem)
-    rewards = drawn(means, 3, 0.4, kind)
-    while not by_hand.verdict.decided and by_hand.verdict.pulls < 10_000:
-        step(by_hand, rewards)
-    pulls = played.play(drawn(means, 3, 0.4, kind), 10_000)
-    assert played.verdict == by_hand.verdict
-    assert played.verdict.winner == 0
-    assert played.verdict.pulls > 2 * per_pull.CHUNK
-    np.testing.assert_array_equal(pulls, by_hand.counts)
-    assert bits(played) == bits(by_hand)
+    arms, means = fl.Arms.unstructured(4), np.array([0.8, 0.6, 0.5, 0.1])
+    check_playing(TrackAndStop(tracking=tracking), arms, means, kind, bits, monkeypatch)
 
 
 @EVERY_CASE
 def test_playing_stops_at_the_limit_and_goes_on(name):
-    run, strategy, problem, means = start(name)
-    pieces = strategy.start(problem.with_(noise=Gaussian(10.0)))
-    run = strategy.start(problem.with_(noise=Gaussian(10.0)))
-    run.play(drawn(means, 0), 3000)
-    rewards = drawn(means, 0)
-    for limit in (1, 2, 24, 999, 3000, 3000):
-        pieces.play(rewards, limit)
-        assert pieces.verdict.pulls == limit
-    assert bits(run) == bits(pieces)
+    _, strategy, problem, means = start(name)
+    hard = problem.with_(noise=Gaussian(10.0))
+    check_pieces(strategy, hard, means, (1, 2, 24, 999, 3000, 3000), bits)
 
 
 @EVERY_CASE
 @pytest.mark.parametrize("size", [3, 40])
 def test_a_batch_is_the_next_pulls_without_rewards(name, size):
     run, strategy, problem, means = start(name)
-    twin, rewards = Twin(strategy, problem), drawn(means, 2, problem.sigma)
-    for _ in range(40):
-        before = bits(run)
-        batch = run.next(size)
-        np.testing.assert_array_equal(run.next(size).counts, batch.counts)
-        assert bits(run) == before
-        for _ in range(size):
-            twin.picks.append(twin.choose())
-        np.testing.assert_array_equal(
-            batch.counts, np.bincount(twin.picks[-size:], minlength=len(means))
-        )
-        got = rewards.batch(batch.counts)
-        run.record(batch, got)
-        twin.rewards += [float(got.mean[arm]) for arm in twin.picks[-size:]]
-        twin.judge()
-        assert run.verdict.winner == twin.winner
-        if run.verdict.decided:
-            break
+    check_batches(run, Twin(strategy, problem), drawn(means, 2, problem.sigma), size, bits)
 
 
 @EVERY_CASE
 @pytest.mark.parametrize("size", [None, 7])
 def test_a_replay_ends_the_same(name, size):
     run, strategy, problem, means = start(name)
-    rewards, log = drawn(means, 4, problem.sigma), []
-    while not run.verdict.decided and run.verdict.pulls < 2000:
-        log.append(step(run, rewards, size))
+    log = to_the_end(run, drawn(means, 4, problem.sigma), 2000, size)
     assert run.verdict.decided
-    replay = strategy.start(problem)
-    for batch, got in log:
-        replay.record(Batch(batch.counts.copy()), got)
-    assert bits(replay) == bits(run)
+    without_notes = [(Batch(batch.counts.copy()), got) for batch, got in log]
+    assert bits(replayed(strategy, problem, without_notes)) == bits(run)
 
 
 def test_any_allocation_can_be_recorded():
-    run, strategy, problem, _ = start("plain")
-    other, rng = strategy.start(problem), np.random.default_rng(0)
-    arms, rewards = rng.integers(3, size=30), rng.standard_normal(30)  # arm 3 has none
-    for arm, reward in zip(arms, rewards, strict=True):
-        one = Statistics.empty(4)
-        one.add(arm, reward)
-        run.record(Batch(one.count.copy()), one)
-    together = Statistics.empty(4)
-    together.add_many(arms, rewards)
-    other.record(Batch(together.count.copy()), together)
+    _, strategy, problem, _ = start("plain")
+    arms = np.random.default_rng(1).integers(3, size=30)  # arm 3 has none
+    run, other = told_both_ways(strategy, problem, arms)
     np.testing.assert_allclose(run._state.means, other._state.means, rtol=0, atol=1e-14)
-    np.testing.assert_array_equal(run.counts, other.counts)
     assert run.next().counts.tolist() == other.next().counts.tolist() == [0, 0, 0, 1]
 
 
 @EVERY_CASE
 def test_pulls_may_be_lost(name):
     run, strategy, problem, means = start(name)
-    rewards, rng = drawn(means, 3, problem.sigma), np.random.default_rng(7)
-    for number in range(2000):
-        batch = run.next(4)
-        kept = np.zeros_like(batch.counts) if number < 3 else rng.binomial(batch.counts, 0.5)
-        run.record(Batch(kept), rewards.batch(kept))
+    for _ in losing(run, drawn(means, 3, problem.sigma)):
         if strategy.tracking == "C":
             assert run._state.total.sum() == pytest.approx(run.verdict.pulls)
-        if run.verdict.decided:
-            break
-    best = (problem.sign * means).max() - problem.sign * means[run.verdict.winner]
-    assert best <= problem.epsilon
+    check_good_enough(run, problem, means)
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.3])
@@ -374,16 +308,6 @@ def test_the_threshold():
     assert kernels.threshold.py_func(rule, 100) == pytest.approx(expected)
 
 
-def errors(runs, delta, strategy):
-    problem, means = as_problem(fl.Arms.unstructured(2), delta=delta), np.array([0.2, 0.0])
-    wrong = 0
-    for seed in range(runs):
-        run = strategy.start(problem)
-        run.play(drawn(means, seed), 10**7)
-        wrong += run.verdict.winner != 0
-    return wrong
-
-
 def test_a_threshold_much_too_small_is_caught(monkeypatch):
     rule = track_and_stop._rule
 
@@ -391,11 +315,13 @@ def test_a_threshold_much_too_small_is_caught(monkeypatch):
         whole = rule(*arguments)
         return whole._replace(variance=whole.variance / 20)
 
+    problem, means = as_problem(fl.Arms.unstructured(2), delta=0.05), np.array([0.2, 0.0])
     for tracking in ("D", "C"):
-        wrong = errors(100, 0.05, TrackAndStop(tracking=tracking))
+        wrong = wrong_winners(TrackAndStop(tracking=tracking), problem, means, 100)
         assert exact_lower_bound(wrong, 100, 0.999) <= 0.05
     monkeypatch.setattr(track_and_stop, "_rule", twentieth)
-    assert exact_lower_bound(errors(100, 0.05, TrackAndStop()), 100, 0.999) > 0.05
+    wrong = wrong_winners(TrackAndStop(), problem, means, 100)
+    assert exact_lower_bound(wrong, 100, 0.999) > 0.05
 
 
 def test_pulls_are_spent_on_the_close_rival():
@@ -415,13 +341,6 @@ def test_arms_that_share_features_are_refused():
     assert TrackAndStop.suits(fl.Arms(instances.gaussian(4, 9, 0)))
 
 
-@pytest.mark.parametrize("features", [[[1.0, 2.0]], [[0.0, 0.0]]], ids=["one", "zero"])
-def test_one_arm_needs_no_pull(features):
-    run = TrackAndStop().start(as_problem(fl.Arms(features)))
-    assert (run.verdict.winner, run.verdict.pulls) == (0, 0)
-    assert run.play(drawn(np.ones(1), 0), 100).sum() == 0
-
-
 def test_units_of_the_rewards_change_nothing():
     means, unit = np.array([0.5, 0.1, 0.0]), 2.0**30
     results = []
@@ -431,9 +350,7 @@ def test_units_of_the_rewards_change_nothing():
     assert results[0] == results[1]
 
 
-def test_it_is_playable_and_says_what_is_proven():
-    assert isinstance(TrackAndStop(), Strategy)
-    assert isinstance(TrackAndStop().start(as_problem(fl.Arms.unstructured(3))), Playable)
+def test_it_says_what_is_proven():
     assert TrackAndStop().proven
     assert not TrackAndStop(threshold="heuristic").proven
 
@@ -444,11 +361,3 @@ def test_settings_are_checked(value):
     for setting in ("tracking", "threshold"):
         with pytest.raises(ProblemError, match=setting):
             TrackAndStop(**{setting: value})
-
-
-def test_problems_are_checked():
-    with pytest.raises(NotYetSupportedError, match="unknown sigma"):
-        TrackAndStop().start(Problem(fl.Arms.unstructured(2), noise=Gaussian(None)))
-    run = TrackAndStop().start(as_problem(fl.Arms.unstructured(3)))
-    with pytest.raises(ProblemError, match="5 arms"):
-        run.play(drawn(np.zeros(5), 0), 10)

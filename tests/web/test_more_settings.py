@@ -424,5 +424,7 @@ def test_results_may_have_a_level_of_their_own(somebody, tmp_path, said, feature
     assert made.status_code == 303
     with Study.open(tmp_path / "lab.db", "level") as study:
         assert study.arms.feature_names == features
+    more = somebody.get("/studies/1/add").text  # the intercept is added by itself
+    assert "a name, and <code>x</code>, <code>y</code>." in more
     names = somebody.post("/new", {"pasted": "oak\nash\n"})
     assert "What is expected where all features are 0?" not in names.text

@@ -10,7 +10,8 @@ import finalist as fl
 from finalist.errors import BusyError, RewardError, StorageError, UnknownStudyError
 from finalist.study import Study
 from finalist.study.upgrade import backup
-from finalist.web import opened
+from finalist.web import looking, opened
+from finalist.web.looking import Looking
 from finalist.web.opened import Studies
 from finalist.web.turns import Turns
 from tests.study.conftest import postgresql, server  # noqa: F401
@@ -209,6 +210,14 @@ def test_a_life_on_postgresql(postgresql):  # noqa: F811
         client.delete(f"/studies/{number}", params={"name": "other"}).raise_for_status()
         with pytest.raises(UnknownStudyError):
             fl.connect(url).open("other")
+
+
+def test_who_finds_no_place_for_a_forecast_is_told_in_a_sentence(studies, place, monkeypatch):
+    monkeypatch.setattr(looking, "_AT_A_TIME", 0)
+    monkeypatch.setattr(looking, "_WAITING", 0)
+    number = make(place, "x")
+    with pytest.raises(BusyError, match=r"forecasts are being simulated .* Try again"):
+        Looking(studies).status(number, forecast=True)
 
 
 def test_turns_are_taken():

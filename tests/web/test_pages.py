@@ -525,6 +525,14 @@ def test_only_some_arms_are_shown_unless_all_are_asked_for(somebody, tmp_path):
     assert every.count('<tr class="possible">') == 120
 
 
+def test_what_evidence_speaks_against_is_said_in_words(evil):
+    number = numbers(evil)["plane"]
+    for page in (f"/studies/{number}", f"/studies/{number}/report.html"):
+        text = evil.get(page).text
+        assert "Against “this arm is the best”. At 1 the arm is out" in text
+        assert "{{ say" not in text
+
+
 def test_the_report_needs_nothing_else(evil):
     text = evil.get(f"/studies/{numbers(evil)['plane']}/report.html")
     assert text.headers["content-disposition"].startswith("attachment")

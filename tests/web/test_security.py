@@ -342,6 +342,19 @@ def test_signing_in_and_out(guarded):
         assert thief.get("/api/v1/studies").status_code == 401
 
 
+def test_news_end_when_a_browser_signs_out(guarded):
+    with httpx.Client(base_url=guarded, trust_env=False, timeout=20) as browser:
+        sign_in(browser, TOKEN)
+        secret = browser.cookies[f"finalist_form_{guarded.rsplit(':')[-1]}"]
+        with browser.stream("GET", "/api/v1/events") as stream:
+            lines = stream.iter_lines()
+            assert next(lines).startswith("retry")
+            browser.post("/logout", data={"csrf": secret})
+            with api(guarded, headers={"Authorization": f"Bearer {TOKEN}"}) as client:
+                new_study(client, "secret")
+            assert "".join(lines) == ""  # it ends, and nothing was told
+
+
 @pytest.mark.parametrize(
     "where", ["https://evil.example", "//evil.example", "/\\evil.example", "javascript:alert(1)"]
 )

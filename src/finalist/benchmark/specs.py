@@ -7,7 +7,14 @@ from typing import Any
 
 from finalist.errors import ProblemError
 from finalist.simulation.instances import Instance
-from finalist.strategies import Strategy, all_strategies, configured, named, strategy_class
+from finalist.strategies import (
+    Strategy,
+    all_strategies,
+    configured,
+    named,
+    promise_of,
+    strategy_class,
+)
 
 Value = bool | int | float | str | None
 #: A norm that is smaller by no more than this part is the same one.
@@ -49,7 +56,7 @@ def parse_spec(text: str) -> Spec:
     strategy = strategy_class(name)
     if strategy is None:
         raise ProblemError(f"strategy is {name!r}; it is one of {', '.join(confident())}.")
-    if _has_budget(strategy):
+    if promise_of(strategy) == "budget":
         raise ProblemError(
             f"strategy {name!r} spends a fixed budget and has no error probability to keep; "
             f"this benchmark compares {', '.join(confident())}."
@@ -90,7 +97,8 @@ def split_words(texts: Iterable[str]) -> tuple[str, ...]:
 
 def confident() -> list[str]:
     """Return the names of all strategies that keep an error probability."""
-    return [name for name, strategy in all_strategies().items() if not _has_budget(strategy)]
+    known = all_strategies().items()
+    return [name for name, strategy in known if promise_of(strategy) != "budget"]
 
 
 def marks(spec: Spec, instance: Instance) -> tuple[str, ...]:
@@ -112,10 +120,6 @@ def marks(spec: Spec, instance: Instance) -> tuple[str, ...]:
     elif hasattr(type(told), "knowing"):
         words.append("knows something of theta")
     return (*words, *([] if proven else ["no proof"]))
-
-
-def _has_budget(strategy: type[Strategy]) -> bool:
-    return getattr(strategy, "promise", "confidence") == "budget"
 
 
 def _value(text: str, value: str) -> Value:

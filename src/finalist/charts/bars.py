@@ -19,6 +19,7 @@ from finalist.charts.theme import (
 )
 from finalist.errors import ChartError
 from finalist.files import printable
+from finalist.words import counted
 
 #: Gaps that differ by more than this factor need a logarithmic axis.
 _LOGARITHMIC = 50.0
@@ -70,7 +71,10 @@ def weights_panel(
     shown = support[np.argsort(-weights[support], kind="stable")][:MOST_ARMS]
     notes = [_share(weights[i]) for i in shown]
     if pulls is not None:
-        notes = [f"{_count(pulls[i])}  ({note})" for i, note in zip(shown, notes, strict=True)]
+        notes = [
+            f"{counted(int(pulls[i]), 'pull')}  ({note})"
+            for i, note in zip(shown, notes, strict=True)
+        ]
     rows: list[dict[str, Any]] = [
         {"arm": label, "weight": float(weights[i]), "note": note}
         for label, i, note in zip(labels([names[i] for i in shown]), shown, notes, strict=True)
@@ -82,8 +86,8 @@ def weights_panel(
     text = base.mark_text(align="left", dx=6, color=MUTED, fontSize=12).encode(
         x="weight:Q", text="note:N"
     )
-    total = "" if pulls is None else f", {_count(pulls.sum())} in all"
-    subtitle = [f"{_arms(len(support))} of {len(names)} to pull{total}"]
+    total = "" if pulls is None else f", {counted(int(pulls.sum()), 'pull')} in all"
+    subtitle = [f"{counted(len(support), 'arm')} of {len(names)} to pull{total}"]
     if len(support) > len(shown):
         rest = max(float(weights[support].sum() - weights[shown].sum()), 0.0)
         subtitle.append(
@@ -158,7 +162,7 @@ def designs_chart(
         data=data(rows),
         spacing=28,
     )
-    subtitle = [f"{_arms(len(support))} of {len(names)} pulled by at least one design"]
+    subtitle = [f"{counted(len(support), 'arm')} of {len(names)} pulled by at least one design"]
     if len(support) > len(shown):
         subtitle.append(f"Not shown: {len(support) - len(shown)} more with smaller weights")
     return finish(chart, title, subtitle)
@@ -277,14 +281,6 @@ def _share(weight: float) -> str:
     if weight == 0:
         return "0%"
     return "<0.1%" if weight < 0.0005 else f"{weight:.1%}"
-
-
-def _arms(count: int) -> str:
-    return "1 arm" if count == 1 else f"{count} arms"
-
-
-def _count(pulls: Any) -> str:
-    return "1 pull" if pulls == 1 else f"{int(pulls):,} pulls"
 
 
 def _check(names: Sequence[str], values: Float[np.ndarray, " K"]) -> None:

@@ -85,7 +85,7 @@ def plane_chart(
     >>> chart.to_dict()["title"]["text"]
     '500 pulls settle it: the whole ellipse is in the cone of x1'
     """
-    _check(arms)
+    check_plane(arms)
     t = np.asarray(theta, dtype=float)
     means = arms.means(t)
     counts = round_design(design, pulls)
@@ -145,7 +145,7 @@ def design_plane_chart(
     """
     import altair as alt
 
-    _check(arms)
+    check_plane(arms)
     counts = round_design(design, pulls)
     weights = design.weights if isinstance(design, Design) else design
     radius = static_radius(float(pulls), len(arms), delta, sigma)
@@ -166,7 +166,8 @@ def fits_plane(arms: Arms, weights: Float[np.ndarray, " K"]) -> bool:
     return arms.features.shape[1] == 2 and information(arms.coordinates, weights).rank == 2
 
 
-def _check(arms: Arms) -> None:
+def check_plane(arms: Arms) -> None:
+    """Refuse arms that do not span a plane of two features."""
     if arms.features.shape[1] != 2 or arms.rank != 2:
         raise ChartError(
             f"the plane needs arms with 2 features that span it; these have "
@@ -188,14 +189,19 @@ def _panel(
     known = outline if theta is None else np.vstack([outline, theta])
     side = 1.18 * float(np.abs(known).max())
     cones_ = cones(arms.features)
-    hull = [cone.arm for cone in cones_]
-    arm_labels = dict(zip(hull, labels([arms.names[i] for i in hull], 16), strict=True))
+    arm_labels = cone_labels(arms, cones_)
     layers = (
         cone_layer(cones_, arm_labels, side)
         + ellipse_layer(outline, theta)
         + arm_layer(arms, arm_labels, side, _arrow_length(outline, side))
     )
     return layers.properties(width=_SIDE, height=_SIDE)
+
+
+def cone_labels(arms: Arms, cones_: list[Cone]) -> dict[int, str]:
+    """Return a label for each arm that has a cone."""
+    hull = [cone.arm for cone in cones_]
+    return dict(zip(hull, labels([arms.names[i] for i in hull], 16), strict=True))
 
 
 def _settled(

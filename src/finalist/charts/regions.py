@@ -9,8 +9,8 @@ from jaxtyping import Float
 
 from finalist.arms import Arms
 from finalist.charts.geometry import Region, cones
-from finalist.charts.plane import arm_layer, cone_layer
-from finalist.charts.theme import ACCENT, INK, AnyChart, data, finish, labels
+from finalist.charts.plane import arm_layer, check_plane, cone_labels, cone_layer
+from finalist.charts.theme import ACCENT, INK, AnyChart, data, finish
 from finalist.errors import ChartError
 
 
@@ -55,15 +55,16 @@ def region_chart(
     -------
     altair chart
     """
-    _check(arms)
+    check_plane(arms)
     middle = region.normals @ theta
     both = Region(
         np.vstack([region.normals, -region.normals]),
         np.concatenate([region.limits, region.limits - 2 * middle]),
     )
-    names = _names(arms)
+    found = cones(arms.features)
+    names = cone_labels(arms, found)
     layers = (
-        cone_layer(cones(arms.features), names, side)
+        cone_layer(found, names, side)
         + _polygon(region.polygon(2 * side), 0.3, dash=True)
         + _polygon(both.polygon(2 * side), 0.6)
         + _cross(theta, size=110, label=True)
@@ -100,7 +101,7 @@ def regions_chart(
     """
     import altair as alt
 
-    _check(arms)
+    check_plane(arms)
     if not rows or not all(rows):
         raise ChartError("there is no set to show. Pass at least one panel in every row.")
     lines = [
@@ -113,8 +114,9 @@ def regions_chart(
 def _small(arms: Arms, theta: Float[np.ndarray, " 2"], panel: Panel, side: float) -> Any:
     import altair as alt
 
+    found = cones(arms.features)
     layers = (
-        cone_layer(cones(arms.features), _names(arms), side, titles=False)
+        cone_layer(found, cone_labels(arms, found), side, titles=False)
         + _polygon(panel.region.polygon(2 * side), 0.6)
         + _cross(theta, size=60)
     )
@@ -151,13 +153,3 @@ def _cross(theta: Float[np.ndarray, " 2"], size: int, label: bool = False) -> An
     if not label:
         return cross
     return cross + base.mark_text(text="θ*", dx=16, fontSize=15, fontWeight=600, color=ACCENT)
-
-
-def _names(arms: Arms) -> dict[int, str]:
-    hull = [cone.arm for cone in cones(arms.features)]
-    return dict(zip(hull, labels([arms.names[i] for i in hull], 16), strict=True))
-
-
-def _check(arms: Arms) -> None:
-    if arms.features.shape[1] != 2 or arms.rank != 2:
-        raise ChartError("the plane needs arms with 2 features that span it.")

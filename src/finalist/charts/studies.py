@@ -9,7 +9,13 @@ from jaxtyping import Bool, Float, Int
 
 from finalist.arms import Arms
 from finalist.charts.geometry import cones, ellipse
-from finalist.charts.plane import arm_layer, cone_layer, ellipse_layer
+from finalist.charts.plane import (
+    arm_layer,
+    check_plane,
+    cone_labels,
+    cone_layer,
+    ellipse_layer,
+)
 from finalist.charts.theme import (
     ACCENT,
     INK,
@@ -285,8 +291,7 @@ def position_chart(
     >>> chart.to_dict()["title"]["text"]
     'Where the parameter may be'
     """
-    if arms.features.shape[1] != 2 or arms.rank != 2:
-        raise ChartError("the plane needs arms with 2 features that span it.")
+    check_plane(arms)
     outline = (
         np.repeat(theta[None, :], 2, axis=0)
         if radius is None
@@ -294,8 +299,7 @@ def position_chart(
     )
     side = 1.18 * float(np.abs(outline).max() or 1.0)
     found = cones(sign * arms.features)  # under -theta the smallest mean is the largest
-    hull = [cone.arm for cone in found]
-    names = dict(zip(hull, labels([arms.names[i] for i in hull], 16), strict=True))
+    names = cone_labels(arms, found)
     panel = (
         cone_layer(found, names, side)
         + ellipse_layer(outline, None)

@@ -11,6 +11,7 @@ from finalist.cli import codes, output
 from finalist.cli.options import Printed, PrintedOption, SeedOption
 from finalist.cli.reproduce import table_of
 from finalist.errors import ParameterError
+from finalist.words import counted
 
 if TYPE_CHECKING:
     from rich.table import Table as RichTable
@@ -178,6 +179,7 @@ def _shown(report: "Report") -> "Iterator[RichTable | str]":
         if outcome.reason:
             reasons.setdefault(outcome.cell.spec.label, []).append(outcome.reason)
     for label, words in reasons.items():
-        yield f"{label}: {len(words)} cells not simulated, the first one because: {words[0]}"
+        first = "" if len(words) == 1 else ", the first one"
+        yield f"{label}: {counted(len(words), 'cell')} not simulated{first} because: {words[0]}"
     if reasons:
         yield ""

@@ -19,13 +19,7 @@ if TYPE_CHECKING:
 
 def read_arms(path: Path, intercept: bool = False) -> "Arms":
     """Read a file of arms, .parquet or .npy by its suffix, otherwise CSV."""
-    from finalist.arms import Arms
-
-    if path.suffix.lower() == ".npy":
-        arms = Arms.from_npy(path)
-    else:
-        arms = Arms.from_parquet(path) if _is_parquet(path) else Arms.from_csv(path)
-    return arms.with_intercept() if intercept else arms
+    return read_table(path, None, None, None, intercept).arms
 
 
 def read_table(
@@ -38,11 +32,8 @@ def read_table(
     """Read a file of arms with columns that are no features."""
     from dataclasses import replace
 
-    from finalist.arms_table import ArmsTable
     from finalist.arms_table import read_table as read
 
-    if measurable is None and sigma is None and cost is None:
-        return ArmsTable(read_arms(path, intercept))
     table = read(path, measurable=measurable, sigma=sigma, cost=cost)
     return replace(table, arms=table.arms.with_intercept()) if intercept else table
 
@@ -60,12 +51,8 @@ def read_vectors(path: Path, arms: "Arms") -> list[list[float]]:
     """Read vectors in feature space: the columns of the arms in any order, a row each."""
     from finalist import arms_files
 
-    table = arms_files.read_parquet(path) if _is_parquet(path) else arms_files.read_csv(path)
+    table, _ = arms_files.read_aside(path, ())
     return _in_order(path, table, arms.feature_names)
-
-
-def _is_parquet(path: Path) -> bool:
-    return path.suffix.lower() in (".parquet", ".pq")
 
 
 def _in_order(path: Path, table: "Table", wanted: tuple[str, ...]) -> list[list[float]]:
@@ -99,7 +86,9 @@ def read_theta(text: str | None, path: Path | None, arms: "Arms") -> list[float]
     if text is not None:
         return _parse(text)
     assert path is not None
-    if not _is_parquet(path):
+    from finalist.arms_files import is_parquet
+
+    if not is_parquet(path):
         bare = _bare_numbers(path)
         if bare is not None:
             return bare

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from finalist.files import check_folder, printable, write_file
+from finalist.files import check_folder, finite, printable, write_file
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -69,25 +69,17 @@ def draw(chart: "AnyChart", path: Path) -> None:
 
 def to_json(content: dict[str, Any]) -> str:
     """Return valid JSON with floats in full; what is infinite or undefined becomes null."""
-    return json.dumps(_finite(content), indent=2, allow_nan=False) + "\n"
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    return json.dumps(finite(content), indent=2, allow_nan=False) + "\n"
 
 
 def to_csv(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """Return CSV whose first column is a name that no spreadsheet runs as a formula."""
+    """Return CSV in which no spreadsheet runs a text as a formula."""
     from finalist.arms_files import escape
 
     buffer = io.StringIO(newline="")
     writer = csv.writer(buffer)
-    writer.writerow(header)
-    writer.writerows([escape(name), *cells] for name, *cells in rows)
+    for row in (header, *rows):
+        writer.writerow(escape(cell) if isinstance(cell, str) else cell for cell in row)
     return buffer.getvalue()
 
 

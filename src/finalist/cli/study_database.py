@@ -9,6 +9,7 @@ from finalist.cli import codes
 from finalist.cli.options import Printed, PrintedOption
 from finalist.cli.study_common import DbOption, say, shown, where
 from finalist.files import printable
+from finalist.words import counted
 
 HELP = """Upgrade, copy or check the database of studies.
 
@@ -84,5 +85,5 @@ def check(db: DbOption = None, form: PrintedOption = Printed.table) -> None:
     words = "\n".join(map(printable, problems)) or f"{shown(db)} is in order."
     say(form, words, where=shown(db), problems=problems)
     if problems:
-        typer.echo(f"Error: {shown(db)} has {len(problems)} problems.", err=True)
+        typer.echo(f"Error: {shown(db)} has {counted(len(problems), 'problem')}.", err=True)
         raise typer.Exit(codes.WRONG)

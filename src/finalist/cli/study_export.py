@@ -26,8 +26,8 @@ everything under the keys
 
 \b
   name, created, settings, arms (feature_names, and a list of names, all
-  names of one arm, and features), events (number, at, kind and what each
-  kind has), pulls (list of the columns above)
+  names of one arm, features, measurable, candidate), events (number, at,
+  kind and what each kind has), pulls (list of the columns above)
 
 The default is JSON if FILE ends in .json, otherwise CSV.
 """

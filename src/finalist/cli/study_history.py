@@ -13,15 +13,16 @@ _DELIMITERS = (",", ";", "\t")
 def read_history(path: Path, decimal: str) -> list[tuple[str, float]]:
     """Return pairs of an arm and a reward; a bad cell is named by its line and column."""
     from finalist.arms_files import unescape
+    from finalist.study.results_numbers import floats
+    from finalist.study.results_tables import check_decimal
 
-    if decimal not in (".", ","):
-        raise FileFormatError(f"decimal is {decimal!r}; it is '.' or ','.")
+    check_decimal(decimal, FileFormatError)
     pairs = []
     for line, arm, reward in _rows(path):
-        value = _number(reward, decimal)
+        value = float(floats([reward], decimal)[0])
         if not arm.strip():
             raise FileFormatError(f"{path}, line {line}, column 'arm': it is empty.")
-        if value is None:
+        if not math.isfinite(value):
             raise FileFormatError(
                 f"{path}, line {line}, column 'reward': {reward!r} is not a finite number with "
                 f"the decimal mark {decimal!r}."
@@ -57,14 +58,3 @@ def _rows(path: Path) -> Iterator[tuple[int, str, str]]:
         raise FileFormatError(f"{path}: this is not UTF-8 text. Save it as 'CSV UTF-8'.") from error
     except csv.Error as error:
         raise FileFormatError(f"{path}: {error}. Check the quotes.") from error
-
-
-def _number(text: str, decimal: str) -> float | None:
-    plain = text.strip()
-    if "_" in plain or (decimal == "," and "." in plain):
-        return None
-    try:
-        value = float(plain.replace(decimal, "."))
-    except ValueError:
-        return None
-    return value if math.isfinite(value) else None

@@ -11,6 +11,7 @@ from finalist.cli.options import AllOption, Format, Printed, PrintedOption
 from finalist.cli.study_common import DbOption, DecimalOption, StudyName, command, opened, say
 from finalist.cli.study_status import certain
 from finalist.files import printable
+from finalist.words import counted
 
 if TYPE_CHECKING:
     from finalist.study import Batch, Status, Study
@@ -117,7 +118,7 @@ def _nothing(study: "Study", batch: "Batch") -> str:
 def _head(batch: "Batch") -> str:
     left = "" if batch.left == len(batch) else f" of {batch.left:,} that are left"
     words = f" {printable(batch.words)}" if batch.words else ""
-    return f"Batch {batch.batch}: {len(batch):,} pulls to measure{left}.{words}"
+    return f"Batch {batch.batch}: {counted(len(batch), 'pull')} to measure{left}.{words}"
 
 
 def _write_csv(rows: list[dict[str, Any]], out: Path | None, decimal: str) -> None:
@@ -187,12 +188,14 @@ def tell(
 
 
 def _told(new: int, found: "Status", ask_again: str) -> list[str]:
-    lines = [f"Stored {new:,} new rewards.", printable(found.sentence), *certain(found)]
+    lines = [f"Stored {counted(new, 'new reward')}.", printable(found.sentence), *certain(found)]
     if found.advice is not None:
         lines.append(printable(found.advice))
     lines += [f"Warning: {printable(words)}" for words in found.warnings]
     if found.open_pulls:
-        lines.append(f"{found.open_pulls:,} pulls of this batch are without a reward.")
+        verb = "is" if found.open_pulls == 1 else "are"
+        pulls = counted(found.open_pulls, "pull")
+        lines.append(f"{pulls} of this batch {verb} without a reward.")
     elif found.verdict == "continue":
         lines.append(f"Next: {ask_again}")
     return lines

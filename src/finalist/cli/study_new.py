@@ -32,6 +32,7 @@ from finalist.cli.study_common import DbOption, DecimalOption, NewName, command,
 from finalist.cli.study_history import read_history
 from finalist.errors import FinalistError, ProblemError
 from finalist.files import printable
+from finalist.words import counted
 
 if TYPE_CHECKING:
     from finalist.noise import Unset
@@ -147,7 +148,7 @@ def new(
             "history": len(earlier),
             "settings": study.settings,
         }
-    before = f", {len(earlier):,} earlier measurements" if earlier else ""
+    before = f", {counted(len(earlier), 'earlier measurement')}" if earlier else ""
     words = (
         f"Study {printable(name, 60)!r} is in {shown(db)}: {counted_arms(every)}, "
         f"{strategy}{before}. Next:\n  {command(db, 'ask', name, '-o', 'batch.csv')}"

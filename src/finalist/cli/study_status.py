@@ -12,6 +12,7 @@ from finalist.cli.options import AllOption, ChartOption, Format, FormatOption, O
 from finalist.cli.study_charts import evidence_picture
 from finalist.cli.study_common import DbOption, StudyName, opened
 from finalist.files import printable
+from finalist.words import counted, first_few
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -78,7 +79,8 @@ def status(
     if form is Format.json:
         text = output.to_json(found.to_dict())
     elif form is Format.csv:
-        text = _csv(found)
+        rows = [[getattr(arm, column) for column in _ARM_COLUMNS] for arm in found.arms]
+        text = output.to_csv(_ARM_COLUMNS, rows)
     else:
         text = output.to_text(*report(found, everything))
     output.deliver(text, out)
@@ -86,16 +88,6 @@ def status(
         with output.working("Drawing..."):
             output.draw(picture, Path(chart))
     raise typer.Exit(codes.of_verdict(found.verdict))
-
-
-def _csv(found: "Status") -> str:
-    from finalist.arms_files import escape
-
-    rows = []
-    for arm in found.arms:
-        values = vars(arm) | {"rival": None if arm.rival is None else escape(arm.rival)}
-        rows.append([values[column] for column in _ARM_COLUMNS])
-    return output.to_csv(_ARM_COLUMNS, rows)
 
 
 def report(found: "Status", everything: bool = False) -> "Iterator[Table | str]":
@@ -122,22 +114,22 @@ def certain(found: "Status") -> Iterator[str]:
     if left == all_:
         yield f"Certain now: nothing, any of the {all_:,} arms may be {best}."
         return
-    names = ", ".join(printable(name, output.NAME_WIDTH) for name in found.survivors[:5])
-    more = f" and {left - 5:,} more" if left > 5 else ""
+    names = first_few([printable(name, output.NAME_WIDTH) for name in found.survivors])
     yield (
         f"Certain now: the {'best arm is' if found.top == 1 else f'{found.top} best are'} among "
-        f"{names}{more} ({left:,} of {all_:,}); "
+        f"{names} ({left:,} of {all_:,}); "
         f"this is wrong with probability at most {found.risk:.3g}."
     )
 
 
 def _pulls(found: "Status") -> str:
-    batches = "batch" if found.batches == 1 else "batches"
-    words = f"{found.pulls:,} rewards in {found.batches:,} complete {batches}"
+    batches = counted(found.batches, "complete batch", "complete batches")
+    words = f"{counted(found.pulls, 'reward')} in {batches}"
     if found.open_pulls:
-        words += f"; {found.open_pulls:,} pulls are without a reward"
+        words += f"; {counted(found.open_pulls, 'pull is', 'pulls are')} without a reward"
     if found.budget_left is not None:
-        words += f"; {found.budget_left:,} pulls of the budget are left"
+        verb = "is" if found.budget_left == 1 else "are"
+        words += f"; {counted(found.budget_left, 'pull')} of the budget {verb} left"
     return words + "."
 
 
@@ -175,8 +167,11 @@ def _state(arm: "ArmStatus", found: "Status") -> str:
 
 
 def _is_minimum(found: "Status") -> bool:
-    """Tell whether the leader has the smallest estimate: then small ones come first."""
-    estimates = [arm.estimate for arm in found.arms if arm.estimate is not None]
+    """Tell whether the leader has the smallest estimate: then small ones come first.
+
+    Arms that are only measured do not lead, however good they are.
+    """
+    estimates = [a.estimate for a in found.arms if a.candidate and a.estimate is not None]
     leader = next(arm.estimate for arm in found.arms if arm.name == found.leader)
     return leader == min(estimates)
 

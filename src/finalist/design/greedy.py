@@ -14,9 +14,10 @@ from jaxtyping import Float, Int
 
 from finalist.arms import Arms
 from finalist.design.linalg import spanning_arms
-from finalist.design.optimal import Criterion, span_directions
+from finalist.design.tasks import Criterion, span_directions
 from finalist.errors import DesignError
 from finalist.information import information, row_norms
+from finalist.words import counted
 
 #: Pulls computed at once by the iterator.
 CHUNK = 256
@@ -45,6 +46,11 @@ class Greedy:
     ) -> None:
         if arms.rank == 0:
             raise DesignError("all features are zero; pulls of such an arm teach nothing.")
+        if not (arms.measurable.all() and arms.candidate.all()):
+            raise DesignError(
+                "some of these arms cannot be pulled or cannot win, which the greedy rule does not "
+                "know; use optimal_design and round_design instead."
+            )
         Z = np.array(arms.coordinates)
         self._counts: Int[np.ndarray, " K"] = np.zeros(len(Z), dtype=np.int64)
         self._start = spanning_arms(Z)
@@ -177,7 +183,8 @@ def greedy(arms: Arms, criterion: Criterion) -> Iterator[int]:
     Raises
     ------
     DesignError
-        For another criterion, or more than 20 million pairs.
+        For another criterion, for more than 20 million pairs, and where some arms cannot be pulled
+        or cannot win.
 
     Examples
     --------
@@ -207,7 +214,8 @@ def greedy_allocation(arms: Arms, criterion: Criterion, pulls: int) -> Int[np.nd
     """
     if not isinstance(pulls, int | np.integer) or pulls < arms.rank:
         raise DesignError(
-            f"{pulls} pulls do not span; give a whole number, the smallest number is {arms.rank}."
+            f"pulls is {pulls!r}, which does not span; give a whole number, the smallest number is "
+            f"{arms.rank}."
         )
     state = Greedy(arms, criterion)
     state.extend(pulls)
@@ -236,7 +244,7 @@ def _pairs_among(
     if not (isinstance(criterion, str) and criterion == "xy"):
         raise DesignError(f"among goes with criterion 'xy', not with {criterion!r}.")
     if len(among) < 2:
-        raise DesignError(f"among has {len(among)} arms; a difference needs two.")
+        raise DesignError(f"among has {counted(len(among), 'arm')}; a difference needs two.")
     _check_pairs(len(among))
     Z = arms.coordinates[among]
     first, second = np.triu_indices(len(among), 1)

@@ -8,6 +8,7 @@ from jaxtyping import Float, Int
 from finalist.arms import Arms
 from finalist.errors import DesignError
 from finalist.noise import PerArm
+from finalist.words import counted
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,5 +69,6 @@ def _each(name: str, value: PerArm, arms: Arms) -> Float[np.ndarray, " K"] | Non
     if array.ndim > 1 or not (np.isfinite(array).all() and (array > 0).all()):
         raise DesignError(f"{name} is {value!r}; it is a positive number, or one per arm.")
     if array.ndim == 1 and len(array) != len(arms):
-        raise DesignError(f"{name} has {len(array)} values for {len(arms)} arms; give one per arm.")
+        found = counted(len(array), "value")
+        raise DesignError(f"{name} has {found} for {len(arms)} arms; give one per arm.")
     return None if np.all(array == 1.0) else np.array(np.broadcast_to(array, len(arms)))

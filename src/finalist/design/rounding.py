@@ -16,6 +16,7 @@ from jaxtyping import Float, Int
 
 from finalist.design.result import Design
 from finalist.errors import DesignError
+from finalist.words import counted
 
 #: Floats count exactly up to here.
 MOST_PULLS = 2**53
@@ -63,7 +64,7 @@ def round_design(
     support = np.flatnonzero(weights > 0)
     if n < len(support):
         raise DesignError(
-            f"{n} pulls cannot be spread over the {len(support)} arms of this design; "
+            f"{counted(n, 'pull')} cannot be spread over the {len(support)} arms of this design; "
             f"the smallest number of pulls is {len(support)}."
         )
     counts = np.zeros(len(weights), dtype=np.int64)

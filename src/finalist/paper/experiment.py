@@ -5,13 +5,13 @@ theta = (2, 0, ..., 0). The first arm is best, the last one hardly worse, and wh
 is the second coordinate of theta, which e_2 measures.
 """
 
-import math
 from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
 from finalist.arms import Arms
+from finalist.simulation import instances
 
 OMEGA = 0.01
 SIGMA = 1.0
@@ -57,8 +57,5 @@ def instance(d: int = TABLE_DIMENSION, omega: float = OMEGA) -> Instance:
     >>> (arms.features @ theta).round(4).tolist()
     [2.0, 0.0, 0.0, 1.9999]
     """
-    last = np.zeros(d)
-    last[:2] = math.cos(omega), math.sin(omega)
-    theta = np.zeros(d)
-    theta[0] = 2.0
-    return Instance(Arms(np.vstack([np.eye(d), last])), theta)
+    made = instances.paper(d, omega)
+    return Instance(made.arms, made.theta)

@@ -130,14 +130,15 @@ def plan(
     cap = MOST_PULLS if max_pulls is None else whole("max_pulls", max_pulls, 1)
     scale = None if gap is None else _checked_gap(gap)
     runs = Draws(problem, contenders, scale, theta, whole("seed", seed, 0), cap)
-    for index in range(len(contenders)):
-        _refuse_budget(runs.task(index).strategy)  # before the work begins
+    strategies = [runs.task(index).strategy for index in range(len(contenders))]
+    for one in strategies:  # before the work begins
+        _refuse_budget(one)
     total = number * len(contenders)
     outcomes = collect(runs, range(total), n_jobs, progress)
     if len(outcomes) < total:
         raise KeyboardInterrupt
     return Plan(
-        rows=_rows(contenders, outcomes, problem.costs),
+        rows=_rows(_labels(contenders, strategies), outcomes, problem.costs),
         gap=scale,
         sigma=problem.noise.sigma,
         delta=problem.delta,
@@ -228,32 +229,30 @@ def _checked_gap(gap: object) -> float:
     return value
 
 
-def _rows(
-    contenders: tuple[Strategy | str, ...],
-    outcomes: Sequence[Outcome],
-    costs: Float[np.ndarray, " K"],
-) -> tuple[PlanRow, ...]:
-    """Sort the runs by strategy; those of one name are told apart by their settings.
+def _labels(contenders: tuple[Strategy | str, ...], strategies: Sequence[Strategy]) -> list[str]:
+    """Return the names; strategies of one name are told apart by their settings.
 
-    A strategy whose delta is not proven is marked.
+    One whose delta is not proven is marked, as by `shown_name`.
     """
+    count = Counter(one.name for one in strategies)
+    return [
+        (one.name if count[one.name] == 1 else str(given)) + shown_name(one).removeprefix(one.name)
+        for given, one in zip(contenders, strategies, strict=True)
+    ]
+
+
+def _rows(
+    labels: Sequence[str], outcomes: Sequence[Outcome], costs: Float[np.ndarray, " K"]
+) -> tuple[PlanRow, ...]:
+    """Sort the runs by strategy."""
     ordered = sorted(outcomes, key=lambda outcome: outcome.run)
-    names = [one if isinstance(one, str) else one.name for one in contenders]
-    count = Counter(names)
-    labels = [name if count[name] == 1 else str(contenders[i]) for i, name in enumerate(names)]
-    labels = [label + _mark(one) for label, one in zip(labels, contenders, strict=True)]
     rows = []
     for which, label in enumerate(labels):
-        mine = ordered[which :: len(contenders)]
+        mine = ordered[which :: len(labels)]
         pulls = [float(o.pulls @ costs) if o.winner >= 0 else np.inf for o in mine]
         wrong = sum(o.winner >= 0 and not o.correct for o in mine)
         rows.append(PlanRow(label, np.array(pulls), wrong))
     return tuple(rows)
-
-
-def _mark(one: Strategy | str) -> str:
-    """Return what `shown_name` adds to a name; defaults, which a name stands for, are proven."""
-    return "" if isinstance(one, str) else shown_name(one).removeprefix(one.name)
 
 
 def _lower_bound(draws: Draws, number: int) -> float | None:

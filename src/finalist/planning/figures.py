@@ -20,8 +20,8 @@ def quantile(values: Float[np.ndarray, " n"], share: float) -> float:
     return float(np.sort(values)[max(rank, 1) - 1])
 
 
-class Draws:
-    """What draws have in common: `pulls`, one number for each, infinite where it is undecided."""
+class Quantiles:
+    """Of draws: `pulls` has one number for each, infinite where it is undecided."""
 
     pulls: Float[np.ndarray, " draws"]
 

@@ -14,19 +14,20 @@ from jaxtyping import Float
 from finalist.errors import EstimateError
 from finalist.least_squares import Estimate
 from finalist.noise import Bernoulli
-from finalist.planning.figures import Draws, about, expected, quantile
+from finalist.planning.figures import Quantiles, about, expected, quantile
 from finalist.pooling import batch_arms
 from finalist.problem import Problem
 from finalist.rewards import DrawnRewards
 from finalist.simulation.task import default_rewards, finish, whole
 from finalist.strategies import Run
+from finalist.words import counted
 
 #: A draw is cut after this many times the pulls so far, which count as 20 per dimension at least.
 FURTHER, EARLY = 50, 20
 
 
 @dataclass(frozen=True, eq=False)
-class Forecast(Draws):
+class Forecast(Quantiles):
     """How many pulls are still needed, by draws of the parameter.
 
     Attributes
@@ -66,7 +67,8 @@ class Forecast(Draws):
             spread = (
                 f"{self.undecided} of {len(self.pulls)} draws were undecided after {self.cap:,}"
             )
-        words = f"{expected(self.median, self.cap).capitalize()} more pulls, {spread}."
+        pulls = "pull" if self.median == 1 else "pulls"
+        words = f"{expected(self.median, self.cap).capitalize()} more {pulls}, {spread}."
         if self.cost is None or not math.isfinite(self.high):
             return words
         low, middle, high = (about(quantile(self.cost, q)) for q in (0.05, 0.5, 0.95))
@@ -173,8 +175,9 @@ def _possible_means(
         pulled = estimate.statistics.count > 0
         if np.count_nonzero(pulled) < 2:
             raise EstimateError(
-                f"{np.count_nonzero(pulled)} arms have rewards, which does not say how far arms "
-                "are apart. Record rewards of two arms or more, or use plan, which needs none."
+                f"{counted(int(pulled.sum()), 'arm has', 'arms have')} rewards, which does "
+                "not say how far arms are apart. Record rewards of two arms or more, or use plan, "
+                "which needs none."
             )
         means = Z[pulled] @ phi
         # In span coordinates arms vary by 1 in every direction: the spread is shared equally.

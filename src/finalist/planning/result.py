@@ -8,14 +8,14 @@ import numpy as np
 from jaxtyping import Float
 
 from finalist.noise import PerArm
-from finalist.planning.figures import Draws, about, expected, quantile
+from finalist.planning.figures import Quantiles, about, expected, quantile
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
 @dataclass(frozen=True, eq=False)
-class PlanRow(Draws):
+class PlanRow(Quantiles):
     """What one strategy needs.
 
     Attributes
@@ -87,13 +87,16 @@ class Plan:
         first, *others = self.rows
         if first.high == 0:
             return "There is a single arm: no pull is needed."
-        text = f"Expect {expected(first.median, self.max_pulls)} {self.unit} with {first.name}"
+        unit = self.unit if math.isfinite(first.median) else "pulls"  # by which draws are cut
+        text = f"Expect {expected(first.median, self.max_pulls)} {unit} with {first.name}"
         if math.isfinite(first.high):
             text += f", 90 % within {about(first.high, up=True)}"
         else:
             text += f"; {first.undecided} of {self.draws} draws were undecided there"
-        needs = [f"{row.name} would need {expected(row.median, self.max_pulls)}" for row in others]
-        return "; ".join([text, *needs]) + "."
+        for row in others:
+            text += f"; {row.name} would need {expected(row.median, self.max_pulls)}"
+            text += self._if_cut(row.median)
+        return f"{text}."
 
     def remarks(self) -> list[str]:
         """Say what no method can do better, if that is known."""
@@ -105,8 +108,14 @@ class Plan:
         return [f"No method can do with fewer than about {least} {self.unit} on average."]
 
     def shown(self, pulls: float) -> str:
-        """Return pulls for a table; what is infinite is more than `max_pulls`."""
-        return f"{pulls:,.0f}" if math.isfinite(pulls) else f"> {self.max_pulls:,}"
+        """Return pulls, or their cost, for a table; what is infinite is more than `max_pulls`."""
+        if math.isfinite(pulls):
+            return f"{pulls:,.0f}"
+        return f"> {self.max_pulls:,}{self._if_cut(pulls)}"
+
+    def _if_cut(self, value: float) -> str:
+        """Name the unit of the cap where the numbers beside it are costs."""
+        return "" if math.isfinite(value) or self.unit == "pulls" else " pulls"
 
     def to_frame(self) -> "pd.DataFrame":
         """Return one row per strategy: name, median, low, high, mean, undecided, wrong."""

@@ -76,8 +76,8 @@ class Table:
         if self.figures:
             return [False] + [True] * (len(self.columns) - 1)
         return [
-            all(value is None or isinstance(value, int | float) for value in column)
-            for column in zip(*self.rows, strict=True)
+            all(row[i] is None or isinstance(row[i], int | float) for row in self.rows)
+            for i in range(len(self.columns))
         ]
 
 

@@ -58,8 +58,9 @@ def simulate(
         The true parameter; the expected rewards are X theta.
     strategy : str or Strategy
         A name, or a configured object such as `XYAdaptive(alpha=0.1)`.
-    sigma : float or (K,) sequence, default 1.0
-        Size of the noise, of all arms or of each, also of the rewards drawn.
+    sigma : float, (K,) sequence or None, default 1.0
+        Size of the noise, of all arms or of each, also of the rewards drawn. None if the strategy
+        is not to know it; then `rewards` is a function.
     delta : float
         Probability with which the strategy may be wrong.
     runs : int

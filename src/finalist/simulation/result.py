@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
+from numpy.typing import ArrayLike
 from scipy.special import stdtrit
 
 from finalist.errors import SimulationError
@@ -143,12 +144,13 @@ class Simulation:
     def to_frame(self) -> "pd.DataFrame":
         """Return one row per run: run, winner (a name or None), decided, correct, pulls, ...
 
-        The other columns are batches, seconds, `cost` where pulls cost different amounts, with a
-        budget `certain`, and `pulls: NAME` for each arm.
+        The other columns are batches, seconds, `cost` where it is not 1 for every pull, `certain`
+        with a budget or where a winner has no guarantee, and `pulls: NAME` for each arm.
         """
         import pandas as pd
 
         winners = [None if i < 0 else self.arms[i] for i in self.winner]
+        unsure = self.budget is not None or not np.array_equal(self.certain, self.decided)
         columns = {
             "run": self.run,
             "winner": pd.Series(winners, dtype=object),
@@ -158,7 +160,7 @@ class Simulation:
             "batches": self.batches,
             "seconds": self.seconds,
             **({} if self.costs is None else {"cost": self.cost}),
-            **({} if self.budget is None else {"certain": self.certain}),
+            **({"certain": self.certain} if unsure else {}),
         }
         arms = [f"{_PULLS}{name}" for name in self.arms]
         per_arm = pd.DataFrame(self.pulls_per_arm, columns=arms)
@@ -175,6 +177,7 @@ class Simulation:
         seed: int,
         requested: int | None = None,
         budget: int | None = None,
+        costs: ArrayLike | None = None,
     ) -> "Simulation":
         """Read what `to_frame` returned, also after a way through a CSV file.
 
@@ -188,6 +191,8 @@ class Simulation:
         requested : int, optional
             By default the number of rows.
         budget : int, optional
+        costs : (K,) array-like, optional
+            Cost of a pull of each arm; needed if the frame has a column `cost`.
         """
         per_arm = [column for column in frame.columns if column.startswith(_PULLS)]
         arms = tuple(column.removeprefix(_PULLS) for column in per_arm)
@@ -213,6 +218,7 @@ class Simulation:
             seconds=np.array(frame["seconds"], dtype=float),
             certain=np.array(frame["certain" if "certain" in frame else "decided"], dtype=bool),
             budget=budget,
+            costs=_costs(frame, costs, len(arms)),
         )
 
     def merge(self, *others: "Simulation") -> "Simulation":
@@ -224,6 +230,10 @@ class Simulation:
                 raise SimulationError(
                     f"simulations with different {word} cannot be merged; simulate with the same."
                 )
+        if any(not _same_costs(part.costs, self.costs) for part in others):
+            raise SimulationError(
+                "simulations with different costs cannot be merged; simulate with the same."
+            )
         run = np.concatenate([part.run for part in parts])
         numbers, counts = np.unique(run, return_counts=True)
         if counts.max() > 1:
@@ -253,6 +263,26 @@ class Simulation:
             budget=self.budget,
             costs=self.costs,
         )
+
+
+def _costs(
+    frame: "pd.DataFrame", given: ArrayLike | None, K: int
+) -> Float[np.ndarray, " K"] | None:
+    """Return the cost of a pull of each arm, which a frame does not hold; None if it is 1."""
+    if given is None and "cost" not in frame.columns:
+        return None
+    costs = np.array([] if given is None else given, dtype=float)
+    if costs.shape != (K,):
+        raise SimulationError(
+            f"costs is {given!r}; give the cost of a pull of each of the {K} arms. They are not "
+            "all 1 where a frame has a column 'cost'."
+        )
+    return costs
+
+
+def _same_costs(one: np.ndarray | None, other: np.ndarray | None) -> bool:
+    """Tell whether pulls cost the same; None is 1 for all."""
+    return bool(np.all((1.0 if one is None else one) == (1.0 if other is None else other)))
 
 
 def _uncertainty(samples: Int[np.ndarray, " runs"]) -> tuple[float, float]:

@@ -34,6 +34,7 @@ from finalist.strategies.protocol import (
     check_size,
     refuse_decided,
 )
+from finalist.words import counted
 
 #: What strategies for a fixed budget carry out; sigma has no influence on them.
 BUDGET_SUPPORTED: frozenset[Feature] = SUPPORTED | {"unknown sigma"}
@@ -164,8 +165,8 @@ class EliminationRun:
             if stage.phases == 1
             else "the worse ones are left out at its end"
         )
-        arms = f"{len(stage.survivors):,} arms"
-        return f"Phase {self._number}: {stage.pulls:,} pulls compare {arms}; {end}."
+        arms, verb = counted(len(stage.survivors), "arm"), "compare" + "s" * (stage.pulls == 1)
+        return f"Phase {self._number}: {counted(stage.pulls, 'pull')} {verb} {arms}; {end}."
 
     def record(self, batch: Batch, rewards: Statistics) -> None:
         """Take over rewards; at the end of a phase rank its arms by it alone."""

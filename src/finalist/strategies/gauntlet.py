@@ -38,6 +38,7 @@ from finalist.strategies.gauntlet_evidence import Evidence
 from finalist.strategies.gauntlet_scores import Pairs
 from finalist.strategies.gauntlet_top import TopRun
 from finalist.strategies.protocol import Batch, Verdict, check_record, is_number
+from finalist.words import counted
 
 SUPPORTED: frozenset[Feature] = FEATURES
 
@@ -113,7 +114,7 @@ class GauntletRun(Choosing):
     def words(self) -> str:
         """Say in one sentence what is certain now."""
         names, risk = self._problem.arms.names, f"{self._problem.delta:.3g}"
-        pulls, epsilon = f"{self.verdict.pulls:,} pulls", self._problem.epsilon
+        pulls, epsilon = counted(self.verdict.pulls, "pull"), self._problem.epsilon
         if self._winner is not None and len(self._problem.candidates) == 1:
             return f"{names[self._winner]} is the only arm."
         if self._winner is not None:
@@ -123,7 +124,7 @@ class GauntletRun(Choosing):
                 f"at most {risk}."
             )
         if self._piloting:
-            return f"Nothing is tested yet: {pulls} of the pilot are made."
+            return self._say_piloting()
         means = self._problem.sign * self._past().means()
         alive = self._survivors[np.argsort(-means[self._survivors], kind="stable")]
         first, second = int(alive[0]), int(alive[1])
@@ -153,7 +154,7 @@ class GauntletRun(Choosing):
         if not self._unknown or size > info.rank:  # residuals are needed to estimate sigma
             bias = Bias.of(self._problem.misspecification, precisions, self._Z, counts, info)
             rivals[self._survivors] = choose_rivals(self._Z, means, self._survivors, info, bias)
-        words = self._say_tested(size, rivals, info)
+        words = self._say_tested(int(counts.sum()), rivals, info)
         note: dict[str, Any] = {
             "kind": "test",
             "leader": leader,
@@ -169,13 +170,15 @@ class GauntletRun(Choosing):
         tested, alive = int(np.count_nonzero(rivals >= 0)), len(self._survivors)
         if tested == alive:
             return f"All {alive} arms that are still possible are tested."
-        reason = f"{size} pulls of arms that span {info.rank} of {self._Z.shape[1]} dimensions"
+        made = counted(size, "pull")
+        reason = f"{made} of arms that span {info.rank} of {self._Z.shape[1]} dimensions"
         if tested > 0:
-            return f"{reason} test {tested} of the {alive} arms that are still possible."
-        more = self._Z.shape[1] + (1 if self._unknown else 0)
+            verb = "tests" if size == 1 else "test"
+            return f"{reason} {verb} {tested} of the {alive} arms that are still possible."
+        only = "it only improves" if size == 1 else "they only improve"
         return (
-            f"{reason} cannot test any arm; they only improve the estimate. "
-            f"{more} or more pulls in a batch can."
+            f"{reason} cannot test any arm; {only} the estimate. "
+            f"{self.least_size} or more pulls in a batch can."
         )
 
     def _aim(self, fit: Estimate, leader: int) -> Aim:

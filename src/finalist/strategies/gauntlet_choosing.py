@@ -20,6 +20,7 @@ from finalist.strategies.betting import Bets, expected_drifts
 from finalist.strategies.gauntlet_design import Aim, pilot_weights, within
 from finalist.strategies.gauntlet_scores import Pairs, scores_of
 from finalist.strategies.protocol import Batch, Verdict, check_size, refuse_decided
+from finalist.words import counted
 
 #: Pulls of the pilot and of the first batch that is tested, and the fewest later on, each times
 #: the rank.
@@ -61,6 +62,10 @@ class Choosing:
         """Return a batch that is tested."""
         raise NotImplementedError
 
+    def _say_piloting(self) -> str:
+        pulls = counted(self.verdict.pulls, "pull of the pilot is", "pulls of the pilot are")
+        return f"Nothing is tested yet: {pulls} made."
+
     @property
     def _gaussian(self) -> bool:
         return isinstance(self._problem.noise, Gaussian)
@@ -86,7 +91,7 @@ class Choosing:
         return fit.gaps(directions), pooled_widths(fit, directions, start, confidence, sigma)
 
     def next(self, size: int | None = None) -> Batch:
-        """Return the next batch, of exactly `size` pulls if that is given."""
+        """Return the next batch, of exactly `size` pulls if that is given and arms have room."""
         check_size(size)
         refuse_decided(self.verdict)
         if not self._room().any():
@@ -193,8 +198,8 @@ class Choosing:
         """Take rewards measured before the start: they steer designs and bets, never a test."""
         if self._recorded > 0:
             raise ProblemError(
-                f"{self._recorded} batches are recorded; earlier measurements are brought in "
-                "before the first."
+                f"{counted(self._recorded, 'batch is', 'batches are')} recorded; earlier "
+                "measurements are brought in before the first."
             )
         if len(history.count) != len(self._Z):
             raise ProblemError(f"the history is of {len(history.count)} arms, not {len(self._Z)}.")

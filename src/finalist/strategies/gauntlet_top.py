@@ -14,9 +14,10 @@ best and one inside does not, and a true claim about this pair has been rejected
 """
 
 import math
+from collections.abc import Callable
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from finalist.errors import ProblemError
 from finalist.problem import Problem
@@ -29,6 +30,7 @@ from finalist.strategies.gauntlet_design import Aim, allocate
 from finalist.strategies.gauntlet_evidence import Evidence
 from finalist.strategies.gauntlet_scores import Pairs
 from finalist.strategies.protocol import Batch, Verdict, check_record
+from finalist.words import counted
 
 #: Sets are listed up to this number; beyond it pairs are tested, of at most so many candidates.
 MOST_SETS, MOST_CANDIDATES = 5000, 400
@@ -83,18 +85,17 @@ class TopRun(Choosing):
     def words(self) -> str:
         """Say in one sentence what is certain now."""
         problem, names = self._problem, self._problem.arms.names
-        m, pulls = problem.top, f"{self._pooled.pulls:,} pulls"
+        m, pulls = problem.top, counted(self._pooled.pulls, "pull")
         if self._winners is not None:
             who = _listed([names[i] for i in self._candidates[self._winners]])
-            verb = "is the best" if m == 1 else f"are the {m} best"
             return (
-                f"{who} {verb}, after {pulls}; this is wrong with probability at most "
+                f"{who} are the {m} best, after {pulls}; this is wrong with probability at most "
                 f"{problem.delta:.3g}."
             )
         if self._piloting:
-            return f"Nothing is tested yet: {pulls} of the pilot are made."
+            return self._say_piloting()
         sure, open_ = self.certain, len(self.verdict.survivors) - len(self.certain)
-        others = "1 arm" if open_ == 1 else f"{open_} arms"
+        others = counted(open_, "arm")
         if not sure:
             return f"{others} may still be among the {m} best, after {pulls}."
         verb = "belongs" if len(sure) == 1 else "belong"
@@ -192,13 +193,13 @@ def expected_scores(
     Z: Float[np.ndarray, "C r"],
     W: Float[np.ndarray, "C s"],
     means: Float[np.ndarray, " C"],
-    spans: object,
+    spans: Callable[[Float[np.ndarray, "n r"]], Bool[np.ndarray, " n"]],
 ) -> Float[np.ndarray, "C C"]:
     """Return (mean_a - mean_x) / ||a - x||_{A^+} by (a, x); minus infinity if not estimable."""
     width = np.sqrt(_squares_between(W))
     first, second = np.triu_indices(len(Z), 1)
     known = np.zeros((len(Z), len(Z)), dtype=bool)
-    known[first, second] = spans(Z[first] - Z[second])  # type: ignore[operator]
+    known[first, second] = spans(Z[first] - Z[second])
     known |= known.T
     known &= width > 0.0
     gaps = means[:, None] - means

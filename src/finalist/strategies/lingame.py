@@ -275,7 +275,7 @@ def _rule(settings: LinGame, problem: Problem, units: Units, longest: float) -> 
         sigma=sigma,
         bias=math.sqrt(settings.ridge * longest) * M,
         d=float(problem.arms.rank),
-        growth=L2 / longest / (settings.ridge * problem.arms.rank),
+        growth=L2 / longest / (settings.ridge * max(problem.arms.rank, 1)),  # one arm may be 0
         confidence=-math.log(problem.delta),
         threshold=get_args(Threshold).index(settings.threshold),
         practical=settings.optimism == "practical",

@@ -19,7 +19,7 @@ from finalist.arms import Arms
 from finalist.bounds import Bound, static_constants
 from finalist.design import Design, Greedy, Rounded, optimal_design
 from finalist.design.linalg import spanning_arms
-from finalist.design.optimal import check_spanned
+from finalist.design.tasks import check_spanned
 from finalist.information import information
 from finalist.noise import PerArm
 from finalist.problem import Feature, Problem

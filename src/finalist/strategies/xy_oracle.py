@@ -31,7 +31,8 @@ from finalist.arms import Arms
 from finalist.bounds import Bound, smallest_pulls, static_radius
 from finalist.design import Design, Greedy, Rounded, optimal_design, round_design
 from finalist.design.measured import Measured
-from finalist.design.optimal import directions_task, solve_task
+from finalist.design.optimal import solve_task
+from finalist.design.tasks import directions_task
 from finalist.errors import ParameterError
 from finalist.information import information
 from finalist.least_squares import estimate

@@ -15,6 +15,7 @@ from finalist.study.settings import roles
 from finalist.study.state import State, change, changed_problem
 from finalist.study.tables import arms_table, subset, union
 from finalist.study.words import decided
+from finalist.words import counted
 
 
 def withdraw(log: Log, names: Sequence[str]) -> str:
@@ -82,8 +83,8 @@ def _change_arms(
     log.append(writer, now, "changed", body)
     return (
         f"{'All arms are' if afresh else 'The new arms are'} tested from here on at the level "
-        f"{level:.3g}. The arms have changed {stage} time{'s' if stage > 1 else ''}: a winner is "
-        f"now wrong with probability at most {sum(now.levels):.3g}, not {delta:.3g}."
+        f"{level:.3g}. The arms have changed {counted(stage, 'time')}: a winner is now wrong with "
+        f"probability at most {sum(now.levels):.3g}, not {delta:.3g}."
     )
 
 
@@ -92,12 +93,17 @@ def _of_new(
 ) -> list[float]:
     """Return the value of each arm: that which it had, or the one given for it."""
     values, added = np.array(old)[kept], kept < 0
-    if added.any():
-        given = np.atleast_1d(np.asarray(np.nan if new is None else new, dtype=float))
-        if len(given) not in (1, int(added.sum())) or not (given > 0).all():
+    count = int(added.sum())
+    if count:
+        try:
+            given = np.atleast_1d(np.asarray(np.nan if new is None else new, dtype=float))
+        except (TypeError, ValueError):
+            given = np.array([np.nan])
+        if given.shape not in ((1,), (count,)) or not (given > 0).all():
+            each = "the new arm" if count == 1 else f"each of the {count} new arms"
             raise StudyError(
-                f"{name} differs between the arms of this study; give one positive {name} for each "
-                f"of the {int(added.sum())} new arms, {name}=[...]."
+                f"{name} differs between the arms of this study; give one positive {name} for "
+                f"{each}, {name}=[...]."
             )
         values[added] = given
     return [float(value) for value in values]

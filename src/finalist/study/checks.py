@@ -18,13 +18,12 @@ from finalist.noise import Gaussian
 from finalist.problem import Problem
 from finalist.study.pulls import Fate
 from finalist.study.state import Measured, State
+from finalist.words import counted, first_few
 
 ALARM = 1e-3
 #: Degrees of freedom that a test of batches needs: fewer say too little about rewards that are
 #: whole numbers, or 0 and 1.
 LEAST_FREEDOM = 10
-
-
 #: What is smaller than this part is rounding.
 ROUNDING = 1e-12
 
@@ -188,18 +187,16 @@ def _squares(X: np.ndarray, y: np.ndarray) -> tuple[float, int]:
 
 def given_up(state: State, *, promised: bool = True) -> list[str]:
     """Warn of pulls that were given up when rewards of their batch were known already."""
-    pulls = state.pulls
-    told, missing = pulls.fate == Fate.TOLD, pulls.fate == Fate.MISSING
-    first = np.full(len(state.issued) + 1, np.inf)  # event of the first reward of each batch
-    np.minimum.at(first, pulls.batch[told], pulls.told[told])
+    pulls, first = state.pulls, np.full(len(state.issued) + 1, np.inf)
+    first[list(state.first_told)] = list(state.first_told.values())
+    missing = pulls.fate == Fate.MISSING
     late = np.flatnonzero(missing & (first[pulls.batch] < pulls.told))
     if len(late) == 0:
         return []
     return [
-        f"{len(late)} {'pull was' if len(late) == 1 else 'pulls were'} given up as missing when "
-        "rewards of the same batch were in, the first in batch "
-        f"{int(pulls.batch[late[0]])}. If that had to do with how the batch looked, "
-        f"{_broken(promised)}."
+        f"{counted(len(late), 'pull was', 'pulls were')} given up as missing when rewards of the "
+        f"same batch were in, the first in batch {int(pulls.batch[late[0]])}. If that had to do "
+        f"with how the batch looked, {_broken(promised)}."
     ]
 
 
@@ -232,10 +229,8 @@ def doubts(
         )
     left_out = [names[i] for i in np.flatnonzero(np.isnan(fit.means())) if i != arm]
     if left_out:
-        shown = ", ".join(left_out[:5])
-        more = f" and {len(left_out) - 5} more" if len(left_out) > 5 else ""
         found.append(
-            f"The recommendation leaves out {shown}{more}: the rewards there are, without those "
-            "that were lost or never measured, do not tell their means."
+            f"The recommendation leaves out {first_few(left_out)}: the rewards there are, without "
+            "those that were lost or never measured, do not tell their means."
         )
     return found

@@ -10,7 +10,7 @@ from finalist.problem import as_problem
 from finalist.strategies import Strategy, named
 from finalist.study.database import Reader
 from finalist.study.log import Log
-from finalist.study.settings import Settings, difference, with_roles
+from finalist.study.settings import Settings, difference, from_json, with_roles
 from finalist.study.tables import read_arms
 
 #: Where the words of `create` are in the settings.
@@ -42,15 +42,19 @@ def check_same(log: Log, reader: Reader, arms: Arms | None, given: dict[str, Any
         return
     settings, name = log.row.settings, log.row.name
     stored = with_roles(read_arms(reader, log.row.id, 0), settings)
-    candidates = given.pop("candidates", None)
-    if arms is not None and candidates is not None:
-        arms = arms.with_candidates(candidates)
-    if arms is not None and arms != stored:
+    words = {word: value for word, value in given.items() if word != "seed" or value is not None}
+    candidates = words.pop("candidates", None)
+    if arms is not None and _joined(arms, candidates) != stored:
         raise StudyError(
             f"study {name!r} was created with other arms; leave `arms` out to go on with those, "
             "or create a study of another name."
         )
-    other = difference(settings, _as_stored(stored, given, settings) if given else {})
+    if arms is None and candidates is not None:
+        raise StudyError("candidates are compared together with the arms; give `arms` too.")
+    if not words:
+        return
+    meant = _as_stored(stored if arms is None else arms, candidates, words, settings)
+    other = difference(from_json(settings, stored).to_json(), meant)
     if other is not None:
         raise StudyError(
             f"study {name!r} was created with other settings: {other}. Leave them out to go on, "
@@ -58,7 +62,17 @@ def check_same(log: Log, reader: Reader, arms: Arms | None, given: dict[str, Any
         )
 
 
-def _as_stored(arms: Arms, given: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
+def _joined(arms: Arms, candidates: Any) -> Arms:
+    """Return arms with the candidates, as a study keeps them."""
+    for name, value in (("arms", arms), ("candidates", candidates)):
+        if value is not None and not isinstance(value, Arms):
+            raise StudyError(f"{name} is of type {type(value).__name__}; use Arms(features).")
+    return arms if candidates is None else arms.with_candidates(candidates)
+
+
+def _as_stored(
+    arms: Arms, candidates: Arms | None, given: Mapping[str, Any], settings: Mapping[str, Any]
+) -> dict[str, Any]:
     """Return given words of `create` as the settings that they are stored as."""
     model = settings["noise"]["model"]
     words = dict(given)
@@ -66,7 +80,11 @@ def _as_stored(arms: Arms, given: Mapping[str, Any], settings: Mapping[str, Any]
         words.setdefault("noise", model)
     words.setdefault("budget", settings["budget"])  # some strategies need it
     try:
-        stored = settings_of(arms, **words).to_json()
+        stored = settings_of(arms, candidates=candidates, **words).to_json()
     except TypeError as error:
         raise StudyError(f"{error}; give words of Study.create.") from None
-    return {_STORED.get(word, word): stored[_STORED.get(word, word)] for word in given}
+    keys = [_STORED.get(word, word) for word in given]
+    for key in keys:
+        if key not in stored:  # a word of `Problem`
+            raise StudyError(f"{key!r} is no word of Study.create; leave it out.")
+    return {key: stored[key] for key in keys}

@@ -10,7 +10,7 @@ from finalist.study.database_reader import Reader
 from finalist.study.schema import arms, events, rewards, studies
 
 #: The events that bring rewards.
-_TELLING = ("told", "amended", "history")
+_TELLING = ("told", "amended")
 _MOST = 20
 
 

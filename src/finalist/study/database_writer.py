@@ -185,7 +185,9 @@ class Writer(Reader):
             raise StudyError(f"there is no event {kind!r}; use one of {', '.join(KINDS)}.")
         if client is not None:
             if len(client) > _LONGEST:
-                raise StudyError(f"a client's id has at most {_LONGEST} characters.")
+                raise StudyError(
+                    f"a client's id has {len(client)} characters; use one of at most {_LONGEST}."
+                )
             earlier = self.client(study_id, client)
             if earlier is not None:
                 raise ConflictError(

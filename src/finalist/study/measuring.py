@@ -1,9 +1,12 @@
-"""What happens between two decisions: pulls are given out, rewards come in, some are lost.
+"""What was measured before, and what happens between two decisions.
+
+Pulls are given out, rewards come in, some are lost.
 
 Every function writes its events under the lock, or refuses and leaves the log as it was.
 """
 
 import hashlib
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -17,12 +20,32 @@ from finalist.study.rules import (
     batch_size,
     check_noise,
     check_told,
+    check_values,
     of_worker,
     pull,
     row_of,
     share_of,
 )
 from finalist.study.state import State
+from finalist.words import counted
+
+
+def import_history(log: Log, names: Sequence[str], rewards: Sequence[float]) -> None:
+    """Write down measurements made before the study, of arms by their names."""
+    with log.writing() as (writer, now):
+        if now.issued:
+            raise ConflictError(
+                "a batch was issued already; earlier measurements are brought in before that."
+            )
+        if now.history_pulls:
+            verb = "is" if now.history_pulls == 1 else "are"
+            raise ConflictError(
+                f"{counted(now.history_pulls, 'earlier measurement')} {verb} in already; bring in "
+                "all of them in one table."
+            )
+        check_values(now, np.array(rewards), lambda i: f"row {i + 1}")
+        body = {"arms": [now.arms.index(name) for name in names], "rewards": list(rewards)}
+        log.append(writer, now, "history", body)
 
 
 def issue(log: Log, state: State, size: int | None, worker: str | None) -> None:

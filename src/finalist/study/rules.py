@@ -7,6 +7,7 @@ from typing import cast
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from finalist.arms_io import show
 from finalist.errors import ConflictError, RewardError, StudyError, UnknownPullError
 from finalist.files import printable
 from finalist.noise import Bernoulli
@@ -42,7 +43,7 @@ def check_size(size: object) -> None:
     if size is None:
         return
     if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 1:
-        raise StudyError(f"size is {size!r}; it is a number of pulls, 1 or more.")
+        raise StudyError(f"size is {show(size)}; it is a number of pulls, 1 or more.")
 
 
 # ---- asking ------------------------------------------------------------------------------
@@ -144,7 +145,7 @@ def row_of(state: State, pull_id: object) -> int:
 def _no_pull(pull_id: object, state: State) -> str:
     count = len(state.pulls)
     issued = f"they are numbered 1 to {count}" if count else "nothing has been asked for"
-    return f"there is no pull {pull_id!r} in this study; {issued}."
+    return f"there is no pull {show(pull_id)} in this study; {issued}."
 
 
 def check_told(state: State, told: Results) -> Bool[np.ndarray, " n"]:
@@ -157,8 +158,8 @@ def check_told(state: State, told: Results) -> Bool[np.ndarray, " n"]:
     _check_arms(state, told)
     for i in np.flatnonzero((fate == Fate.TOLD) & (old != told.rewards))[:1]:
         raise ConflictError(
-            f"pull {told.pulls[i]} has the reward {old[i]!r} and not {told.rewards[i]!r}; a wrong "
-            "one is mended with `amend`."
+            f"pull {told.pulls[i]} has the reward {old[i]} and not {told.rewards[i]}; a wrong one "
+            "is mended with `amend`."
         )
     for i in np.flatnonzero((fate == Fate.VOID) | (fate == Fate.MISSING))[:1]:
         raise ConflictError(

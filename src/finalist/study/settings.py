@@ -9,7 +9,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, cast
 
+import numpy as np
+
 from finalist.arms import Arms
+from finalist.arms_io import show
 from finalist.errors import StudyError
 from finalist.noise import (
     Bernoulli,
@@ -31,8 +34,8 @@ _MODELS: dict[str, type[Noise]] = {
     "sub-gaussian": SubGaussian,
     "bernoulli": Bernoulli,
 }
-#: Seeds are kept as signed 64-bit integers.
-_LARGEST_SEED = 2**63 - 1
+#: The largest seed and the largest budget: signed integers of 64 bits.
+_LARGEST = 2**63 - 1
 
 
 @dataclass(frozen=True)
@@ -59,9 +62,9 @@ class Settings:
     metadata: Mapping[str, Any]
 
     def __post_init__(self) -> None:
-        _check_whole("seed", self.seed, 0)
+        object.__setattr__(self, "seed", _whole("seed", self.seed, 0))
         if self.budget is not None:
-            _check_whole("budget", self.budget, 1)
+            object.__setattr__(self, "budget", _whole("budget", self.budget, 1))
         object.__setattr__(self, "problem", self.problem.with_(budget=self.budget))
         if not isinstance(self.metadata, Mapping):
             raise StudyError(f"metadata is {self.metadata!r}; it is a dict.")
@@ -99,10 +102,13 @@ def with_roles(arms: Arms, body: Mapping[str, Any]) -> Arms:
     return arms if masks == [None, None] else arms._marked(*masks)
 
 
-def _check_whole(name: str, value: object, least: int) -> None:
-    whole = isinstance(value, int) and not isinstance(value, bool)
-    if not (whole and least <= cast(int, value) <= _LARGEST_SEED):
-        raise StudyError(f"{name} is {value!r}; it is a whole number, {least} or more.")
+def _whole(name: str, value: object, least: int) -> int:
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not (whole and least <= cast(int, value) <= _LARGEST):
+        raise StudyError(
+            f"{name} is {show(value)}; it is a whole number, {least} or more and below 2**63."
+        )
+    return int(cast(int, value))
 
 
 def from_json(settings: Mapping[str, Any], arms: Arms) -> Settings:

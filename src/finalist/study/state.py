@@ -87,6 +87,7 @@ class State:
         self.measured: list[Measured] = []
         self.decisions: list[Decision] = []
         self.differs: list[int] = []  # batches that this version would have decided otherwise
+        self.first_told: dict[int, int] = {}  # batch: event of its first reward
         self.workers: list[str] = []
         self.stopped: str | None = None
         self.history_pulls = 0
@@ -211,6 +212,8 @@ class State:
         if rewards is not None:
             pulls, values = rewards
             self.pulls.tell(pulls, values, event.number)
+            for batch in np.unique(self.pulls.batch[pulls - 1]).tolist():
+                self.first_told.setdefault(batch, event.number)
 
     def _void(self, event: EventRow, _: Any) -> None:
         pull = event.body["pull"]

@@ -29,7 +29,6 @@ from finalist.study.rules import (
     check_name,
     check_size,
     check_text,
-    check_values,
     nothing,
     of_worker,
     share_of,
@@ -346,19 +345,7 @@ class Study:
             How many.
         """
         names, rewards = history_table(table)
-        with self._log.writing() as (writer, now):
-            if now.issued:
-                raise ConflictError(
-                    "a batch was issued already; earlier measurements are brought in before that."
-                )
-            if now.history_pulls:
-                raise ConflictError(
-                    f"{now.history_pulls} earlier measurements are in already; bring in all of "
-                    "them in one table."
-                )
-            check_values(now, np.array(rewards), lambda i: f"row {i + 1}")
-            body = {"arms": [now.arms.index(n) for n in names], "rewards": rewards}
-            self._log.append(writer, now, "history", body)
+        measuring.import_history(self._log, names, rewards)
         return len(rewards)
 
     def withdraw(self, *names: str) -> str:
@@ -401,7 +388,8 @@ class Study:
         """Stop without a winner, for whatever reason, and say what is certain.
 
         This may be done at any time: with probability at least 1 - delta the best arm is among the
-        survivors, unless the strategy is one for a fixed budget. `resume` goes on.
+        survivors, unless the strategy is one for a fixed budget or without a proof. `resume` goes
+        on.
         """
         check_text("reason", reason)
         self._mark(reason)
@@ -458,7 +446,8 @@ class Study:
             and decision.evidence is not None
         ]
         evidence = np.array([shares for _, shares in rows], dtype=float)
-        return np.array([pulls for pulls, _ in rows]), evidence.reshape(-1, len(state.arms))
+        pulls = np.array([pulls for pulls, _ in rows], dtype=np.int64)
+        return pulls, evidence.reshape(-1, len(state.arms))
 
     def history(self) -> list[dict[str, Any]]:
         """Return the events, oldest first, as plain values."""

@@ -6,11 +6,11 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from finalist.arms import Arms
-from finalist.arms_io import Table
+from finalist.arms_io import Table, show
 from finalist.errors import ArmsError, RewardError, StudyError
 from finalist.study.database import Reader
 from finalist.study.pulls import Fate
-from finalist.study.results import as_results
+from finalist.study.results_values import reward_problem
 from finalist.study.state import State
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def union(arms: Arms, more: Arms) -> tuple[Arms, Int[np.ndarray, " n"]]:
     if not isinstance(more, Arms):
         raise StudyError(f"arms to add are of type {type(more).__name__}; use Arms(features).")
     first, second = arms._table(), more._table()
-    if second.feature_names == first.feature_names[:-1] and _ends_with_intercept(first):
+    if second.feature_names == own_features(arms) != first.feature_names:
         wider = np.column_stack([second.features, np.ones(len(second.features))])
         second = Table(wider, second.names, first.feature_names)
     if second.feature_names != first.feature_names:
@@ -69,10 +69,17 @@ def union(arms: Arms, more: Arms) -> tuple[Arms, Int[np.ndarray, " n"]]:
     return both._marked(measurable, candidate), kept
 
 
-def _ends_with_intercept(table: Table) -> bool:
-    """Tell whether the last feature is one that `Arms.with_intercept` has added."""
-    named = table.feature_names[-1].rstrip("_") == "intercept"
-    return named and bool(np.all(table.features[:, -1] == 1.0))
+def own_features(arms: Arms) -> tuple[str, ...]:
+    """Return the features that further arms need: all but what `Arms.with_intercept` has added.
+
+    Examples
+    --------
+    >>> own_features(Arms([[1.0], [2.0]]).with_intercept())
+    ('f1',)
+    """
+    named = arms.feature_names[-1].rstrip("_") == "intercept"
+    added = named and bool(np.all(arms.features[:, -1] == 1.0))
+    return arms.feature_names[:-1] if added else arms.feature_names
 
 
 def history_table(table: Any) -> tuple[list[str], list[float]]:
@@ -101,8 +108,14 @@ def history_table(table: Any) -> tuple[list[str], list[float]]:
     for name in names:
         if not isinstance(name, str):
             raise ArmsError(f"an arm is named {name!r}; give its name as text.")
-    checked = as_results(list(enumerate(rewards, start=1)))  # numbers stand for rows here
-    return names, checked.rewards.tolist()
+    for row, reward in enumerate(rewards, start=1):
+        problem = reward_problem(reward)
+        if problem is not None:
+            raise RewardError(
+                f"the reward in row {row} is {show(reward)}, which {problem}. Leave out a row that "
+                "has none."
+            )
+    return names, [float(reward) for reward in rewards]
 
 
 def pulls_table(state: State, reader: Reader, study_id: int) -> "pd.DataFrame":

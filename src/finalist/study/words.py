@@ -9,6 +9,7 @@ from finalist.noise import Bernoulli, Gaussian, SubGaussian
 from finalist.strategies import guaranteed, promise_of
 from finalist.study.pulls import Fate
 from finalist.study.state import State
+from finalist.words import counted, first_few
 
 
 def risk_of(state: State) -> float | None:
@@ -19,11 +20,6 @@ def risk_of(state: State) -> float | None:
 def decided(state: State) -> str:
     """Say what a study that is decided has: a winner, or less than that."""
     return "a winner" if guaranteed(state.settings.strategy) else "a recommendation"
-
-
-def counted(count: int, word: str) -> str:
-    """Return a number with its noun."""
-    return f"{count:,} {word}{'' if count == 1 else 's'}"
 
 
 def counted_arms(arms: Arms) -> str:
@@ -119,8 +115,7 @@ def _budget_sentence(state: State, known: bool) -> str:
 
 def _some(state: State) -> str:
     """Name the arms that are left, the first few of many."""
-    alive = [state.arms.names[i] for i in state.verdict.survivors]
-    return ", ".join(alive[:5]) + (f" and {len(alive) - 5} more" if len(alive) > 5 else "")
+    return first_few([state.arms.names[i] for i in state.verdict.survivors])
 
 
 def advice(

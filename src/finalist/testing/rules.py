@@ -12,6 +12,7 @@ from finalist.testing import rules_of_answers as answers
 from finalist.testing import rules_of_runs as runs
 from finalist.testing.elsewhere import same_pulls_in_another_process
 from finalist.testing.runs import THETA, Make, NotApplicable, maker
+from finalist.words import counted
 
 
 @dataclass(frozen=True)
@@ -57,11 +58,12 @@ class Report:
     skipped: Mapping[str, str]
 
     def __str__(self) -> str:
-        words = f"{self.name} keeps {len(self.checked)} rules"
+        words = f"{self.name} keeps {counted(len(self.checked), 'rule')}"
         if not self.skipped:
             return f"{words}."
         left = [f"- {rule}: {reason}" for rule, reason in self.skipped.items()]
-        return "\n".join([f"{words}; {len(left)} do not apply:", *left])
+        verb = "does" if len(left) == 1 else "do"
+        return "\n".join([f"{words}; {len(left)} {verb} not apply:", *left])
 
 
 def _variants() -> dict[str, Callable[[Make], None]]:
@@ -141,7 +143,7 @@ def check_strategy(strategy: Any, rules: Iterable[str] | None = None) -> Report:
     >>> print(check_strategy(fl.RAGE, ["next changes nothing", "a log kept as JSON goes on"]))
     rage keeps 2 rules.
     >>> print(check_strategy(fl.RAGE(), ["the cap of a simulation is kept"]))
-    rage keeps 0 rules; 1 do not apply:
+    rage keeps 0 rules; 1 does not apply:
     - the cap of a simulation is kept: it has no compiled loop
     """
     name, chosen = _name_of(strategy), _chosen(rules)
@@ -158,7 +160,9 @@ def check_strategy(strategy: Any, rules: Iterable[str] | None = None) -> Report:
             broken[rule.name] = error
     if broken:
         words = [f"- {rule}: {_words(error)}" for rule, error in broken.items()]
-        text = "\n".join([f"{name} breaks {len(broken)} of {len(chosen)} rules:", *words])
+        text = "\n".join(
+            [f"{name} breaks {len(broken)} of {counted(len(chosen), 'rule')}:", *words]
+        )
         raise AssertionError(text) from next(iter(broken.values()))
     return Report(name, tuple(kept), skipped)
 

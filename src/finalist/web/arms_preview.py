@@ -12,7 +12,7 @@ from finalist.arms import Arms
 from finalist.arms_files import Cells, read_cells, unescape
 from finalist.arms_io import is_name
 from finalist.arms_table import ArmsTable, is_readable
-from finalist.errors import ArmsError, FileFormatError, FinalistError
+from finalist.errors import ArmsError, FinalistError
 from finalist.files import printable
 from finalist.web.uploads import as_file, read_table
 
@@ -220,11 +220,3 @@ def _of_names(names: list[str], content: bytes, name: str) -> Preview:
     except FinalistError as problem:
         arms, error = None, f"{name}: {problem}"
     return Preview(arms, error, ("name",), "name", (), rows, len(names), pack(content))
-
-
-def arms_of(packed: str) -> Arms:
-    """Return the arms of a table that a form sent back."""
-    found = preview(unpack(packed))
-    if found.arms is None:
-        raise FileFormatError(found.error or "the table cannot be read.")
-    return found.arms

@@ -15,6 +15,7 @@ from finalist.study.status import MOST_WORK as MOST_FORECAST
 from finalist.web import words
 from finalist.web.looks import Look
 from finalist.web.opened import Moment
+from finalist.words import counted
 
 if TYPE_CHECKING:
     from finalist.charts.theme import AnyChart, Theme
@@ -155,7 +156,7 @@ def _evidence(look: Look) -> "AnyChart":
     arms = np.sort(np.argsort(-first, kind="stable")[:MOST_LINES])
     remarks = ["An arm is out when its line reaches 1."]
     if len(arms) < len(tested):
-        rest = words.count(len(tested) - len(arms), "arm that was", "arms that were")
+        rest = counted(len(tested) - len(arms), "arm that was", "arms that were")
         remarks.append(f"Not drawn: {rest} out early")
     chosen = evidence[:, arms]
     if len(batches) < len(pulls):  # a line must still end where its arm is out

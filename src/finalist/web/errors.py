@@ -6,7 +6,6 @@ person gets a page that says the same.
 
 import json
 import logging
-import math
 import re
 from http import HTTPStatus
 from typing import Any
@@ -19,7 +18,7 @@ from starlette.responses import Response
 
 from finalist import errors
 from finalist.errors import FinalistError
-from finalist.files import printable
+from finalist.files import finite, printable
 from finalist.study.database_files import locate
 from finalist.web.headers import HEADERS
 from finalist.web.refusals import RefusedError
@@ -57,16 +56,8 @@ class Json(Response):
         try:
             text = json.dumps(content, allow_nan=False, separators=(",", ":"))
         except ValueError:
-            text = json.dumps(_finite(content), allow_nan=False, separators=(",", ":"))
+            text = json.dumps(finite(content), allow_nan=False, separators=(",", ":"))
         return text.encode()
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def status_of(error: FinalistError) -> int:

@@ -7,7 +7,7 @@ page is told what is new. When the server ends, all pages are let go.
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 
 import anyio
@@ -121,10 +121,10 @@ class _Page:
             self._news |= news
             self.woken.set()
 
-    async def messages(self) -> AsyncIterator[str]:
-        """Yield what to send, until the server or the study ends."""
+    async def messages(self, signed_in: Callable[[], bool]) -> AsyncIterator[str]:
+        """Yield what to send, until the server or the study ends, or who listens signs out."""
         yield "retry: 1000\n\n"
-        while not self.ended:
+        while not self.ended and signed_in():
             news, self._news = self._news, {}
             self.woken.clear()
             for study, last in news.items():
@@ -150,9 +150,11 @@ def _stream(request: Request, number: int | None, lasts: dict[int, int]) -> Stre
             {"Retry-After": "30"},
         )
 
+    signed_in = getattr(request.state, "signed_in", lambda: True)  # only browsers sign out
+
     async def messages() -> AsyncIterator[str]:
         with events.page(number, lasts) as page:
-            async for message in page.messages():
+            async for message in page.messages(signed_in):
                 yield message
 
     return StreamingResponse(

@@ -16,6 +16,7 @@ from finalist.web.turns import Turns
 _MOST_KEPT = 200
 #: Forecasts that are simulated at a time, that wait, and for how many seconds.
 _AT_A_TIME, _WAITING, _WAIT = 2, 20, 60.0
+_MANY = "many forecasts are being simulated at this moment. Try again in a moment."
 #: What is known of a study after its log was read.
 _READ = (
     "arms",
@@ -55,7 +56,7 @@ class Looking:
         self._kept: OrderedDict[tuple[int, bool], tuple[Moment, Status]] = OrderedDict()
         self._summaries: dict[int, tuple[Moment, dict[str, Any]]] = {}
         self._reader: threading.Thread | None = None
-        self._simulating = Turns("forecasts", _AT_A_TIME, _WAITING, _WAIT)
+        self._simulating = Turns(_MANY, _AT_A_TIME, _WAITING, _WAIT)
 
     def status(self, number: int, *, forecast: bool = False) -> tuple[int, Status]:
         """Return the number of the last event of a study, and its status after that event."""

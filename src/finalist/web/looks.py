@@ -22,7 +22,7 @@ from finalist.study.pulls import Fate
 from finalist.study.rules import batch_of
 from finalist.study.state import State, changing
 from finalist.study.status import status_of
-from finalist.study.tables import read_arms
+from finalist.study.tables import own_features, read_arms
 from finalist.web.opened import Moment, Studies
 from finalist.web.typed import MOST_PULLS
 
@@ -130,6 +130,11 @@ class Look:
         return {word: word for word in ("sigma", "cost") if isinstance(getattr(self, word), list)}
 
     @property
+    def own_features(self) -> tuple[str, ...]:
+        """Columns that a table of further arms needs as features."""
+        return own_features(self.arms)
+
+    @property
     def sign(self) -> int:
         """1 if large means are good, -1 if small ones are."""
         return 1 if self.row.settings["objective"] == "max" else -1
@@ -145,8 +150,8 @@ def look_at(study: Study, number: int, generation: str = "") -> Look:
         row=study._log.row,
         status=status_of(study.name, state, forecast=False),
         arms=state.arms,
-        batch=_open_batch(study),
-        told=_told(study),
+        batch=_open_batch(state),
+        told=_told(state),
         batches=len(state.issued),
         stopped=state.stopped,
         stage=state.stage,
@@ -211,8 +216,7 @@ def _named(
     return {}
 
 
-def _open_batch(study: Study) -> Batch | None:
-    state = study._log.now()
+def _open_batch(state: State) -> Batch | None:
     if state.open is None or state.end is not None:
         return None
     return batch_of(state, state.pulls.open(state.open.number))
@@ -228,8 +232,7 @@ def _fixed(state: State) -> str | None:
     return None
 
 
-def _told(study: Study) -> tuple[Told, ...]:
-    state = study._log.now()
+def _told(state: State) -> tuple[Told, ...]:
     if state.open is None:
         return ()
     names, fates = state.arms.names, [fate.name.lower() for fate in Fate]

@@ -10,6 +10,7 @@ from pydantic import model_validator as checked_model
 
 from finalist.arms import Arms
 from finalist.arms_io import check_columns, checked
+from finalist.arms_roles import any_of, as_mask
 from finalist.errors import ArmsError
 
 #: The largest whole number that every program reads as the same.
@@ -24,7 +25,6 @@ Text = Annotated[StrictStr, Field(min_length=1, max_length=10_000)]
 Name = Annotated[StrictStr, Field(min_length=1, max_length=1_000)]
 Number = Annotated[StrictFloat, Field(allow_inf_nan=False)]
 Whole = Annotated[StrictInt, Field(ge=1, le=LARGEST)]
-Decimal = Literal[".", ","]
 
 
 class Body(BaseModel):
@@ -72,13 +72,7 @@ class ArmsBody(Body):
         arms = self._plain_arms()
         masks = {"measurable": self.measurable, "candidate": self.candidate}
         owner = arms._owner if arms._owner is not None else np.arange(len(arms))
-        roles: list[np.ndarray | None] = [None, None]
-        for i, (name, mask) in enumerate(masks.items()):
-            if mask is None:
-                continue
-            if len(mask) != len(owner):
-                raise ArmsError(f"{name} has {len(mask)} values for {len(owner)} rows.")
-            roles[i] = np.bincount(owner, mask, len(arms)) > 0
+        roles = [any_of(as_mask(name, mask, len(owner)), owner) for name, mask in masks.items()]
         return arms._marked(*roles)
 
     def _plain_arms(self) -> Arms:

@@ -117,8 +117,8 @@ def read_wish(values: Mapping[str, str], found: Preview) -> Wish:
     name = values.get("name", "").strip()
     try:
         check_name(name)
-    except FinalistError:
-        problems["name"] = "Give the study a name."
+    except FinalistError as error:
+        problems["name"] = str(error) if name else "Give the study a name."
     size = take("batch_size", read_size)
     wish = Wish(
         name,

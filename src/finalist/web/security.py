@@ -9,6 +9,7 @@ import asyncio
 import ipaddress
 import re
 from collections.abc import Awaitable, Callable, MutableMapping, Sequence
+from functools import partial
 from typing import Any
 from urllib.parse import quote, urlsplit
 
@@ -106,7 +107,11 @@ class Guard:
         if kind.lower() == "bearer":
             check_given(request, token.strip(), token_hash, self.failures)
             return None
-        if self._is_open(request) or self.sessions.is_good(session_of(request)):
+        if self._is_open(request):
+            return None
+        session = session_of(request)
+        if self.sessions.is_good(session):
+            request.state.signed_in = partial(self.sessions.is_good, session)
             return None
         if request.method == "GET" and "text/html" in request.headers.get("accept", ""):
             path = request.url.path + (f"?{request.url.query}" if request.url.query else "")

@@ -8,6 +8,7 @@ from typing import Any
 from finalist.files import printable
 from finalist.study import Status
 from finalist.study.words import counted_arms as counted_arms  # for templates
+from finalist.words import counted as count
 
 #: A minus sign as wide as a plus, and what stands where there is no number.
 MINUS, NONE = "\N{MINUS SIGN}", "\N{EN DASH}"
@@ -47,17 +48,6 @@ def number(value: float | None, digits: int = 4) -> str:
     else:
         text = f"{value:.{digits}g}"
     return text.replace("-", MINUS, 1) if text.startswith("-") else text
-
-
-def count(value: int, word: str, words: str | None = None) -> str:
-    """Return a number with its noun.
-
-    Examples
-    --------
-    >>> count(1, "arm"), count(2000, "batch", "batches")
-    ('1 arm', '2,000 batches')
-    """
-    return f"{value:,} {word if value == 1 else words or word + 's'}"
 
 
 def percent(value: float) -> str:
@@ -121,7 +111,7 @@ def certain(status: Status) -> str:
     out = count(every - left, "arm is", "arms are")
     sought = "The best arm is" if status.top == 1 else f"The {status.top} best arms are"
     return (
-        f"{out} out. {sought} among {_listed(status.survivors)}. This is wrong with "
+        f"{out} out. {sought} among {listed(status.survivors)}. This is wrong with "
         f"probability at most {percent(status.risk)}."
     )
 
@@ -183,9 +173,18 @@ def each(value: float | Sequence[float] | None) -> str:
     return number(value)
 
 
-def listed(names: Sequence[str]) -> str:
-    """Return names for people, the first few of many."""
-    return _listed(names)
+def listed(names: Sequence[str], total: int | None = None) -> str:
+    """Return names for people, the first few of many; `total` is how many there are.
+
+    Examples
+    --------
+    >>> listed(["oak", "ash"]), listed(["oak", "ash"], 9)
+    ('oak, ash', 'oak, ash and 7 more')
+    """
+    shown = [name(text) for text in names[:_NAMED]]
+    more = (len(names) if total is None else total) - len(shown)
+    mark = "; " if any("," in text for text in shown) else ", "
+    return mark.join(shown) + (f" and {more:,} more" if more else "")
 
 
 def cost(risk: float | None, delta: float, stage: int) -> str:
@@ -225,24 +224,16 @@ def _decided(body: Mapping[str, Any], status: Status) -> str:
     found = f"Decision after batch {body['batch']}, {count(body['pulls'], 'pull')} in all: "
     if body["winner"] is not None:
         if status.risk is not None and len(status.winners) > 1:
-            return f"{found}{_listed(status.winners)} win."
+            return f"{found}{listed(status.winners)} win."
         if status.risk is not None:
-            return f"{found}{_listed(body['named'])} wins."
+            return f"{found}{listed(body['named'])} wins."
         if status.winner is None:
             return f"{found}the strategy is done."
-        return f"{found}{_listed(body['named'])} is recommended."
+        return f"{found}{listed(body['named'])} is recommended."
     out = len(body["rejected"])
     if not out:
         return f"{found}no further arm is out."
-    return f"{found}{_listed(body['named'], out)} {'is' if out == 1 else 'are'} out."
-
-
-def _listed(names: Sequence[str], count: int | None = None) -> str:
-    """Name arms, a few of many."""
-    shown = [name(text) for text in names[:_NAMED]]
-    more = (len(names) if count is None else count) - len(shown)
-    mark = "; " if any("," in text for text in shown) else ", "
-    return mark.join(shown) + (f" and {more:,} more" if more else "")
+    return f"{found}{listed(body['named'], out)} {'is' if out == 1 else 'are'} out."
 
 
 def _changed(body: Mapping[str, Any], _: Status) -> str:
@@ -250,11 +241,11 @@ def _changed(body: Mapping[str, Any], _: Status) -> str:
     if body["afresh"]:
         verb = "was" if len(gone) == 1 else "were"
         return (
-            f"{_listed(gone)} {verb} withdrawn. All arms are tested from here on at the level "
+            f"{listed(gone)} {verb} withdrawn. All arms are tested from here on at the level "
             f"{level}."
         )
     verb = "was added and is" if len(new) == 1 else "were added and are"
-    return f"{_listed(new)} {verb} tested at the level {level}."
+    return f"{listed(new)} {verb} tested at the level {level}."
 
 
 def _lost(body: Mapping[str, Any], _: Status) -> str:

@@ -106,6 +106,13 @@ def test_an_arm_of_zeros_and_negative_pulls_are_refused():
         Greedy(fl.Arms.unstructured(2), "g").extend(-1)
 
 
+def test_arms_with_roles_are_refused():
+    arms, some = fl.Arms([[1.0, 0.0], [0.0, 1.0], [5.0, 5.0]]), np.array([True, True, False])
+    for roles in ((some, None), (None, some)):
+        with pytest.raises(DesignError, match=r"cannot be pulled or cannot win.*optimal_design"):
+            greedy_allocation(arms._marked(*roles), "g", 10)
+
+
 def test_counts_are_a_copy():
     state = Greedy(fl.Arms.unstructured(2), "g")
     state.counts[0] = 5

@@ -91,7 +91,7 @@ def test_cheap_and_quiet_arms_get_more():
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ({"sigma": [1.0]}, "sigma has 1 values for 3 arms"),
+        ({"sigma": [1.0]}, "sigma has 1 value for 3 arms"),
         ({"cost": [1.0, -1.0, 2.0]}, "cost is"),
         ({"cost": "much"}, "cost is 'much'"),
     ],

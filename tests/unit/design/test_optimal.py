@@ -254,6 +254,6 @@ def test_a_solver_that_breaks_down_is_a_typed_error(arms, monkeypatch):
     def broken(*_):
         raise np.linalg.LinAlgError("the design matrix is singular")
 
-    monkeypatch.setattr("finalist.design.optimal.solve_smooth", broken)
+    monkeypatch.setattr("finalist.design.tasks.solve_smooth", broken)
     with pytest.raises(DesignError, match="singular"):
         fl.optimal_design(arms, "g")

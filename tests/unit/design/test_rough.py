@@ -5,7 +5,7 @@ import pytest
 
 import finalist as fl
 from finalist.design import rough_design
-from finalist.design.optimal import directions_task
+from finalist.design.tasks import directions_task
 from tests import instances, referees
 
 FAMILIES = {
