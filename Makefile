@@ -101,6 +101,7 @@ docs-figures: $(READY)
 	@rm docs/images/*.csv docs/images/*.svg docs/images/results.sqlite docs/images/shares.png
 	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python docs/figures.py
 	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python docs/figures_tutorial.py
+	@echo "Pictures that are measured or taken elsewhere: make screenshots, reproduce, bench, bench-field"
 
 # Every page in light and dark, by the machine's own Chromium.
 screenshots: $(READY)

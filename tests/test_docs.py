@@ -196,6 +196,25 @@ def test_every_picture_is_shown_somewhere():
     assert shown == {picture.name for picture in (DOCS / "images").iterdir()}
 
 
+def drawn_by(picture: str) -> str:
+    """Return the command that makes a picture."""
+    begins = {
+        "page-": "make screenshots",
+        "field-": "make bench-field",
+        "large": "benchmarks.large",
+    }
+    return next(
+        (c for begin, c in begins.items() if picture.startswith(begin)), "make docs-figures"
+    )
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_picture_has_the_command_that_makes_it(page):
+    text = page.read_text()
+    for picture in re.findall(r"\]\((?:docs/)?images/([\w.-]+)\)", text):
+        assert drawn_by(picture) in text, (page.name, picture)
+
+
 def test_every_page_is_in_the_table_of_contents():
     listed = re.findall(r"^([a-z0-9_/-]+)$", (DOCS / "index.md").read_text(), flags=re.MULTILINE)
     pages = {page.stem for page in DOCS.glob("*.md")} - {"index"}

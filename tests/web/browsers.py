@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser
+    from playwright.sync_api import Browser, Locator
 
 #: No word to anybody: nothing is fetched but the pages under test.
 FLAGS = (
@@ -52,3 +52,9 @@ def browser(**settings: Any) -> "Iterator[Browser]":
             yield opened
         finally:
             opened.close()
+
+
+def go(locator: "Locator") -> None:
+    """Click what leads to another page, and wait until that has arrived."""
+    with locator.page.expect_navigation():
+        locator.click()

@@ -8,7 +8,7 @@ import pytest
 
 import finalist as fl
 from finalist.study import Study
-from tests.web.browsers import browser
+from tests.web.browsers import browser, go
 from tests.web.servers import Process, in_thread
 
 TABLE = "name,a,b\noak,1,0\nash,0,1\nelm,0.6,0.7\nfir,0.2,0.1\n"
@@ -39,11 +39,11 @@ def page(chromium):
 def begin(page, url, table=TABLE, name="trees"):
     """Go from the empty list to a new study by clicking."""
     page.goto(url + "/")
-    page.get_by_role("link", name="New study").first.click()
+    go(page.get_by_role("link", name="New study").first)
     page.set_input_files(
         "#file", {"name": "trees.csv", "mimeType": "text/csv", "buffer": table.encode()}
     )
-    page.get_by_role("button", name="Look at the table").click()
+    go(page.get_by_role("button", name="Look at the table"))
     page.get_by_label("Name of the study").fill(name)
     page.get_by_label("known, as a standard deviation").check()
     page.get_by_label("Standard deviation of one measurement").fill("0.5")
@@ -55,7 +55,7 @@ def measure(page, rng, most=10**6):
     for row in page.locator("table.batch tbody tr").all()[:most]:
         arm = row.locator("th").inner_text()
         row.locator("input").fill(f"{MEANS[arm] + 0.5 * rng.standard_normal():.3f}")
-    page.get_by_role("button", name="Store rewards").click()
+    go(page.get_by_role("button", name="Store rewards"))
 
 
 def test_a_whole_life_from_csv_to_verdict_with_a_restart_in_the_middle(page, tmp_path):
@@ -66,12 +66,12 @@ def test_a_whole_life_from_csv_to_verdict_with_a_restart_in_the_middle(page, tmp
         begin(page, server.url)
         assert page.get_by_text("4 arms").is_visible()
         page.get_by_label("A lead that matters").fill("1")
-        page.get_by_role("button", name="Make a plan").click()
+        go(page.get_by_role("button", name="Make a plan"))
         plan = page.locator("#plan [role=status]").inner_text()
         assert re.search(r"Expect about \d+ pulls with gauntlet, 90 % within \d+; uniform", plan)
-        page.get_by_role("button", name="Create the study").click()
+        go(page.get_by_role("button", name="Create the study"))
         assert page.get_by_text("The study is created").is_visible()
-        page.get_by_role("button", name="Get the batch").click()
+        go(page.get_by_role("button", name="Get the batch"))
         measure(page, rng, most=5)
         assert page.get_by_text("5 new rewards are stored.").is_visible()
         port, address = server.port, page.url
@@ -85,7 +85,7 @@ def test_a_whole_life_from_csv_to_verdict_with_a_restart_in_the_middle(page, tmp
             if page.locator("table.batch").count():
                 measure(page, rng)
             elif page.get_by_role("button", name="Get the batch").count():
-                page.get_by_role("button", name="Get the batch").click()
+                go(page.get_by_role("button", name="Get the batch"))
             else:
                 break
         assert "ash is the best" in page.locator("#verdict .sentence").inner_text()
@@ -96,7 +96,7 @@ def test_a_whole_life_from_csv_to_verdict_with_a_restart_in_the_middle(page, tmp
         assert "ash is the best" in report
         assert "data:image/svg+xml;base64," in report
         page.get_by_label("Add a note").fill("the best tree <b>")
-        page.get_by_role("button", name="Add", exact=True).click()
+        go(page.get_by_role("button", name="Add", exact=True))
         assert page.locator(".events").get_by_text("the best tree <b>").is_visible()
         server.end()
 
@@ -108,11 +108,11 @@ def test_columns_candidates_and_more_are_chosen_by_clicking(page, tmp_path):
     with in_thread(tmp_path / "lab.db") as url:
         page.goto(url + "/new")
         page.get_by_label("Or paste the rows").fill(table)
-        page.get_by_role("button", name="Look at the table").click()
+        go(page.get_by_role("button", name="Look at the table"))
         assert page.get_by_text("The table cannot be used yet.").is_visible()
         page.get_by_label("Whether an arm can be measured").select_option("stock")
         page.get_by_label("The cost of a pull").select_option("price")
-        page.get_by_role("button", name="Look again").click()
+        go(page.get_by_role("button", name="Look again"))
         assert page.get_by_text("3 arms to measure, 4 candidates").is_visible()
         assert page.get_by_text("2 features:").is_visible()
         assert not page.get_by_label("Look for the best").is_visible()
@@ -131,7 +131,7 @@ def test_columns_candidates_and_more_are_chosen_by_clicking(page, tmp_path):
                 "buffer": b"name,a,b\noak,1,0\nyew,2,1\nbox,1,2\n",
             },
         )
-        page.get_by_role("button", name="Create the study").click()
+        go(page.get_by_role("button", name="Create the study"))
         assert page.get_by_text("The study is created").is_visible()
     with Study.open(tmp_path / "lab.db", "trees") as study:
         settings = study.settings
@@ -194,20 +194,20 @@ def test_a_study_is_changed_and_deleted_by_clicking(page, tmp_path):
         page.get_by_role("navigation", name="Parts").get_by_role("link", name="Change").click()
         page.get_by_label("Withdraw", exact=True).select_option("elm")
         page.get_by_label("because", exact=True).fill("sold out")
-        page.get_by_role("button", name="Withdraw").click()
+        go(page.get_by_role("button", name="Withdraw"))
         assert page.get_by_text("The arm is withdrawn.").is_visible()
         assert page.locator("table.arms tbody tr").count() == 2
-        page.get_by_role("link", name="Add arms").click()
+        go(page.get_by_role("link", name="Add arms"))
         page.get_by_label("Or paste the rows").fill("name,f1,f2\nfir,0.9,oops\nyew,1,1")
-        page.get_by_role("button", name="Look at the table").click()
+        go(page.get_by_role("button", name="Look at the table"))
         assert page.locator("td.bad").inner_text().endswith("oops")
         page.get_by_label("Or paste the rows").fill("name,f1,f2\nfir,0.9,0.3\nyew,1,1")
-        page.get_by_role("button", name="Look at the table").click()
-        page.get_by_role("button", name="Add 2 arms").click()
+        go(page.get_by_role("button", name="Look at the table"))
+        go(page.get_by_role("button", name="Add 2 arms"))
         assert page.get_by_text("2 new arms are tested from here on.").is_visible()
         assert page.locator("table.arms tbody tr").count() == 4
         page.get_by_label("Stop without a winner, because").fill(" ")
-        page.get_by_role("button", name="Stop").click()
+        go(page.get_by_role("button", name="Stop"))
         assert page.locator("#change [role=alert]").is_visible()
         above = "document.getElementById('change').getBoundingClientRect().top < 400"
         for _ in range(50):  # the page's policy forbids what `wait_for_function` repeats
@@ -216,16 +216,16 @@ def test_a_study_is_changed_and_deleted_by_clicking(page, tmp_path):
             page.wait_for_timeout(100)
         assert page.evaluate(above)  # the reason is in sight
         page.get_by_label("Stop without a winner, because").fill("rain")
-        page.get_by_role("button", name="Stop").click()
-        page.get_by_role("button", name="Resume").click()
-        page.get_by_role("button", name="Get the batch").click()
+        go(page.get_by_role("button", name="Stop"))
+        go(page.get_by_role("button", name="Resume"))
+        go(page.get_by_role("button", name="Get the batch"))
         assert page.get_by_text("is open; the arms can change when it is complete").is_visible()
-        page.get_by_role("link", name="Delete the study").click()
+        go(page.get_by_role("link", name="Delete the study"))
         page.get_by_label("Type the name").fill("tree")
-        page.get_by_role("button", name="Delete for good").click()
+        go(page.get_by_role("button", name="Delete for good"))
         assert page.get_by_text("Nothing was deleted").is_visible()
         page.get_by_label("Type the name").fill("trees")
-        page.get_by_role("button", name="Delete for good").click()
+        go(page.get_by_role("button", name="Delete for good"))
         assert page.get_by_text("The study is deleted.").is_visible()
         assert page.get_by_role("heading", name="No studies yet").is_visible()
 
@@ -237,30 +237,30 @@ def test_everything_works_without_javascript(chromium, tmp_path):
     rng = np.random.default_rng(4)
     with in_thread(tmp_path / "lab.db") as url:
         begin(page, url, name="no script")
-        page.get_by_role("button", name="Create the study").click()
-        page.get_by_role("button", name="Get the batch").click()
-        page.get_by_role("link", name="failed? Pull 1", exact=True).click()
+        go(page.get_by_role("button", name="Create the study"))
+        go(page.get_by_role("button", name="Get the batch"))
+        go(page.get_by_role("link", name="failed? Pull 1", exact=True))
         page.locator("#void-reason").fill("fell")
-        page.get_by_role("button", name="Void it, measure again").click()
+        go(page.get_by_role("button", name="Void it, measure again"))
         assert page.get_by_text("Pull 13 replaces the one that failed.").is_visible()
         page.locator("table.batch input").nth(0).fill("zero")
         page.locator("table.batch input").nth(1).fill("1.5")
-        page.get_by_role("button", name="Store rewards").click()
+        go(page.get_by_role("button", name="Store rewards"))
         assert page.get_by_text("'zero' is not a number.").is_visible()
         assert page.locator("table.batch input").nth(1).input_value() == "1.5"
         measure(page, rng, most=3)
         page.locator("summary", has_text="told already").click()
-        page.locator(".told a").nth(1).click()
+        go(page.locator(".told a").nth(1))
         page.get_by_label("The right reward").fill("1.25")
         page.get_by_label("What was wrong?").fill("misread")
-        page.get_by_role("button", name="Amend").click()
+        go(page.get_by_role("button", name="Amend"))
         assert page.get_by_text("is amended.").is_visible()
         page.get_by_label("Stop without a winner, because").fill("enough")
-        page.get_by_role("button", name="Stop").click()
+        go(page.get_by_role("button", name="Stop"))
         assert page.get_by_text("The study is stopped.").first.is_visible()
-        page.get_by_role("button", name="Resume").click()
+        go(page.get_by_role("button", name="Resume"))
         page.get_by_label("as a new study called").fill("again")
-        page.get_by_role("button", name="Fork").click()
+        go(page.get_by_role("button", name="Fork"))
         assert page.get_by_role("heading", name="again", level=1).is_visible()
         page.goto(url + "/?q=AGA")
         assert page.locator("table.studies tbody tr").count() == 1

@@ -19,7 +19,7 @@ from finalist.web import tokens
 from finalist.web.headers import CONTENT_POLICY
 from finalist.web.security import MOST_BODY, MOST_BODY_UNKNOWN
 from finalist.web.tokens import MOST_FAILURES, Failures, Sessions, hash_of
-from tests.web.browsers import browser
+from tests.web.browsers import browser, go
 from tests.web.servers import HOST, Process, api, in_thread, new_study
 
 TOKEN = "correct-horse-battery-staple-42"
@@ -431,7 +431,7 @@ def test_a_browser_sends_a_form_again_after_signing_in_again(tmp_path):
         page.set_input_files("#file", tmp_path / "trees.csv")
         servers.close()
         with in_thread(place, token_hash=known, port=int(url.rsplit(":")[-1])):
-            page.get_by_role("button", name="Look at the table").click()
+            go(page.get_by_role("button", name="Look at the table"))
             assert page.get_by_role("heading", name="Sign in again").is_visible()
             with context.expect_page() as opened:
                 page.get_by_role("main").get_by_role("link", name="Sign in").click()
