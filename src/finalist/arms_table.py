@@ -31,6 +31,21 @@ class ArmsTable:
     sigma: Float[np.ndarray, " K"] | None = None
     cost: Float[np.ndarray, " K"] | None = None
 
+    def with_candidates(self, candidates: Arms) -> "ArmsTable":
+        """Return these arms to be measured, and others to choose from, as one table.
+
+        The arms come first, in their order. Noise and cost of what is only chosen from count
+        nowhere; the largest value there is leaves ranges as they are.
+        """
+        both = self.arms.with_candidates(candidates)
+
+        def padded(values: Float[np.ndarray, " K"] | None) -> Float[np.ndarray, " M"] | None:
+            if values is None:
+                return None
+            return np.append(values, np.full(len(both) - len(values), values.max()))
+
+        return ArmsTable(both, padded(self.sigma), padded(self.cost))
+
 
 def read_table(
     path: str | PathLike[str],

@@ -137,9 +137,7 @@ def error_estimate(
             return None
     if sigma == 0.0 or not np.isfinite(widths).all():
         return None
-    # Infinitely many standard errors are as good as very many.
-    with np.errstate(over="ignore", divide="ignore"):
-        z = gaps / (sigma * widths)
+    z = _standard_errors(gaps, sigma, widths)
     tails = ndtr(-z) if freedom == 0 else stdtr(freedom, -z)
     near = z < FAR if freedom == 0 else np.ones(len(z), dtype=bool)
     W = Y[near] @ fit.information.inverse_root.T / widths[near, None]
@@ -190,10 +188,17 @@ def certainty(
     _, gaps, widths = _rivals(fit, winner, sign, epsilon)
     if len(gaps) == 0:
         return 1.0
-    with np.errstate(over="ignore", divide="ignore"):
-        z = float((gaps / (sigma * widths)).min())
+    z = float(_standard_errors(gaps, sigma, widths).min())
     grown = max(fit.information.log_det - start, 0.0)
     return min(1.0 - pooled_level(grown, fit.dimension, z), math.nextafter(1.0, 0.0))
+
+
+def _standard_errors(
+    gaps: Float[np.ndarray, " m"], sigma: float, widths: Float[np.ndarray, " m"]
+) -> Float[np.ndarray, " m"]:
+    """Return how many standard errors gaps are; infinitely many are as good as very many."""
+    with np.errstate(over="ignore", divide="ignore"):
+        return np.asarray(gaps / (sigma * widths))
 
 
 def _rivals(

@@ -72,6 +72,15 @@ def test_columns_and_other_candidates_go_together(table: Path) -> None:
     assert (made["arms"], made["measurable"], made["candidates"]) == (7, 3, 2)
 
 
+def test_an_intercept_is_one_of_arms_and_candidates_together(table: Path) -> None:
+    """Each file alone has a constant in its span, and both together have none."""
+    arms = write(table.parent / "units.csv", "name,a,b,c\nx,1,0,0\ny,0,1,0\nz,0,0,1\n")
+    others = write(table.parent / "others.csv", "name,a,b,c\np,1,1,0\nq,0,1,1\n")
+    run("new", "units", arms, "--candidates", others, "--intercept", "--sigma", 1)
+    study = Study.open(str(table.parent / "lab.db"), "units")
+    assert study.arms.feature_names == ("a", "b", "c", "intercept")
+
+
 def test_several_winners_and_other_candidates(table: Path) -> None:
     others = write(table.parent / "others.csv", "name,a,b\nx,3,1\ny,1,3\nz,2,2\n")
     plain = write(table.parent / "plain.csv", "name,a,b\ntin,1,0\nzinc,0,1\n")

@@ -17,9 +17,9 @@ from finalist.strategies import lingame_kernels as kernels
 from finalist.strategies.lingame import LinGame
 from finalist.strategies.protocol import Batch
 from tests import instances
+from tests.unit import per_pull as shared
 from tests.unit.per_pull import (
     FOUR,
-    PAPER,
     alongside,
     begin_knowing,
     case,
@@ -176,11 +176,8 @@ def replace_threshold(twin: Twin) -> Twin:
     return other
 
 
-CASES = {
+CASES = shared.CASES | {
     "gaussian": case(instances.gaussian(8, 3, 0), [1.0, -0.5, 0.2], sigma=0.5),
-    "paper": case(PAPER.features, PAPER.theta, sigma=0.2),
-    "unstructured": case(np.eye(4), [0.6, 0.0, 0.2, -0.3], sigma=0.3),
-    "one feature": case([[1.0], [0.5], [-2.0]], [1.0], sigma=8.0),
     "minimising": case(instances.gaussian(6, 2, 3), [0.4, 1.0], sigma=0.5, objective="min"),
     "epsilon": case(np.eye(3), [1.0, 0.95, 0.0], sigma=0.4, epsilon=0.3),
 }

@@ -28,13 +28,19 @@ def read_table(
     sigma: str | None,
     cost: str | None,
     intercept: bool = False,
+    candidates: Path | None = None,
 ) -> "ArmsTable":
-    """Read a file of arms with columns that are no features."""
+    """Read a file of arms with columns that are no features, and one of candidates, as one.
+
+    The intercept is asked for both together: each alone may have one that is not the other's.
+    """
     from dataclasses import replace
 
     from finalist.arms_table import read_table as read
 
     table = read(path, measurable=measurable, sigma=sigma, cost=cost)
+    if candidates is not None:
+        table = table.with_candidates(read(candidates).arms)
     return replace(table, arms=table.arms.with_intercept()) if intercept else table
 
 

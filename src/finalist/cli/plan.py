@@ -100,7 +100,9 @@ def plan(
     import finalist as fl
     from finalist.noise import UNSET
 
-    table = inputs.read_table(arms_file, measurable_column, sigma_column, cost_column, intercept)
+    table = inputs.read_table(
+        arms_file, measurable_column, sigma_column, cost_column, intercept, candidates
+    )
     arms = table.arms
     size = table.sigma if table.sigma is None else inputs.alone(table.sigma, sigma)
     given = theta is not None or theta_file is not None
@@ -115,7 +117,6 @@ def plan(
         objective=objective.value,
         epsilon=epsilon,
         top=top,
-        candidates=None if candidates is None else inputs.read_arms(candidates, intercept),
         cost=1.0 if table.cost is None else table.cost,
         batch_intercept=batch_intercept,
         misspecification=misspecification,

@@ -143,11 +143,12 @@ def simulate(
     from finalist.noise import UNSET
     from finalist.strategies import shown_name
 
-    table = inputs.read_table(arms_file, measurable_column, sigma_column, cost_column, intercept)
+    table = inputs.read_table(
+        arms_file, measurable_column, sigma_column, cost_column, intercept, candidates
+    )
     arms = table.arms
-    others = None if candidates is None else inputs.read_arms(candidates, intercept)
     parameter = np.array(inputs.read_theta(theta, theta_file, arms))
-    means = (arms if others is None else arms.with_candidates(others)).means(parameter)
+    means = arms.means(parameter)
     own = table.sigma if table.sigma is None else inputs.alone(table.sigma, sigma)
     chosen = configured(strategy, settings or [], arms, parameter)
     result: Simulation = fl.simulate(
@@ -158,7 +159,6 @@ def simulate(
         delta=delta,
         epsilon=epsilon,
         top=top,
-        candidates=others,
         cost=1.0 if table.cost is None else table.cost,
         batch_intercept=batch_intercept,
         misspecification=misspecification,

@@ -103,7 +103,9 @@ def new(
     form: PrintedOption = Printed.table,
 ) -> None:
     """Read, create, say."""
-    table = inputs.read_table(arms_file, measurable_column, sigma_column, cost_column, intercept)
+    table = inputs.read_table(
+        arms_file, measurable_column, sigma_column, cost_column, intercept, candidates
+    )
     arms = table.arms
     earlier = [] if history is None else read_history(history, decimal)
     for arm, _ in earlier:
@@ -121,7 +123,6 @@ def new(
         delta=delta,
         epsilon=epsilon,
         top=top,
-        candidates=None if candidates is None else inputs.read_arms(candidates, intercept),
         cost=1.0 if table.cost is None else table.cost,
         batch_intercept=batch_intercept,
         misspecification=misspecification,

@@ -165,8 +165,8 @@ class EliminationRun:
             if stage.phases == 1
             else "the worse ones are left out at its end"
         )
-        arms, verb = counted(len(stage.survivors), "arm"), "compare" + "s" * (stage.pulls == 1)
-        return f"Phase {self._number}: {counted(stage.pulls, 'pull')} {verb} {arms}; {end}."
+        pulls = counted(stage.pulls, "pull compares", "pulls compare")
+        return f"Phase {self._number}: {pulls} {counted(len(stage.survivors), 'arm')}; {end}."
 
     def record(self, batch: Batch, rewards: Statistics) -> None:
         """Take over rewards; at the end of a phase rank its arms by it alone."""

@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass, replace
 
-import numpy as np
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from finalist.arms import Arms
+from finalist.arms_table import ArmsTable
 from finalist.errors import ArmsError, FinalistError, NameTakenError
 from finalist.planning import Plan
 from finalist.study import Study
@@ -172,24 +172,10 @@ def _tables(form: Form, values: dict[str, str]) -> Tables:
         others = preview(content, name)
         if others.arms is None:
             raise ArmsError(others.error or f"{name} cannot be read.")
-        return _joined(found, text, found.arms, found.arms.with_candidates(others.arms))
+        both = ArmsTable(found.arms, found.sigma, found.cost).with_candidates(others.arms)
+        return Tables(replace(found, sigma=both.sigma, cost=both.cost), text, both.arms)
     except FinalistError as error:
         return Tables(found, text, None, str(error))
-
-
-def _joined(found: Preview, text: str, arms: Arms, both: Arms) -> Tables:
-    """Put arms and candidates together; noise and cost of what is only chosen from count nowhere.
-
-    The arms come first in `both`, in their order. The largest value leaves ranges as they are.
-    """
-
-    def padded(values: np.ndarray | None) -> np.ndarray | None:
-        if values is None:
-            return None
-        return np.append(values, np.full(len(both) - len(arms), values.max()))
-
-    found = replace(found, sigma=padded(found.sigma), cost=padded(found.cost))
-    return Tables(found, text, both)
 
 
 def _known(values: dict[str, str]) -> str:
