@@ -120,3 +120,11 @@ class RemoteError(FinalistError, RuntimeError):
 
 class SchemaError(StorageError):
     """A database that a newer version or another program wrote, or that is damaged."""
+
+
+class ForeignFileError(SchemaError):
+    """A database of another program."""
+
+
+class DamagedError(SchemaError):
+    """A database whose content cannot be right."""

@@ -21,6 +21,9 @@ CONTEXT.set_forkserver_preload(
     [
         "tests.study.faults",
         "tests.study.warm",
+        "tests.study.matrix",
+        "tests.web.servers",
+        "finalist.cli.app",
         "sqlalchemy.dialects.sqlite.pysqlite",
         "sqlalchemy.dialects.postgresql.psycopg",
         "psycopg",
@@ -140,3 +143,12 @@ def as_nobody(send: Callable[[Any], None], step: Callable[[str], Any], where: st
         os.setgid(NOBODY)
         os.setuid(NOBODY)
     send(step(where))
+
+
+def add_and_wait(send: Callable[[Any], None], where: str, count: int) -> None:
+    """Append events to the second study, say so, and keep the file open until killed."""
+    with Database.open(where) as database:
+        for index in range(count):
+            add(database, 2, f"{os.getpid()}-{index}", size=20)
+        send(count)
+        time.sleep(600)

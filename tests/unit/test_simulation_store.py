@@ -1,11 +1,13 @@
 """The store: what it keeps, what it computes again, what it refuses, and what survives a kill."""
 
 import os
+import shutil
 import signal
 import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -226,6 +228,21 @@ def test_files_that_are_no_store_are_refused_and_left_alone(path, make, message)
         Store(path)
     assert path.read_bytes() == before
     assert os.listdir(path.parent) == [path.name]
+
+
+def test_changes_beside_another_programs_database_are_left_alone(tmp_path, path):
+    """A database in use, as by a browser that was killed: nothing is played into it."""
+    source = tmp_path / "source.db"
+    with closing(sqlite3.connect(source, isolation_level=None)) as connection:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("CREATE TABLE theirs (x)")
+        for end in ("", "-wal"):
+            shutil.copy(f"{source}{end}", f"{path}{end}")
+    before = {file.name: file.read_bytes() for file in tmp_path.glob(f"{path.name}*")}
+    assert len(before) == 2
+    with pytest.raises(StoreError, match="another program's"):
+        Store(path)
+    assert {file.name: file.read_bytes() for file in tmp_path.glob(f"{path.name}*")} == before
 
 
 def test_a_folder_must_be_there(tmp_path):

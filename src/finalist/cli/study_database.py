@@ -11,7 +11,7 @@ from finalist.cli.study_common import DbOption, say, shown, where
 from finalist.files import printable
 from finalist.words import counted
 
-HELP = """Upgrade, copy or check the database of studies.
+HELP = """Upgrade, copy, restore or check the database of studies.
 
 \b
 Example:
@@ -33,6 +33,17 @@ Example:
 
 A file that is there is not replaced. For PostgreSQL use pg_dump. --format json has the keys where,
 file.
+"""
+_RESTORE_HELP = """Put a copy of a backup in the place of the file of studies.
+
+\b
+Example:
+  finalist db restore lab-copy.db --db lab.db
+
+Use this and not cp: changes that a killed program left beside the file (lab.db-wal) belong to the
+old file, and would be played into the backup. The old file is kept, under the name that is
+printed. Programs that have it open go on with the restored one, or say that it was replaced.
+--format json has the keys where, file, words.
 """
 _CHECK_HELP = """Look for damage in the whole database.
 
@@ -74,6 +85,19 @@ def backup(
 
     copy = tables.backup(where(db), to)
     say(form, f"{printable(str(copy))} is a copy of {shown(db)}.", where=shown(db), file=str(copy))
+
+
+@database.command("restore", help=_RESTORE_HELP, epilog=codes.EPILOG)
+def restore(
+    backup: Annotated[Path, typer.Argument(metavar="BACKUP", help="The copy to go back to.")],
+    db: DbOption = None,
+    form: PrintedOption = Printed.table,
+) -> None:
+    """Go back to a backup."""
+    from finalist.study import upgrade as tables
+
+    words = printable(tables.restore(where(db), backup))
+    say(form, words, where=shown(db), file=str(backup), words=words)
 
 
 @database.command("check", help=_CHECK_HELP, epilog=codes.EPILOG)

@@ -31,6 +31,7 @@ from finalist.simulation.blocks import Keeper, arrays_of, identity, outcomes
 from finalist.simulation.engine import collect, gather
 from finalist.simulation.result import Simulation
 from finalist.simulation.task import Outcome, Task, make_task, whole
+from finalist.sqlite_files import header
 from finalist.strategies import Strategy
 
 #: Marks the file as ours ("FNLS"), and the version of its tables.
@@ -68,6 +69,8 @@ class Store:
     def __init__(self, path: str | PathLike[str]) -> None:
         self._path = check_folder(Path(path))
         with self._errors():
+            if self._path.exists() and self._path.stat().st_size > 0:
+                self._check_mark(header(self._path)[0])  # before SQLite touches it
             self._connection = sqlite3.connect(
                 self._path, timeout=_TIMEOUT, isolation_level=None, check_same_thread=False
             )
@@ -115,17 +118,20 @@ class Store:
         )
         if (mark, version, tables) == (0, 0, 0):
             return True
-        if mark != _APPLICATION:
-            raise StoreError(
-                f"{self._path} is another program's database, no store of results; "
-                "give the name of a new file."
-            )
+        self._check_mark(mark)
         if version > _FORMAT:
             raise StoreError(
                 f"{self._path} has format {version} and this finalist ({__version__}) knows "
                 f"{_FORMAT}; upgrade finalist, or give the name of a new file."
             )
         return False
+
+    def _check_mark(self, mark: int) -> None:
+        if mark != _APPLICATION:
+            raise StoreError(
+                f"{self._path} is another program's database, no store of results; "
+                "give the name of a new file."
+            )
 
     # --- cells --------------------------------------------------------------------------------
 

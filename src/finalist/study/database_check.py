@@ -6,6 +6,7 @@ from sqlalchemy import Connection, func, select
 
 from finalist.errors import StorageError, StudyError
 from finalist.files import printable
+from finalist.study.database_errors import damaged, errors
 from finalist.study.database_reader import Reader
 from finalist.study.schema import arms, events, rewards, studies
 
@@ -22,6 +23,23 @@ def problems(connection: Connection, where: str) -> list[str]:
         reader.check(reader.check_keys)
     reader.check(reader.check_studies)
     return reader.found
+
+
+def check_index(connection: Connection, where: str) -> None:
+    """Refuse a file whose index of client ids is not that of its events, as they are now.
+
+    An id that the index does not have would be taken for a new one, and its rewards again.
+    """
+    if connection.dialect.name != "sqlite":
+        return
+    sums = "SELECT count(*), total(rowid), total(length(client)) FROM events"
+    with errors(where):
+        by_index, by_events = (
+            connection.exec_driver_sql(f"{sums} {how} WHERE client IS NOT NULL").one()
+            for how in ("INDEXED BY events_client", "NOT INDEXED")
+        )
+    if tuple(by_index) != tuple(by_events):
+        raise damaged(where, "its index of client ids is not that of its events")
 
 
 class _Checker(Reader):

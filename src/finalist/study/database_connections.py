@@ -2,11 +2,12 @@
 
 Idle connections are kept for the next transaction, of any thread. They are closed before a
 process forks: SQLite's locks do not survive a fork, and two processes cannot share a socket.
+PostgreSQL has connections of two kinds, so that readers never wait for those who write and wait
+for each other's locks.
 """
 
 import os
 import sqlite3
-import threading
 import weakref
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
@@ -17,14 +18,19 @@ from sqlalchemy import Connection, Engine, NullPool, QueuePool, create_engine
 from sqlalchemy.exc import OperationalError, SQLAlchemyError
 
 from finalist.errors import MissingExtraError, StorageError
+from finalist.sqlite_files import uri
+from finalist.study import database_forks as forks
 from finalist.study.database_errors import errors, explain
-from finalist.study.database_files import Place, has_wal, identity, is_writable, uri
+from finalist.study.database_files import Place, has_wal, identity, is_writable
+from finalist.study.database_lineage import count_transaction
 
 #: Seconds to wait for another writer.
 BUSY = 30.0
+#: Connections to PostgreSQL that one process has at most: to read, and to write.
+MOST_READERS, MOST_WRITERS = 20, 10
+#: Of either kind, those that are kept when they are idle.
+_KEPT = 5
 _WRITABLE = ("PRAGMA query_only = 0",)
-#: All that are open in this process.
-_OPEN: "weakref.WeakSet[Connections]" = weakref.WeakSet()
 
 
 class Connections:
@@ -39,18 +45,18 @@ class Connections:
     def __init__(self, place: Place) -> None:
         self.place = place
         self.is_sqlite = place.path is not None
-        self.read_only = False
-        self._busy: set[Connection] = set()
-        self._taking = threading.Lock()
-        self._closed = self._forked = False
+        self.read_only = self._closed = False
+        self._file: forks.FileId | None = None
         if place.path is None:
-            self._engine = _server(place)
+            self._reading = _server(place, MOST_READERS)
+            self._writing = _server(place, MOST_WRITERS)
         else:
             self._file = _identity(place, place.path)
             self.read_only = not is_writable(place.path)
-            self._engine = _file(place.path, self.read_only)
-        self._finalizer = weakref.finalize(self, self._engine.dispose)
-        _OPEN.add(self)
+            self._reading = self._writing = _file(place.path, self.read_only)
+        for engine in {self._reading, self._writing}:
+            forks.watch(engine)
+        self._finalizer = weakref.finalize(self, _dispose, self._reading, self._writing)
 
     def close(self) -> None:
         """Close all idle connections, and let no more be taken."""
@@ -73,9 +79,13 @@ class Connections:
             if self.is_sqlite
             else (f"SET LOCAL lock_timeout = {int(1000 * BUSY)}",)
         )
-        with self._transaction(begin) as connection:
+        with self._transaction(self._writing, begin) as connection:
+            if self._file is not None:
+                self._check_file()  # while this one waited, another may have replaced it
+                with errors(self.place.shown):
+                    count_transaction(connection)
             yield connection
-            self._check_process()
+            forks.check_transaction(self.place.shown, connection)
             self._commit(connection)
 
     def _commit(self, connection: Connection) -> None:
@@ -100,14 +110,18 @@ class Connections:
         path = self.place.path
         bare = path if path is not None and self.read_only and not has_wal(path) else None
         before = bare.stat() if bare is not None else None
-        with self._transaction(begin) as connection:
+        with self._transaction(self._reading, begin) as connection:
             yield connection
         if bare is not None and before is not None and _has_changed(bare, before):
             raise StorageError(f"{self.place.shown} was written while it was read. Read it again.")
 
+    def hold(self) -> AbstractContextManager[Connection]:
+        """Give a connection to a file that holds the right to write and writes nothing."""
+        return self._transaction(self._writing, (*_WRITABLE, "BEGIN IMMEDIATE"))
+
     def bare(self) -> AbstractContextManager[Connection]:
         """Give a connection to a file without a transaction."""
-        return self._transaction(_WRITABLE)
+        return self._transaction(self._writing, _WRITABLE)
 
     def use_wal(self) -> None:
         """Let readers and a writer work side by side; this lasts, as a mark in the file."""
@@ -125,80 +139,41 @@ class Connections:
                     sleep(0.02)
 
     @contextmanager
-    def _transaction(self, begin: tuple[str, ...]) -> Iterator[Connection]:
+    def _transaction(self, engine: Engine, begin: tuple[str, ...]) -> Iterator[Connection]:
         """Take a connection and begin; roll back what is not committed, and give it back."""
-        connection = self._take()
+        if self._closed:
+            raise StorageError(f"{self.place.shown} is closed. Open it again.")
+        self._check_file()
+        with errors(self.place.shown):
+            connection = forks.begin(engine.connect, self._file)
         try:
             with errors(self.place.shown):
                 for statement in begin:
                     connection.exec_driver_sql(statement)
             yield connection
         finally:
-            if connection in self._busy:
-                self._busy.discard(connection)
+            if forks.is_ours(connection):
                 with suppress(Exception):  # the first error is the one that tells
                     connection.rollback()
                 with suppress(Exception):
                     connection.close()
+                forks.end(connection)
 
-    def _take(self) -> Connection:
-        self._check_process()
-        if self._closed:
-            raise StorageError(f"{self.place.shown} is closed. Open it again.")
-        if self.place.path is not None and _identity(self.place, self.place.path) != self._file:
+    def _check_file(self) -> None:
+        """Refuse a file that is not the one that was opened."""
+        if self._file is None or self.place.path is None:
+            return
+        forks.check_file(self.place.shown, self._file)
+        if _identity(self.place, self.place.path) != self._file:
             raise StorageError(
                 f"{self.place.shown} was replaced by another file while it was in use. "
                 "Open it again."
             )
-        with errors(self.place.shown), self._taking:
-            connection = self._engine.connect()
-            self._busy.add(connection)
-        return connection
-
-    def _check_process(self) -> None:
-        if self._forked:
-            raise StorageError(
-                f"{self.place.shown} was in use when this process was forked. Open it anew in a "
-                "process that is forked before, or start the process with 'spawn'."
-            )
-
-    def before_fork(self) -> None:
-        """Close idle connections, and let none be taken: the new process must not have any."""
-        self._taking.acquire()
-        self._engine.dispose()
-
-    def after_fork(self, is_new: bool) -> None:
-        """Go on; in the new process, leave alone the transactions of the old one."""
-        if is_new and self._busy:
-            self._forked = True
-            _LEFT.extend(self._busy)
-            self._busy.clear()
-        self._taking.release()
 
 
-#: Those held while the process forks.
-_HELD: list[Connections] = []
-#: Connections of the process this one was forked from: to close them would harm it.
-_LEFT: list[Connection] = []
-
-
-def _before_fork() -> None:
-    for connections in list(_OPEN):
-        connections.before_fork()
-        _HELD.append(connections)
-
-
-def _after_fork(is_new: bool) -> None:
-    while _HELD:
-        _HELD.pop().after_fork(is_new)
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=_before_fork,
-        after_in_parent=lambda: _after_fork(False),
-        after_in_child=lambda: _after_fork(True),
-    )
+def _dispose(*engines: Engine) -> None:
+    for engine in engines:
+        engine.dispose()
 
 
 def _identity(place: Place, path: Path) -> tuple[int, int]:
@@ -249,8 +224,8 @@ def open_file(address: str) -> sqlite3.Connection:
     return connection
 
 
-def _server(place: Place) -> Engine:
-    """Return an engine for PostgreSQL."""
+def _server(place: Place, most: int) -> Engine:
+    """Return an engine for PostgreSQL with so many connections at most."""
     assert place.url is not None
     try:
         return create_engine(
@@ -258,6 +233,8 @@ def _server(place: Place) -> Engine:
             connect_args={"client_encoding": "utf8"},
             isolation_level="READ COMMITTED",
             pool_pre_ping=True,  # the server may have been restarted
+            pool_size=_KEPT,
+            max_overflow=most - _KEPT,
             pool_timeout=BUSY,
         )
     except ImportError as error:

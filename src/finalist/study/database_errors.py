@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
-from finalist.errors import BusyError, SchemaError, StorageError
+from finalist.errors import BusyError, DamagedError, StorageError
 
 _LOCKED = (
     "is held by someone else for too long: another program that writes to it, such as a database "
@@ -51,9 +51,9 @@ _POSTGRESQL = {
 }
 
 
-def damaged(where: str, detail: str) -> SchemaError:
+def damaged(where: str, detail: str) -> DamagedError:
     """Return the error of a database whose content cannot be right."""
-    return SchemaError(f"{where} {_DAMAGED.format(detail=detail)}")
+    return DamagedError(f"{where} {_DAMAGED.format(detail=detail)}")
 
 
 def explain(error: BaseException, where: str) -> StorageError:

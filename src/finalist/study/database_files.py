@@ -5,24 +5,31 @@ stays as it is, byte by byte. A new file appears under its name only when it is 
 """
 
 import os
+import re
+import sqlite3
 import stat
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from urllib.parse import quote
 from uuid import uuid4
 
 from sqlalchemy import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
-from finalist.errors import SchemaError, StorageError
+from finalist.errors import ForeignFileError, SchemaError, StorageError
+from finalist.sqlite_files import header
+from finalist.study.database_errors import damaged
 from finalist.study.schema import APPLICATION
 
-_MAGIC = b"SQLite format 3\0"
-_HEADER = 100
 _SECRETS = ("password", "sslpassword")
+#: What SQLite keeps beside a file.
+BESIDE = ("-journal", "-wal", "-shm")
+#: Files that are being made. Those of a process that was killed go after so many seconds.
+_TEMPORARY = re.compile(r"\.finalist-[0-9a-f]{32}(-journal|-wal|-shm)?")
+STALE = 3600.0
 
 
 @dataclass(frozen=True)
@@ -76,12 +83,6 @@ def _place(text: str) -> Place:
     return Place(text, Path(text).expanduser().resolve())
 
 
-def uri(path: Path, **options: str | int) -> str:
-    """Return the address under which SQLite opens a file."""
-    words = "&".join(f"{name}={value}" for name, value in options.items())
-    return f"file:{quote(path.as_posix())}?{words}"
-
-
 def is_missing(place: Place) -> bool:
     """Return whether there is no such file; say so if there can be none."""
     path = place.file()
@@ -98,36 +99,49 @@ def is_missing(place: Place) -> bool:
     return False
 
 
-def inspect(place: Place) -> None:
-    """Refuse a file that is not ours, without touching it."""
+def inspect(place: Place) -> int:
+    """Refuse a file that is not ours, without touching it; return its count of transactions.
+
+    The count is that of the file alone, without the changes beside it; see `database_lineage`.
+    """
     path, shown = place.file(), place.shown
     try:
-        mode = os.stat(path).st_mode
-        if stat.S_ISDIR(mode):
-            raise StorageError(f"{shown} is a folder. Give the name of a file in it.")
-        if not stat.S_ISREG(mode):
-            raise StorageError(f"{shown} is a device or a pipe. Give the name of a file.")
-        with path.open("rb") as file:
-            header = file.read(_HEADER)
+        found = os.stat(path)
     except OSError as error:
-        raise StorageError(
-            f"{shown} cannot be read: {error.strerror}. Ask its owner for the right to read it."
-        ) from error
-    if not header:
+        raise _unreadable(shown, error.strerror) from error
+    if stat.S_ISDIR(found.st_mode):
+        raise StorageError(f"{shown} is a folder. Give the name of a file in it.")
+    if not stat.S_ISREG(found.st_mode):
+        raise StorageError(f"{shown} is a device or a pipe. Give the name of a file.")
+    if not os.access(path, os.R_OK):
+        raise _unreadable(shown, "Permission denied")
+    if found.st_size == 0:
         raise SchemaError(
             f"{shown} is an empty file, no database of studies. Delete it to make a new one there."
         )
-    if not header.startswith(_MAGIC) or len(header) < _HEADER:
+    try:
+        application, count = header(path)
+    except sqlite3.OperationalError as error:
+        raise _unreadable(shown, str(error)) from error
+    except sqlite3.DatabaseError as error:
+        if error.sqlite_errorcode == sqlite3.SQLITE_CORRUPT:
+            raise damaged(shown, str(error)) from error
         raise SchemaError(
             f"{shown} is no database, or its start is damaged. It is left as it is; give another "
             "name, or restore it from a backup if it held studies."
-        )
-    application = int.from_bytes(header[68:72], "big")
+        ) from error
     if application != APPLICATION:
-        raise SchemaError(
+        raise ForeignFileError(
             f"{shown} is another program's database (application {application:#x}), or its start "
             "is damaged. It is left as it is; give the name of another file."
         )
+    return count
+
+
+def _unreadable(shown: str, reason: str | None) -> StorageError:
+    return StorageError(
+        f"{shown} cannot be read: {reason}. Ask its owner for the right to read it."
+    )
 
 
 def identity(path: Path) -> tuple[int, int]:
@@ -141,26 +155,33 @@ def is_writable(path: Path) -> bool:
     return os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
 
 
+def wal_of(path: Path) -> Path:
+    """Return where SQLite keeps changes that are not in a file yet."""
+    return path.with_name(path.name + "-wal")
+
+
 def has_wal(path: Path) -> bool:
     """Return whether there are changes beside the file, not yet in it."""
     try:
-        return path.with_name(path.name + "-wal").stat().st_size > 0
+        return wal_of(path).stat().st_size > 0
     except FileNotFoundError:
         return False
 
 
 @contextmanager
 def in_full(place: Place, target: Path) -> Iterator[Path]:
-    """Give a temporary name; the file gets its own name at the end, if no other has it.
+    """Give an empty file; it gets its own name at the end, if no other has it.
 
-    Raises `FileExistsError` if another has.
+    Only its owner may read it, and so what SQLite makes beside it. Raises `FileExistsError` if
+    another has the name.
     """
     temporary = target.with_name(f".finalist-{uuid4().hex}")
     try:
+        os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         yield temporary
         _sync(temporary)
         _publish(temporary, target)
-        _sync(target.parent)
+        sync_folder(target.parent)
     except FileExistsError:
         raise
     except OSError as error:
@@ -168,8 +189,19 @@ def in_full(place: Place, target: Path) -> Iterator[Path]:
             f"{target} cannot be made from {place.shown}: {error.strerror}. Nothing was changed."
         ) from error
     finally:
-        for end in ("", "-journal", "-wal", "-shm"):
+        for end in ("", *BESIDE):
             Path(f"{temporary}{end}").unlink(missing_ok=True)
+
+
+def remove_stale(folder: Path) -> None:
+    """Remove files that a killed process had begun to make and nobody writes to any more."""
+    before = time.time() - STALE
+    with suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            if _TEMPORARY.fullmatch(entry.name):
+                with suppress(OSError):  # another process may be as tidy
+                    if entry.stat(follow_symlinks=False).st_mtime < before:
+                        os.unlink(entry.path)
 
 
 def _publish(temporary: Path, target: Path) -> None:
@@ -184,11 +216,19 @@ def _publish(temporary: Path, target: Path) -> None:
         os.rename(temporary, target)
 
 
-def _sync(path: Path) -> None:
-    """See to it that a file or the names in a folder survive a loss of power."""
-    if path.is_dir() and os.name == "nt":
-        return
-    handle = os.open(path, os.O_RDWR if path.is_file() else os.O_RDONLY)
+def _sync(temporary: Path) -> None:
+    """See to it that a file survives a loss of power; nobody else may have it open yet."""
+    _flush(temporary, os.O_RDWR)
+
+
+def sync_folder(folder: Path) -> None:
+    """See to it that the names in a folder survive a loss of power."""
+    if os.name != "nt":
+        _flush(folder, os.O_RDONLY)
+
+
+def _flush(path: Path, flags: int) -> None:
+    handle = os.open(path, flags)
     try:
         os.fsync(handle)
     finally:

@@ -6,7 +6,6 @@ ones. A SQLite file is copied before. PostgreSQL is not: its copies are the work
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from os import PathLike
 from pathlib import Path
 
@@ -14,11 +13,21 @@ import sqlalchemy as sa
 from sqlalchemy import Connection, NullPool
 
 from finalist import __version__
-from finalist.errors import SchemaError, StorageError
-from finalist.study import database_check, schema
+from finalist.errors import DamagedError, SchemaError, StorageError
+from finalist.sqlite_files import uri
+from finalist.study import copies, database_check, database_lineage, schema
+from finalist.study import database_forks as forks
 from finalist.study.database_connections import Connections, open_file
 from finalist.study.database_errors import damaged, errors
-from finalist.study.database_files import Place, in_full, inspect, is_missing, locate, uri
+from finalist.study.database_files import (
+    Place,
+    identity,
+    in_full,
+    is_missing,
+    locate,
+    remove_stale,
+)
+from finalist.study.database_lineage import first_count, set_count
 from finalist.study.schema import APPLICATION, VERSION_TABLE
 
 #: The version that is needed, and the scripts that lead there.
@@ -51,23 +60,49 @@ def backup(where: str | PathLike[str], to: str | PathLike[str]) -> Path:
     if not target.parent.is_dir():
         raise StorageError(f"there is no folder {target.parent} for the backup. Create it first.")
     with _connected(place) as connections:
-        return _copy(connections, target)
+        return copies.copy_to(connections, target)
+
+
+def restore(where: str | PathLike[str], backup: str | PathLike[str]) -> str:
+    """Put a copy of a backup in the place of a SQLite file, and say what was done.
+
+    Also while others have the file open: they are told to open it again.
+    """
+    place, source = locate(where), locate(backup)
+    place.file(), source.file()
+    problems = check(backup)
+    if problems and current(backup) == SCHEMA:
+        raise StorageError(
+            f"{source.shown} is damaged and is not restored: {problems[0]} Take an older backup."
+        )
+    with _connected(source) as connections:
+        aside = copies.restore(where, connections)
+    was = "There was no such file." if aside is None else f"The file that was there is in {aside}."
+    return f"{place.shown} is a copy of {source.shown}. {was}"
 
 
 def check(where: str | PathLike[str]) -> list[str]:
     """Look through a whole database; return what is wrong, nothing if all is well."""
     place = locate(where)
-    with _connected(place) as connections:
-        try:
-            with connections.read() as connection:
-                found = _version(connection, place)
-                if found is None:
-                    raise StorageError(_nothing_yet(place))
-                if found != SCHEMA:
-                    return [f"{place.shown} has schema {int(found)}; upgrade it first."]
-                return database_check.problems(connection, place.shown)
-        except SchemaError as error:
-            return [str(error)]
+    try:
+        with _connected(place) as connections:
+            return _problems(connections)
+    except DamagedError as error:
+        return [str(error)]
+
+
+def _problems(connections: Connections) -> list[str]:
+    place = connections.place
+    try:
+        with connections.read() as connection:
+            found = _version(connection, place)
+            if found is None:
+                raise StorageError(_nothing_yet(place))
+            if found != SCHEMA:
+                return [f"{place.shown} has schema {int(found)}; upgrade it first."]
+            return database_check.problems(connection, place.shown)
+    except SchemaError as error:
+        return [str(error)]
 
 
 def prepare(where: str | PathLike[str], create: bool) -> Connections:
@@ -83,9 +118,13 @@ def prepare(where: str | PathLike[str], create: bool) -> Connections:
     try:
         with connections.read() as connection:
             found = _version(connection, place)
+            if found == SCHEMA:
+                database_check.check_index(connection, place.shown)
         if found != SCHEMA:
             _bring_up(connections, create)
         connections.use_wal()
+        if place.path is not None and not connections.read_only:
+            remove_stale(place.path.parent)
     except BaseException:
         connections.close()
         raise
@@ -105,7 +144,8 @@ def _connect(place: Place) -> Connections:
     if place.path is not None:
         if is_missing(place):
             raise StorageError(f"there is no file {place.shown}. Check the name.")
-        inspect(place)
+        forks.check_file(place.shown, identity(place.path))
+        database_lineage.check(place)
     return Connections(place)
 
 
@@ -161,9 +201,8 @@ def _bring_up(connections: Connections, create: bool) -> str:
             raise StorageError(_nothing_yet(place))
         note = "PostgreSQL is not copied before; that is the work of its server."
         if place.path is not None:
-            stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%fZ")
-            name = f"{place.path.name}.backup-{found}-{stamp}"
-            note = f"The old file is in {_copy(connections, place.path.with_name(name))}."
+            copy = copies.copy_to(connections, copies.stamped(place.path, f"backup-{found}"))
+            note = f"The old file is in {copy}."
         _migrate(connection)
         if place.path is not None and connection.exec_driver_sql("PRAGMA foreign_key_check").all():
             raise damaged(place.shown, "rows do not belong together after the upgrade")
@@ -191,25 +230,9 @@ def _make(place: Place) -> None:
             )
             with engine.connect() as connection:
                 connection.exec_driver_sql(f"PRAGMA application_id = {APPLICATION}")
+                set_count(connection, first_count())
                 connection.exec_driver_sql("BEGIN IMMEDIATE")
                 _migrate(connection)
                 connection.commit()
     except FileExistsError:
         pass
-
-
-def _copy(connections: Connections, target: Path) -> Path:
-    """Copy a file as it is now, without what others are writing at the moment."""
-    place = connections.place
-    try:
-        with (
-            in_full(place, target) as temporary,
-            connections.bare() as connection,
-            errors(place.shown),
-        ):
-            connection.exec_driver_sql("VACUUM INTO ?", (str(temporary),))
-    except FileExistsError:
-        raise StorageError(
-            f"{target} is there already and is not replaced. Give another name."
-        ) from None
-    return target

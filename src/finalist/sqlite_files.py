@@ -1,0 +1,38 @@
+"""SQLite files that may be somebody else's, or in use.
+
+A database that may be in use is never opened but through SQLite. POSIX drops all locks of a
+process on a file when the process closes any descriptor of it, and only SQLite knows which
+descriptors have to stay open (https://www.sqlite.org/howtocorrupt.html, 2.2). To look at one
+without touching it, SQLite is told that it is immutable: it then takes no locks, leaves changes
+beside the file alone and makes no files.
+"""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from urllib.parse import quote
+
+
+def uri(path: Path, **options: str | int) -> str:
+    """Return the address under which SQLite opens a file.
+
+    Examples
+    --------
+    >>> uri(Path("100%.db"), mode="ro")
+    'file:100%25.db?mode=ro'
+    """
+    words = "&".join(f"{name}={value}" for name, value in options.items())
+    return f"file:{quote(path.as_posix())}?{words}"
+
+
+def header(path: Path) -> tuple[int, int]:
+    """Return the application id and the user version of a SQLite file, as the file alone has them.
+
+    Raises `sqlite3.DatabaseError` if it is not a database.
+    """
+    with closing(sqlite3.connect(uri(path, mode="ro", immutable=1), uri=True)) as connection:
+        application, version = (
+            connection.execute(f"PRAGMA {name}").fetchone()[0]
+            for name in ("application_id", "user_version")
+        )
+    return application % 2**32, version
