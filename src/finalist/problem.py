@@ -31,6 +31,7 @@ from finalist.noise import (
     checked_number,
     store_positive,
 )
+from finalist.rules import NEWEST, Rules
 from finalist.words import counted
 
 if TYPE_CHECKING:
@@ -86,6 +87,8 @@ class Problem:
     budget : int, optional
         The pulls there are in all. Strategies for a fixed budget plan with it. It changes no
         question, so the others need not know of it: whoever runs them stops there.
+    rules : Rules
+        By which decisions are taken: the newest, or those that a study began with.
 
     Examples
     --------
@@ -108,6 +111,7 @@ class Problem:
     misspecification: float = 0.0
     most_pulls: int | None = None
     budget: int | None = None
+    rules: Rules = NEWEST
 
     def __post_init__(self) -> None:
         if not isinstance(self.arms, Arms):
@@ -117,6 +121,8 @@ class Problem:
         store_positive(self, "cost", self.cost, "Use cost=1 if all pulls cost the same.")
         object.__setattr__(self, "delta", _checked_delta(self.delta))
         _check_choices(self)
+        if not isinstance(self.rules, Rules):
+            raise ProblemError(f"rules is {self.rules!r}; use finalist.rules.rules_of(number).")
         _check_candidates(self)
         if isinstance(self.noise.sigma, tuple):
             sigma = _of_all("sigma", self.noise.sigma, self.arms, given)

@@ -18,7 +18,7 @@ from contextlib import closing, redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 
-from finalist.study import Study, upgrade
+from finalist.study import Pull, Study, upgrade
 from tests.study import faults
 from tests.study.lab import ARMS
 from tests.study.torture import SIGMA, nearly_tied
@@ -80,12 +80,15 @@ def stays_open(send: Send, where: str) -> None:
 
 
 def server(send: Send, where: str) -> None:
-    """Serve, and tell over HTTP."""
-    from tests.web.servers import in_thread
+    """Serve, tell over HTTP, and make and delete another study now and then."""
+    from tests.web.servers import api, in_thread, new_study
 
-    with in_thread(where) as url:
+    draw = random.Random(3)
+    with in_thread(where) as url, api(url) as client:
         while True:
             send(_tell_over_http(url, "browser"))
+            if draw.random() < 0.3:
+                client.delete(f"/studies/{new_study(client, 'short')}").raise_for_status()
 
 
 def _tell_over_http(url: str, worker: str) -> int | None:
@@ -132,12 +135,13 @@ def commands(send: Send, where: str) -> None:
 def _finalist(*words: str) -> None:
     from finalist.cli.app import app
 
-    said = io.StringIO()
+    said, code = io.StringIO(), None
     try:
         with redirect_stdout(said), redirect_stderr(said):
             app(list(words), standalone_mode=False)
     except SystemExit as error:
-        assert not error.code, said.getvalue()
+        code = error.code
+    assert not code, said.getvalue()
 
 
 def second_server(send: Send, where: str) -> None:
@@ -191,17 +195,10 @@ def read(send: Send, where: str) -> None:
     """Read the study as somebody who knows nothing."""
     with Study.open(where, NAME) as study:
         frame = study.to_frame()
-    lab = nearly_tied()
-    for row in frame[frame.state == "told"].itertuples():
-        assert row.reward == lab.measure(Pull(int(row.pull_id), row.arm)), row
-    send(sorted(told(where)))
-
-
-class Pull:
-    """What a laboratory has to know of a pull."""
-
-    def __init__(self, pull_id: int, arm: str) -> None:
-        self.pull_id, self.arm = pull_id, arm
+    lab, known = nearly_tied(), frame[frame.state == "told"]
+    for pull, arm, reward in known[["pull_id", "arm", "reward"]].values.tolist():
+        assert reward == lab.measure(Pull(pull, arm)), pull
+    send(known.pull_id.tolist())
 
 
 class Shared:

@@ -237,8 +237,7 @@ def test_an_index_that_is_not_that_of_the_events_is_noticed_on_opening(tmp_path:
         connection.execute("REINDEX")
         connection.execute("PRAGMA writable_schema = ON")
         connection.execute(
-            "UPDATE sqlite_master SET sql = replace(sql, ' AND 0', '') "
-            "WHERE name = 'events_client'"
+            "UPDATE sqlite_master SET sql = replace(sql, ' AND 0', '') WHERE name = 'events_client'"
         )
     with pytest.raises(SchemaError, match="index of client ids"):
         Database.open(path)

@@ -2,8 +2,8 @@
 
 A cell is found by the SHA-256 of its settings as canonical JSON, so it is computed once and then
 read. Rows are committed as they are done: a process that is killed loses the cell it was at.
-Several processes may use one file. Settings hold the version of finalist, so that a new version
-computes afresh.
+Several processes may use one file. Settings hold the version of finalist and the number of the
+rules, so that a new version or new rules compute afresh.
 """
 
 import hashlib
@@ -262,7 +262,7 @@ class Store:
 
 def settings_of(task: Task) -> dict[str, Any]:
     """Return what the results of a task are found by; a new version computes afresh."""
-    return {"finalist": __version__, **identity(task)}
+    return {"finalist": __version__, "rules": task.problem.rules.number, **identity(task)}
 
 
 def _cell(settings: Mapping[str, Any], runs: range) -> dict[str, Any]:

@@ -232,6 +232,22 @@ class GauntletRun(Choosing):
         new._other_arms = True
         return new
 
+    def follow(self, decision: Verdict) -> None:
+        """Take over a decision that was taken before and is not what the evidence says now.
+
+        The evidence gives way: it is at the limit for an arm that is out, and below it for one
+        that is not.
+        """
+        bets, candidate = self._bets, self._problem.arms.candidate
+        alive = np.zeros(len(self._Z), dtype=bool)
+        alive[list(decision.survivors)] = True
+        out, kept = candidate & ~alive, candidate & alive
+        bets.log_m[out] = np.maximum(bets.log_m[out], bets.limit[out])
+        bets.log_m[kept] = np.minimum(bets.log_m[kept], np.nextafter(bets.limit[kept], 0.0))
+        self._rejected_at[kept] = np.inf
+        self._rejected_at[out] = np.minimum(self._rejected_at[out], self._pooled.pulls)
+        self._survivors, self._winner = np.flatnonzero(kept), decision.winner
+
     # ---- learning ------------------------------------------------------------------------
 
     def record(self, batch: Batch, rewards: Statistics) -> None:

@@ -22,10 +22,6 @@ from finalist.strategies.gauntlet_scores import Pairs, scores_of
 from finalist.strategies.protocol import Batch, Verdict, check_size, refuse_decided
 from finalist.words import counted
 
-#: Pulls of the pilot and of the first batch that is tested, and the fewest later on, each times
-#: the rank.
-PILOT, FIRST, FEWEST = 4, 4, 3
-
 
 class Choosing:
     """The part of a gauntlet that chooses: none of it touches a test.
@@ -110,7 +106,7 @@ class Choosing:
     @property
     def _piloting(self) -> bool:
         """Whether too little is known to choose rivals; missing rewards make a pilot longer."""
-        if self._pooled.pulls < PILOT * self._arms.rank:
+        if self._pooled.pulls < self._problem.rules.pilot * self._arms.rank:
             return True
         past = self._past()
         return past.information.rank < past.dimension
@@ -128,21 +124,19 @@ class Choosing:
         """The size of the next batch unless another is asked for."""
         r, done = self._arms.rank, self._pooled.pulls
         if self._piloting:
-            return max(PILOT * r - done, r)
+            return max(self._problem.rules.pilot * r - done, r)
         if self._batches == 0:
-            return FIRST * r
-        return max(FEWEST * r, math.ceil(self._growth * done))
+            return self._problem.rules.first * r
+        return max(self._problem.rules.fewest * r, math.ceil(self._growth * done))
 
     def _pilot(self, size: int) -> Batch:
         """Return pulls of the G-optimal design; they are not tested."""
         done = self._pooled.pulls
-        weights = pilot_weights(self._arms, self._problem, PILOT)
+        weights = pilot_weights(self._arms, self._problem, self._problem.rules.pilot)
         picks = Rounded(weights).extend(done + size)[done:]
         counts = within(np.bincount(picks, minlength=len(self._Z)), self._room())
-        words = (
-            f"Pilot: the first {PILOT * self._arms.rank} pulls say where to measure and are not "
-            "tested."
-        )
+        pilot = self._problem.rules.pilot * self._arms.rank
+        words = f"Pilot: the first {pilot} pulls say where to measure and are not tested."
         note: dict[str, Any] = {"kind": "pilot", "leader": -1, "rivals": [], "words": words}
         note["batch"] = self._recorded
         return Batch(counts, note)

@@ -6,7 +6,9 @@ Every function writes its events under the lock, or refuses and leaves the log a
 """
 
 import hashlib
+import json
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -50,6 +52,7 @@ def import_history(log: Log, names: Sequence[str], rewards: Sequence[float]) -> 
 
 def issue(log: Log, state: State, size: int | None, worker: str | None) -> None:
     """Choose the next batch and write it down, unless someone else did so meanwhile."""
+    state.require_strategy()
     last, number = state.last, len(state.issued) + 1  # `state` itself goes on with the log
     batch = state.run.next(batch_size(state, size, worker))
     rng = np.random.default_rng([state.settings.seed, number])
@@ -70,36 +73,60 @@ def assign(log: Log, size: int | None, worker: str) -> None:
             log.append(writer, now, "assigned", {"worker": worker, "pulls": new.tolist()})
 
 
-def tell(log: Log, told: Results, client_id: str | None) -> int:
-    """Take all rewards, or none on an error; return how many were new."""
-    order = np.argsort(told.pulls)
-    content = told.pulls[order].tobytes() + told.rewards[order].tobytes()
-    digest = hashlib.sha256(content).hexdigest()
+class Told(NamedTuple):
+    """What came of a call that told rewards."""
+
+    new: int
+    #: How many were new in the first call of this name, if this one repeats it.
+    repeated: int | None = None
+
+
+def tell(log: Log, told: Results, client_id: str | None) -> Told:
+    """Take all rewards, or none on an error."""
+    call = _digests(told)
     with log.writing() as (writer, now):
-        if client_id is not None and _was_told(log, writer, client_id, digest):
-            return 0
+        if client_id is not None:
+            earlier = _count_of(log, writer, client_id, call)
+            if earlier is not None:
+                return Told(0, repeated=earlier)
         new = check_told(now, told)
         if not new.any() and client_id is None:
-            return 0
+            return Told(0)
         notes = [note for note, fresh in zip(told.notes, new, strict=True) if fresh]
         pulls, values = told.pulls[new], told.rewards[new]
-        body = {"count": len(pulls), "digest": digest}
+        body = {"count": len(pulls), **call}
         rewards = (pulls, values, notes if any(notes) else None)
         log.append(writer, now, "told", body, client=client_id, rewards=rewards)
         _decide(log, writer, now)
-        return len(pulls)
+        return Told(len(pulls))
 
 
-def _was_told(log: Log, writer: Writer, client_id: str, digest: str) -> bool:
+def _digests(told: Results) -> dict[str, str | None]:
+    """Return by what a call is known again: its rewards, and its notes if it has any."""
+    order = np.argsort(told.pulls)
+    content = told.pulls[order].tobytes() + told.rewards[order].tobytes()
+    notes = {int(told.pulls[i]): told.notes[i] for i in order if told.notes[i]}
+    return {
+        "digest": hashlib.sha256(content).hexdigest(),
+        "notes": hashlib.sha256(json.dumps(notes).encode()).hexdigest() if notes else None,
+    }
+
+
+def _count_of(log: Log, writer: Writer, client_id: str, call: dict[str, str | None]) -> int | None:
+    """Return how many rewards were new in the call of this name; None if there was none.
+
+    Another call of the same name is refused.
+    """
     event = writer.client(log.row.id, client_id)
     if event is None:
-        return False
-    if event.body.get("digest") != digest:
+        return None
+    # Before there were rules, nothing was written down about notes.
+    if any(event.body.get(word, digest) != digest for word, digest in call.items()):
         raise ConflictError(
-            f"client_id {client_id!r} was used for other rewards (event {event.number}); "
+            f"client_id {client_id!r} was used for other rewards or notes (event {event.number}); "
             "use a new one for each call."
         )
-    return True
+    return int(event.body["count"])
 
 
 def _decide(log: Log, writer: Writer, now: State) -> None:

@@ -26,6 +26,7 @@ from finalist.noise import (
     TopM,
 )
 from finalist.problem import Problem
+from finalist.rules import rules_of
 from finalist.strategies import Strategy, all_strategies, strategy_class
 from finalist.strategies.registry import StrategyClass
 
@@ -83,6 +84,7 @@ class Settings:
             "cost": _each(problem.cost),
             "batch_intercept": problem.batch_intercept,
             "misspecification": problem.misspecification,
+            "rules": problem.rules.number,
             **roles(problem.arms),
             "budget": self.budget,
             "seed": self.seed,
@@ -129,6 +131,7 @@ def from_json(settings: Mapping[str, Any], arms: Arms) -> Settings:
             cost=cost,
             batch_intercept=settings.get("batch_intercept", False),
             misspecification=settings.get("misspecification", 0.0),
+            rules=rules_of(settings.get("rules", 1)),
         )
         known = _class_of(strategy["name"])(**strategy["settings"])
         seed, budget = settings["seed"], settings["budget"]

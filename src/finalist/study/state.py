@@ -3,6 +3,11 @@
 `State.apply` takes one event after another. Decisions are replayed with what was chosen when the
 batch was issued; no design is solved. Whatever changes a state goes through here, whether it has
 just been written or is read again years later.
+
+What was decided stays decided. The evidence is computed again, by the rules that the study began
+with. Where it says something else than the log, because rules were mended or a strategy of
+somebody's own has changed, the log is right: the strategy follows it if it can, and is left out
+if not. Then nothing is called certain.
 """
 
 from collections.abc import Callable, Mapping
@@ -18,7 +23,9 @@ from finalist.pooling import Pooled
 from finalist.problem import Problem
 from finalist.statistics import Statistics
 from finalist.strategies import Batch, Run, Verdict
+from finalist.study.database_errors import damaged
 from finalist.study.database_rows import EventRow
+from finalist.study.invariants import impossible
 from finalist.study.pulls import Fate, Pulls
 from finalist.study.settings import Settings, with_roles
 
@@ -87,6 +94,7 @@ class State:
         self.measured: list[Measured] = []
         self.decisions: list[Decision] = []
         self.differs: list[int] = []  # batches that this version would have decided otherwise
+        self._logged: Verdict | None = None  # by the log, once the strategy cannot follow it
         self.first_told: dict[int, int] = {}  # batch: event of its first reward
         self.workers: list[str] = []
         self.stopped: str | None = None
@@ -116,7 +124,21 @@ class State:
     @property
     def verdict(self) -> Verdict:
         """What the strategy has found."""
-        return self.run.verdict
+        return self.run.verdict if self._logged is None else self._logged
+
+    @property
+    def doubts(self) -> list[str]:
+        """Why nothing is certain, whatever was decided; empty if all is well."""
+        rules = self.problem.rules
+        found = [
+            f"it was decided by rules {rules.number}, which had a defect: {words}"
+            for words in rules.defects_of(self.problem)
+        ]
+        if self.differs:
+            found.append(
+                f"this version of finalist decides otherwise after batch {self.differs[0]}"
+            )
+        return found
 
     @property
     def open(self) -> Issued | None:
@@ -178,6 +200,9 @@ class State:
                 f"event {event.number} is of the kind {event.kind!r}, which this version does not "
                 "know; upgrade finalist."
             )
+        wrong = impossible(self, event, rewards)
+        if wrong is not None:
+            raise damaged("the log of this study", f"event {event.number} ({event.kind}): {wrong}")
         self._apply[event.kind](event, rewards)
         self.count(event)
 
@@ -231,27 +256,43 @@ class State:
         if "stopped" in body:
             self.stopped = body["stopped"]
             return
-        found = self.decide()
-        if (found["winner"], found["rejected"]) != (body["winner"], body["rejected"]):
-            self.differs.append(body["batch"])
+        gone = set(body["rejected"])
+        kept = tuple(arm for arm in self.verdict.survivors if arm not in gone)
+        self.decide(Verdict(body["winner"], kept, body["pulls"]))
 
-    def decide(self) -> dict[str, Any]:
-        """Give the open batch to the strategy; return the body of the event that says so."""
+    def require_strategy(self) -> None:
+        """Refuse to go on with a strategy that could not follow the log."""
+        if self._logged is not None:
+            raise StudyError(
+                f"the strategy of this study decides otherwise after batch {self.differs[0]} than "
+                "its log says, so it cannot go on here. Go on with the version that began it, or "
+                "start a new study."
+            )
+
+    def decide(self, logged: Verdict | None = None) -> dict[str, Any]:
+        """Give the open batch to the strategy; return the body of the event that says so.
+
+        `logged` is what was decided, where that is known already.
+        """
         batch = self.open
         assert batch is not None
+        if logged is None:
+            self.require_strategy()
         rows = self.pulls.of(batch.number) - 1
         missing = self.pulls.arm[rows[self.pulls.fate[rows] == Fate.MISSING]]
         rows = rows[self.pulls.fate[rows] == Fate.TOLD]
         rewards = Statistics.empty(len(self.arms))
         rewards.add_many(self.pulls.arm[rows].astype(np.int64), self.pulls.reward[rows])
         before = set(self.verdict.survivors)
-        self.run.record(Batch(rewards.count.copy(), batch.note), rewards)
         self.pooled.add(rewards)
-        if len(missing):
-            lost = np.bincount(missing, minlength=len(self.arms))
-            self.lost += lost
-            if hasattr(self.run, "lose"):
+        lost = np.bincount(missing, minlength=len(self.arms))
+        self.lost += lost
+        if self._logged is None:
+            self.run.record(Batch(rewards.count.copy(), batch.note), rewards)
+            if len(missing) and hasattr(self.run, "lose"):
                 self.run.lose(lost)
+        if logged is not None:
+            self._follow(logged, batch.number)
         some = np.flatnonzero(rewards.count)
         self.measured.append(
             Measured(self.stage, some, rewards.count[some], rewards.mean[some].copy())
@@ -270,9 +311,22 @@ class State:
             "rejected": out,
         }
 
+    def _follow(self, logged: Verdict, batch: int) -> None:
+        """Take a decision from the log, where the strategy would decide otherwise."""
+        if self._logged is None:
+            found = self.run.verdict
+            if (found.winner, set(found.survivors)) == (logged.winner, set(logged.survivors)):
+                return
+            self.differs.append(batch)
+            follow = getattr(self.run, "follow", None)
+            if follow is not None:
+                follow(logged)
+                return
+        self._logged = logged
+
     def _evidence(self) -> Float[np.ndarray, " K"] | None:
         evidence = getattr(self.run, "evidence", None)
-        if evidence is None or len(self.arms) > MOST_ARMS:
+        if evidence is None or self._logged is not None or len(self.arms) > MOST_ARMS:
             return None
         return np.asarray(evidence().share, dtype=np.float32)
 
@@ -280,11 +334,20 @@ class State:
         body = event.body
         kept = np.array(body["kept"], dtype=np.int64)
         problem = changed_problem(self.problem, self._read_arms(body["stage"]), body)
-        self.run = change(self.run, problem, kept, body["level"], afresh=body["afresh"])
+        if self._logged is None:
+            self.run = change(self.run, problem, kept, body["level"], afresh=body["afresh"])
+        else:
+            self._logged = _taken(self._logged, kept, body["afresh"])
         self.problem, self.stage = problem, body["stage"]
         self.pooled = self.pooled.taken(kept, problem)
         self.lost = np.where(kept >= 0, self.lost[kept], 0)
         self.levels.append(body["level"])
+
+
+def _taken(verdict: Verdict, kept: Int[np.ndarray, " n"], afresh: bool) -> Verdict:
+    """Return a verdict for other arms; all of them are possible if all begin afresh."""
+    alive = [new for new, old in enumerate(kept) if afresh or old < 0 or old in verdict.survivors]
+    return Verdict(None, tuple(alive), verdict.pulls)
 
 
 def changed_problem(problem: Problem, arms: Arms, body: Mapping[str, Any]) -> Problem:

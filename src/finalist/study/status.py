@@ -15,12 +15,12 @@ from finalist.planning import Forecast
 from finalist.planning import forecast as forecast_of
 from finalist.pooling import Pooled
 from finalist.span import SPAN_TOLERANCE
-from finalist.strategies import guaranteed, promise_of
+from finalist.strategies import promise_of
 from finalist.strategies.gauntlet_bias import Bias
 from finalist.study.checks import better_by_all, doubts, given_up, warnings_of
 from finalist.study.pulls import Fate
 from finalist.study.state import State
-from finalist.study.words import advice, assumptions, risk_of, sentence
+from finalist.study.words import advice, assumptions, promised, risk_of, sentence
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -174,13 +174,13 @@ def status_of(name: str, state: State, *, forecast: bool) -> Status:
     good = np.where(known, state.problem.sign * means, -np.inf)
     leader = names[int(good.argmax())] if np.isfinite(good).any() else None
     ended = state.end is not None
-    promised = guaranteed(state.settings.strategy)
+    certain = promised(state)
     chosen = _chosen(state, fit) if ended else None
     winner = chosen if verdict.decided else None
-    open_end = ended and not (promised and verdict.decided)
+    open_end = ended and not (certain and verdict.decided)
     error, sure = _figures(state, fit, chosen) if open_end and chosen is not None else (None, None)
-    other = None if promised else better_by_all(state.problem, fit, chosen, error)
-    warnings = _warnings(state, fit, promised)
+    other = None if certain else better_by_all(state.problem, fit, chosen, error)
+    warnings = _warnings(state, fit, certain)
     if open_end:
         warnings += doubts(state, fit, chosen, error, other)
     return Status(
@@ -227,20 +227,20 @@ def _figures(state: State, fit: Estimate, arm: int) -> tuple[float | None, float
     problem = state.problem
     sign, epsilon = problem.sign, problem.epsilon
     sigma = problem.scale
-    return (
-        error_estimate(fit, arm, sign=sign, sigma=sigma, epsilon=epsilon),
-        certainty(fit, arm, sign=sign, sigma=sigma, start=_start(state), epsilon=epsilon),
-    )
+    error = error_estimate(fit, arm, sign=sign, sigma=sigma, epsilon=epsilon)
+    if state.doubts:
+        return error, None
+    return error, certainty(fit, arm, sign=sign, sigma=sigma, start=_start(state), epsilon=epsilon)
 
 
 def _warnings(state: State, fit: Estimate, promised: bool) -> list[str]:
     found = warnings_of(state.problem, fit, state.measured, state.stage, promised=promised)
     found += given_up(state, promised=promised)
-    if state.differs:
-        found.append(
-            f"This version of finalist would have decided otherwise after batch {state.differs[0]};"
-            " go on with the version that began the study, or start a new one."
-        )
+    found += [
+        f"Nothing here is certain: {doubt}. Go on with the version that began the study, or start "
+        "a new one and bring in these rewards as earlier measurements."
+        for doubt in state.doubts
+    ]
     return found
 
 

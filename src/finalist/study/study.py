@@ -290,7 +290,7 @@ class Study:
             nothing; another reward for a pull that has one is refused (see `amend`).
         client_id : str, optional
             A name for this call. A second call of this name, because no answer came to the first,
-            changes nothing.
+            changes nothing; with other rewards or notes it is refused.
         decimal : str
             What separates the decimals in a CSV file.
 
@@ -299,6 +299,10 @@ class Study:
         int
             How many rewards were new. They are on the disk.
         """
+        return self._tell(results, client_id, decimal=decimal).new
+
+    def _tell(self, results: Any, client_id: str | None, *, decimal: str = ".") -> measuring.Told:
+        """Enter rewards; say also whether this repeats an earlier call."""
         told = as_results(results, decimal=decimal)
         if client_id is not None:
             check_text("client_id", client_id)

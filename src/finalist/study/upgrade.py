@@ -4,6 +4,7 @@ An upgrade is one transaction, so that a process that is killed leaves the old t
 ones. A SQLite file is copied before. PostgreSQL is not: its copies are the work of its server.
 """
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from os import PathLike
@@ -33,6 +34,8 @@ from finalist.study.schema import APPLICATION, VERSION_TABLE
 #: The version that is needed, and the scripts that lead there.
 SCHEMA = schema.SCHEMA
 MIGRATIONS = Path(__file__).with_name("migrations")
+#: Alembic works for one thread at a time: what it is at is in variables of its modules.
+_alembic = threading.Lock()
 
 
 def needed() -> str:
@@ -215,7 +218,8 @@ def _migrate(connection: Connection) -> None:
 
     config = Config(attributes={"connection": connection})
     config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
-    command.upgrade(config, SCHEMA)
+    with _alembic:
+        command.upgrade(config, SCHEMA)
 
 
 def _make(place: Place) -> None:

@@ -12,14 +12,22 @@ from finalist.study.state import State
 from finalist.words import counted, first_few
 
 
+def promised(state: State) -> bool:
+    """Return whether what was decided is wrong with probability at most delta.
+
+    This is the one place that says so: without it nothing is called certain anywhere.
+    """
+    return guaranteed(state.settings.strategy) and not state.doubts
+
+
 def risk_of(state: State) -> float | None:
     """Return the probability with which the winner is wrong, at most; None without a guarantee."""
-    return sum(state.levels) if guaranteed(state.settings.strategy) else None
+    return sum(state.levels) if promised(state) else None
 
 
 def decided(state: State) -> str:
     """Say what a study that is decided has: a winner, or less than that."""
-    return "a winner" if guaranteed(state.settings.strategy) else "a recommendation"
+    return "a winner" if promised(state) else "a recommendation"
 
 
 def counted_arms(arms: Arms) -> str:
@@ -42,7 +50,7 @@ def sentence(state: State, *, known: bool = True) -> str:
     verdict, names, risk = state.verdict, state.arms.names, f"{sum(state.levels):.3g}"
     if promise_of(state.settings.strategy) == "budget":
         return _budget_sentence(state, known)
-    if not guaranteed(state.settings.strategy):
+    if not promised(state):
         return _unproven_sentence(state)
     words = getattr(state.run, "words", None)
     if (verdict.decided or state.end is None) and words is not None and state.stage == 0:
@@ -73,7 +81,7 @@ def _so_far(state: State) -> str:
 
 
 def _unproven_sentence(state: State) -> str:
-    """Say what a strategy has come to that stops by a threshold without a proof."""
+    """Say what a strategy has come to without a guarantee: why there is none comes last."""
     verdict, names = state.verdict, state.arms.names
     if len(names) == 1:
         return f"{names[0]} is the only arm."
@@ -83,6 +91,8 @@ def _unproven_sentence(state: State) -> str:
         epsilon = state.problem.epsilon
         what = "the best" if epsilon == 0 else f"within {epsilon:g} of the best"
         found = f"{names[verdict.winner]} is named {what}, after {counted(verdict.pulls, 'pull')}"
+    if guaranteed(state.settings.strategy):
+        return f"{found}; nothing is certain: {'; '.join(state.doubts)}."
     return f"{found}; this threshold has no proof, so nothing is guaranteed."
 
 
