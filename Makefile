@@ -5,13 +5,14 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help demo test lint format validate torture reproduce bench bench-gauntlet bench-field docs docs-figures screenshots dist clean
+.PHONY: help demo test lint format golden-runs validate torture reproduce bench bench-gauntlet bench-field docs docs-figures screenshots dist clean
 
 help:
 	@echo "make demo      set up and run a whole study on real measurements (half a minute)"
 	@echo "make test      set up, lint and run every test"
 	@echo "make lint      ruff, mypy --strict, import-linter"
 	@echo "make format    let ruff rewrite the code"
+	@echo "make golden-runs  which of 1,400 runs decide otherwise than with the commit BASE (two minutes)"
 	@echo "make validate  up to 10,000 runs of every strategy: is delta kept? (hours; goes on where it stopped)"
 	@echo "make torture   1,000 kills, 8 writers, 10,000 bad requests, random lives: is anything lost? (over an hour)"
 	@echo "make reproduce the paper's experiments in full (half an hour; goes on where it stopped)"
@@ -55,6 +56,11 @@ lint: $(READY)
 format: $(READY)
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
+
+# On one machine: hashes of runs may differ between processors.
+BASE ?= 855b9b6
+golden-runs: $(READY)
+	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.golden_runs --compare $(BASE)
 
 # Results are kept in validity.sqlite; delete it to measure again.
 validate: $(READY)

@@ -1,19 +1,43 @@
 """Make the studies that later versions must go on with: python -m tests.study.make_golden_studies.
 
-Two whole lives in one file of schema 1, with every kind of event, and beside it what this version
-says about them. A later version must say the same, from the log alone.
+They are files of schema 1 that version 0.1.0 wrote, with what it decided beside them:
+
+- studies-1: two whole lives with every kind of event; its JSON has all that was said then.
+- rules-1: the small lives of `golden_lives`, every strategy and every option.
+
+A later version must decide the same, from the log alone. What it says of the decisions, and how
+certain it is, may get better. A file that is there is left as it is.
 """
 
 import json
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
 
 import finalist as fl
-from finalist.study import Study
+from finalist.strategies.betting import Bets
+from finalist.study import Study, database_writer
+from finalist.study.database_rows import EventRow
+from finalist.study.settings import from_json
+from finalist.study.state import State
+from finalist.study.tables import read_arms
+from tests.study.golden_lives import LIVES
 from tests.study.lab import ARMS, Lab
 
 FILE = Path(__file__).with_name("golden") / "studies-1.db"
-SAID = FILE.with_suffix(".json")
+RULES = FILE.with_name("rules-1.db")
+AT = "2026-01-02T03:04:05.000006+00:00"
 HARD = Lab(theta=[1.0, 0.3, 0.0])
+#: What a status says that is decided, and not estimated or put into words.
+DECIDED = (
+    "verdict", "winner", "winners", "survivors", "risk", "pulls", "open_pulls", "batches",
+    "budget_left",
+)  # fmt: skip
+#: How far evidence must be from its limit, and by how much rewards may change without effect.
+MARGIN = 1e-4
 
 
 def make(where: str) -> None:
@@ -43,21 +67,106 @@ def make(where: str) -> None:
             study.tell(Lab().rewards(batch))
 
 
-def said(where: str) -> dict[str, object]:
-    """Return what this version says about the studies of a file."""
+def make_rules(where: str) -> None:
+    """Live the small lives, all at the same moment, so that the file is always the same."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(database_writer, "_now", lambda: AT)
+        for name, life in LIVES.items():
+            words, seed = life.words, life.seed
+            with Study.create(where, name, life.arms, life.strategy, seed=seed, **words) as study:
+                life.live(study, life.truth)
+
+
+def said(where: str) -> dict[str, Any]:
+    """Return what this version decides in the studies of a file, without changing them."""
     words = {}
     for name in fl.studies(where):
         with Study.open(where, name) as study:
-            open_pulls = [(pull.pull_id, pull.arm) for pull in study.ask()]
-            words[name] = {
-                "status": study.status(forecast=False).to_dict(),
-                "pulls": study.to_frame()[["pull_id", "batch", "arm", "state"]].values.tolist(),
-                "open": open_pulls,
-            }
-    return json.loads(json.dumps(words))  # type: ignore[no-any-return]
+            words[name] = decisions(study)
+    return dict(json.loads(json.dumps(words)))
+
+
+def decisions(study: Study) -> dict[str, Any]:
+    """Return what is decided in a study: no sentence, no estimate, no evidence."""
+    status, state = study.status(forecast=False).to_dict(), study._log.now()
+    names = names_of_stages(study)
+    return {
+        "status": {key: status[key] for key in DECIDED},
+        "end": state.end,
+        "levels": state.levels,
+        "rejected": [
+            [decision.batch, [names[state.issued[decision.batch - 1].stage][i] for i in out]]
+            for decision in state.decisions
+            if (out := decision.rejected)
+        ],
+        "pulls": study.to_frame()[["pull_id", "batch", "arm", "state"]].values.tolist(),
+        "open": [
+            (pull.pull_id, pull.arm) for pull in (study.ask() if state.open is not None else ())
+        ],
+    }
+
+
+def names_of_stages(study: Study) -> list[tuple[str, ...]]:
+    """Return the names of the arms, for each time that they changed."""
+    log = study._log
+    stages = log.now().stage + 1
+    with log.database.read() as reader:
+        return [tuple(read_arms(reader, log.row.id, stage).names) for stage in range(stages)]
+
+
+# ---- margins -----------------------------------------------------------------------------------
+
+
+def replay(
+    study: Study, changed: Callable[[np.ndarray], np.ndarray] = np.asarray
+) -> Iterator[tuple[EventRow, State]]:
+    """Replay a log with rewards that may be changed; yield the state after each event."""
+    log = study._log
+    number = log.row.id
+    with log.database.read() as reader:
+        settings = from_json(log.row.settings, read_arms(reader, number, 0))
+        state = State(settings, lambda stage: read_arms(reader, number, stage))
+        rewards = reader.rewards(number)
+        for event in reader.events(number):
+            mine = rewards.event == event.number
+            told = (rewards.pull[mine], changed(rewards.reward[mine])) if mine.any() else None
+            state.apply(event, told)
+            yield event, state
+
+
+def check_margins(where: str) -> None:
+    """Refuse studies whose decisions the last digits of a machine could change."""
+    for name in fl.studies(where):
+        with Study.open(where, name) as study:
+            for event, state in replay(study):
+                if event.kind == "decided":
+                    near = nearest(state)
+                    assert near > MARGIN, f"{name!r}: evidence {near:g} below its limit"
+            for seed in range(4):
+                rng = np.random.default_rng(seed)
+                jostled = replay(study, lambda r, g=rng: r + MARGIN * g.standard_normal(len(r)))
+                state = [state for _, state in jostled][-1]
+                assert state.differs == [], f"{name!r} is close after batch {state.differs[0]}"
+
+
+def nearest(state: State) -> float:
+    """Return how far from its limit, as a share of it, evidence is that has not reached it.
+
+    What has reached it is exactly there: only changed rewards tell how clearly.
+    """
+    found = [vars(state.run).get("_bets"), *vars(state.run).get("_leaders", {}).values()]
+    shares = [1.0 - bets.log_m / bets.limit for bets in found if isinstance(bets, Bets)]
+    missing = np.concatenate([np.ones(1), *shares])
+    return float(missing[missing > 0.0].min())
 
 
 if __name__ == "__main__":
-    FILE.unlink(missing_ok=True)
-    make(str(FILE))
-    SAID.write_text(json.dumps(said(str(FILE)), separators=(",", ":")) + "\n")
+    for file, live in ((FILE, make), (RULES, make_rules)):
+        if not file.exists():
+            live(str(file))
+            check_margins(str(file))
+            lines = [
+                f"{json.dumps(name)}: {json.dumps(entry, separators=(',', ':'))}"
+                for name, entry in said(str(file)).items()
+            ]
+            file.with_suffix(".json").write_text("{\n" + ",\n".join(lines) + "\n}\n")
