@@ -17,6 +17,7 @@ from finalist.strategies import STRATEGIES, named
 from finalist.study import Study
 from tests.study.golden_lives import ARMS, EXCLUDED, LIVES, THETA
 from tests.study.make_golden_studies import DECIDED, FILE, RULES, said
+from tests.study.test_guards import mend
 
 BOTH = pytest.mark.parametrize("file", [FILE, RULES], ids=lambda file: file.stem)
 
@@ -69,6 +70,21 @@ def test_every_decision_is_found_again(file, where):
         logged = [(e["batch"], e["pulls"], e["winner"], tuple(e["rejected"])) for e in events]
         found = [(d.batch, d.pulls, d.winner, d.rejected) for d in state.decisions]
         assert found == logged, study.name
+
+
+@pytest.mark.parametrize("limit", [0.5, 0.9, 1.1])
+def test_decisions_stay_when_evidence_is_computed_otherwise(where, limit, monkeypatch):
+    """A mended bet that decides earlier, or later, opens every study all the same."""
+    then, differ = json.loads(RULES.with_suffix(".json").read_text()), 0
+    mend(monkeypatch, limit)
+    for study in opened(where(RULES)):
+        state, status = study._log.now(), study.status(forecast=False)
+        expected = then[study.name]["status"]
+        for key in ("verdict", "winner", "survivors", "pulls"):
+            assert status.to_dict()[key] == expected[key], (study.name, key)
+        differ += bool(state.differs)
+        assert status.risk == (None if state.differs else expected["risk"]), study.name
+    assert differ > 3
 
 
 @BOTH

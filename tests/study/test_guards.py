@@ -14,9 +14,11 @@ import pytest
 
 import finalist as fl
 from finalist.errors import ConflictError, DamagedError, NameTakenError, ProblemError, StudyError
-from finalist.study import Study, creation, upgrade
+from finalist.study import Study, upgrade
 from finalist.study.database import Database
+from finalist.study.database_files import locate
 from finalist.study.log import Log
+from finalist.study.settings import from_json
 from finalist.study.state import State
 from tests.study.lab import ARMS, Lab
 
@@ -328,9 +330,9 @@ def test_the_same_file_is_upgraded_by_one_of_two(tmp_path: Path, monkeypatch):
     """Both find old tables; the second finds them new when it has the lock."""
     where = str(tmp_path / "lab.db")
     Study.create(where, "s", ARMS).close()
-    done = []
+    done: list[object] = []
     monkeypatch.setattr(upgrade, "_migrate", done.append)
-    connections = upgrade._connect(upgrade.locate(where))
+    connections = upgrade._connect(locate(where))
     try:
         assert "nothing to do" in upgrade._bring_up(connections, create=False)
     finally:
@@ -376,7 +378,7 @@ def told(*pulls, count=None):
     return ("told", {"count": count}, (list(pulls), [0.5] * len(pulls), None))
 
 
-DECIDED = {"batch": 1, "pulls": 12, "winner": None, "rejected": []}
+DECIDED: dict[str, object] = {"batch": 1, "pulls": 12, "winner": None, "rejected": []}
 WRONG = {
     "created twice": [("created", {}, None)],
     "a batch beside an open one": [issued(2)],
@@ -460,9 +462,9 @@ def test_a_new_study_records_the_newest_rules_and_an_old_one_has_rules_1(tmp_pat
             pass
         row = study._log.row
         without = {key: value for key, value in row.settings.items() if key != "rules"}
-        assert creation.from_json(without, ARMS).problem.rules.number == 1
+        assert from_json(without, ARMS).problem.rules.number == 1
         with pytest.raises(ProblemError, match=r"rules 99 are not known.*Upgrade"):
-            creation.from_json({**without, "rules": 99}, ARMS)
+            from_json({**without, "rules": 99}, ARMS)
 
 
 @pytest.fixture
@@ -478,18 +480,18 @@ def undecided(tmp_path):
     return where
 
 
-def mend(monkeypatch, limit=0.02):
-    """Let bets decide much earlier, as mended ones might."""
+def mend(monkeypatch, limit=0.01):
+    """Let bets decide with a part of the evidence, as mended ones might."""
     from finalist.strategies.betting import Bets
 
-    against = Bets.against.__func__
+    against = Bets.against
 
-    def mended(cls, arms, delta, capped):
-        bets = against(cls, arms, delta, capped)
-        bets.limit[:] = limit
+    def mended(arms, delta, capped):
+        bets = against(arms, delta, capped)
+        bets.limit[:] *= limit
         return bets
 
-    monkeypatch.setattr(Bets, "against", classmethod(mended))
+    monkeypatch.setattr(Bets, "against", mended)
 
 
 def test_a_study_opens_with_its_decisions_when_evidence_is_computed_otherwise(

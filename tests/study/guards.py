@@ -1,0 +1,185 @@
+"""Take guards away, one at a time, and see that a test notices: python -m tests.study.guards.
+
+A guard is a line that looks again when the lock is held, or that refuses what cannot be. Without
+it most lives go well, so that only a test which was written for it can miss it. Each entry names a
+file, the text of the guard, what stands there when it is gone, and the tests that must fail then.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+SOURCE = ROOT / "src" / "finalist"
+
+
+@dataclass(frozen=True)
+class Guard:
+    """A guard, and the tests that miss it."""
+
+    file: str
+    text: str
+    gone: str
+    tests: str
+    module: str = "tests/study/test_guards.py"
+
+
+SHARING = "tests/study/test_sharing.py"
+GUARDS = (
+    Guard("study/measuring.py", "if now.last == last:", "if True:", "issued_once or meanwhile"),
+    Guard(
+        "study/measuring.py",
+        "if now.open is None or len(of_worker(now, worker)) > 0:",
+        "if now.open is None:",
+        "two_handles_gets",
+    ),
+    Guard(
+        "study/measuring.py",
+        "if now.open is None or len(of_worker(now, worker)) > 0:",
+        "if now.open is not None and len(of_worker(now, worker)) > 0:",
+        "no_pulls_to_give_out",
+    ),
+    Guard(
+        "study/measuring.py",
+        "        new = check_told(now, told)\n",
+        "        new = np.ones(len(told.pulls), dtype=bool)\n",
+        "told_once or told_meanwhile",
+    ),
+    Guard(
+        "study/measuring.py",
+        "if client_id is not None:\n",
+        "if False:\n",
+        "repeated_by_another_handle",
+    ),
+    Guard(
+        "study/measuring.py",
+        "if now.pulls.fate[row] != Fate.OPEN:\n            raise ConflictError(\n"
+        '                f"pull {pull_id} is {Fate(now.pulls.fate[row]).name.lower()}, so it is '
+        'not "\n                "lost.',
+        "if False:\n            raise ConflictError(\n"
+        '                f"pull {pull_id} is {Fate(now.pulls.fate[row]).name.lower()}, so it is '
+        'not "\n                "lost.',
+        "not_void_nor_missing",
+    ),
+    Guard(
+        "study/measuring.py",
+        "if now.pulls.fate[row] == Fate.MISSING:\n            return",
+        "if False:\n            return",
+        "missing_once",
+    ),
+    Guard(
+        "study/measuring.py",
+        '_require_open(now, pull_id, "amend")\n',
+        "pass\n",
+        "is_not_amended",
+    ),
+    Guard("study/measuring.py", "if now.issued:", "if False:", "do_not_come_after_a_batch"),
+    Guard("study/measuring.py", "if now.history_pulls:", "if False:", "first_batch_and_once"),
+    Guard("study/changes.py", "if now.open is not None:", "if False:", "while_a_batch_is_open"),
+    Guard("study/study.py", "if now.verdict.decided:", "if False:", "is_not_stopped"),
+    Guard(
+        "study/study.py",
+        "if stopped is None and now.stopped is None:",
+        "if False:",
+        "resumed_once",
+    ),
+    Guard(
+        "study/log.py",
+        "        except BaseException:\n            self._state = None\n            raise",
+        "        except BaseException:\n            raise",
+        "failed_half_way",
+    ),
+    Guard("study/upgrade.py", "    with _alembic:\n", "    if True:\n", "threads_make_one_file"),
+    Guard(
+        "study/upgrade.py",
+        "        if found == SCHEMA:\n            return f",
+        "        if False:\n            return f",
+        "upgraded_by_one",
+    ),
+    Guard(
+        "study/state.py",
+        "        if wrong is not None:\n",
+        "        if False:\n",
+        "no_writer_could_have_written",
+    ),
+    Guard(
+        "study/database_connections.py",
+        "self._check_file()  # while",
+        "pass  # while",
+        "waited_for_a_restore",
+        SHARING,
+    ),
+    Guard(
+        "study/database_lineage.py",
+        "if changes is None or _follows(count, *changes):",
+        "if True:",
+        "copied_over_a_file",
+        SHARING,
+    ),
+    Guard(
+        "study/upgrade.py",
+        "database_check.check_index(connection, place.shown)",
+        "pass",
+        "index_that_is_not",
+        SHARING,
+    ),
+    Guard(
+        "study/database_forks.py",
+        "    if file in _lost_files:",
+        "    if False:",
+        "long_transaction_is_refused",
+        SHARING,
+    ),
+    Guard(
+        "study/database_forks.py",
+        "while _others() and",
+        "while False and",
+        "fork_waits_for_transactions",
+        SHARING,
+    ),
+)
+
+
+def without(guard: Guard, folder: Path) -> None:
+    """Make a copy of finalist without a guard."""
+    shutil.copytree(SOURCE, folder / "finalist", ignore=shutil.ignore_patterns("__pycache__"))
+    file = folder / "finalist" / guard.file
+    text = file.read_text()
+    assert text.count(guard.text) >= 1, f"{guard.file} has no longer: {guard.text}"
+    file.write_text(text.replace(guard.text, guard.gone, 1))
+
+
+def is_missed(guard: Guard) -> bool:
+    """Return whether a test fails without a guard."""
+    with tempfile.TemporaryDirectory() as folder:
+        without(guard, Path(folder))
+        run = subprocess.run(
+            [sys.executable, "-m", "pytest", "-q", "-x", guard.module, "-k", guard.tests],
+            cwd=ROOT,
+            env={**os.environ, "PYTHONPATH": f"{folder}{os.pathsep}{ROOT}"},
+            capture_output=True,
+            text=True,
+            timeout=600,
+        )
+    assert run.returncode in (0, 1, -11, 139), run.stdout  # no tests would be 5
+    return run.returncode != 0
+
+
+def main() -> int:
+    """Take all away; say which nobody misses."""
+    unmissed = []
+    for guard in GUARDS:
+        missed = is_missed(guard)
+        line = " ".join(guard.text.split())[:60]
+        print(f"{'missed' if missed else 'NOT MISSED'}: {guard.file}: {line}", flush=True)
+        unmissed += [] if missed else [guard]
+    print(f"{len(GUARDS) - len(unmissed)} of {len(GUARDS)} guards are missed by a test.")
+    return 1 if unmissed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
