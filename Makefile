@@ -70,6 +70,7 @@ validate: $(READY)
 
 torture: $(READY)
 	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.study.torture
+	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.study.guards
 	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.web.torture
 
 # Pictures and tables of the documentation; the page and its drawings stay out of the repository.

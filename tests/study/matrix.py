@@ -9,6 +9,7 @@ lives: it must see all that was acknowledged before. Then the holder is killed, 
 
 import io
 import random
+import shutil
 import sqlite3
 import tempfile
 import threading
@@ -18,6 +19,7 @@ from contextlib import closing, redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 
+from finalist.errors import SchemaError
 from finalist.study import Pull, Study, upgrade
 from tests.study import faults
 from tests.study.lab import ARMS
@@ -88,7 +90,8 @@ def server(send: Send, where: str) -> None:
         while True:
             send(_tell_over_http(url, "browser"))
             if draw.random() < 0.3:
-                client.delete(f"/studies/{new_study(client, 'short')}").raise_for_status()
+                short = f"/studies/{new_study(client, 'short')}"
+                client.delete(short, params={"name": "short"}).raise_for_status()
 
 
 def _tell_over_http(url: str, worker: str) -> int | None:
@@ -303,3 +306,62 @@ def kills(count: int, seed: int) -> dict[str, int]:
 
 
 _MORTAL = ("several_handles", "several_threads", "stays_open")
+
+
+# ---- backups put back ----------------------------------------------------------------------
+
+
+def restores(count: int, seed: int) -> dict[str, int]:
+    """Copy backups over files that a killed process left, by hand; then restore them properly.
+
+    By hand it must be refused, or be the very file that the changes beside it belong to: then it
+    has all that was acknowledged.
+    """
+    draw = random.Random(seed)
+    found = {"copied by hand": count, "refused": 0, "whole": 0, "restored": 0}
+    for number in range(count):
+        with tempfile.TemporaryDirectory() as folder:
+            path, copy = Path(folder) / "lab.db", Path(folder) / "copy.db"
+            Study.create(path, NAME, ARMS, sigma=SIGMA, seed=seed + number).close()
+            if draw.random() < 0.7:
+                _work(path, draw.randrange(1, 40))
+            if draw.random() < 0.7:
+                upgrade.backup(path, copy)
+            else:
+                shutil.copy(path, copy)
+            then = told(str(copy))
+            acknowledged = _work(path, draw.randrange(1, 40)) | then.keys()
+            shutil.copy(copy, path)
+            if refused(path):
+                found["refused"] += 1
+            else:
+                assert acknowledged <= told(str(path)).keys()
+                assert upgrade.check(path) == []
+                found["whole"] += 1
+            upgrade.restore(path, copy)
+            assert told(str(path)) == then
+            assert upgrade.check(path) == []
+            found["restored"] += 1
+    return found
+
+
+def refused(path: Path) -> bool:
+    """Return whether the changes beside a file are found to be those of another."""
+    try:
+        told(str(path))
+    except SchemaError as error:
+        if "does not belong" in str(error):
+            return True
+        raise
+    return False
+
+
+def _work(path: Path, tells: int) -> set[int]:
+    """Let a process tell, and kill it; return what it acknowledged. Its changes stay beside."""
+    process, receiver = faults.start(stays_open, str(path))
+    done: set[int] = set()
+    while len(done) < tells:
+        done |= {receiver.recv()} - {None}
+    process.kill()
+    process.join()
+    return done | (set(faults.received(receiver)) - {None})

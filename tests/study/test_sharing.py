@@ -79,8 +79,13 @@ def test_nothing_opens_a_living_database_but_sqlite(tmp_path: Path, look):
 
 @pytest.mark.parametrize("holder", matrix.HOLDERS)
 def test_the_matrix_on_a_small_scale(holder: str):
-    found = matrix.interleave(holder, rounds=3, seed=5)
+    found = matrix.interleave(holder, rounds=2, seed=5)
     assert found["acknowledged"] > 10
+
+
+def test_restores_on_a_small_scale():
+    found = matrix.restores(4, seed=2)
+    assert found["restored"] == 4
 
 
 # --- changes that belong to another file ----------------------------------------------------

@@ -1,6 +1,7 @@
 """Faults on a real scale: kill -9 in the middle, many writers at once, long random lives.
 
     python -m tests.study.torture [--kills 1000] [--writers 8] [--tells 1000] [--lives 300]
+                                  [--rounds 25] [--restores 30]
 
 The tests do the same on a small scale. Prints what was done, and fails on the first thing lost,
 doubled or changed.
@@ -181,6 +182,18 @@ def postgresql() -> Iterator[str]:
         server.cleanup()
 
 
+def shared(record: Record, rounds: int, count: int, restores: int) -> None:
+    """Let several programs share one file, kill some of them, and put backups back."""
+    from tests.study import matrix
+
+    for holder in matrix.HOLDERS:
+        found = matrix.interleave(holder, rounds, seed=0)
+        record.say(f"one file, {holder.replace('_', ' ')} and visits: {_shown(found)}, none lost")
+    found = matrix.kills(count, seed=0)
+    record.say(f"one file, a living server and commands: {_shown(found)}, none lost")
+    record.say(f"backups put back: {_shown(matrix.restores(restores, seed=0))}")
+
+
 def main() -> int:
     """Do all of it on both databases."""
     from tests.study import test_machine
@@ -191,9 +204,13 @@ def main() -> int:
     parser.add_argument("--writers", type=int, default=8)
     parser.add_argument("--tells", type=int, default=1000)
     parser.add_argument("--lives", type=int, default=300)
-    parser.add_argument("--only", choices=["kills", "writers", "lives"])
+    parser.add_argument("--rounds", type=int, default=25)
+    parser.add_argument("--restores", type=int, default=30)
+    parser.add_argument("--only", choices=["kills", "writers", "lives", "shared"])
     words = parser.parse_args()
     record = Record("torture-studies", "Faults in studies")
+    if words.only in (None, "shared"):
+        shared(record, words.rounds, words.kills, words.restores)
     for place in (sqlite, postgresql):
         if words.only in (None, "kills"):
             with place() as where:

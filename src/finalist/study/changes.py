@@ -14,7 +14,7 @@ from finalist.study.log import Log
 from finalist.study.settings import roles
 from finalist.study.state import State, change, changed_problem
 from finalist.study.tables import arms_table, subset, union
-from finalist.study.words import decided
+from finalist.study.words import decided, risk_of
 from finalist.words import counted
 
 
@@ -81,11 +81,14 @@ def _change_arms(
     change(now.run, problem, kept, level, afresh=afresh)  # or refuse
     writer.add_arms(log.row.id, stage, *arms_table(arms))
     log.append(writer, now, "changed", body)
-    return (
+    words = (
         f"{'All arms are' if afresh else 'The new arms are'} tested from here on at the level "
-        f"{level:.3g}. The arms have changed {counted(stage, 'time')}: a winner is now wrong with "
-        f"probability at most {sum(now.levels):.3g}, not {delta:.3g}."
+        f"{level:.3g}. The arms have changed {counted(stage, 'time')}"
     )
+    risk = risk_of(now)
+    if risk is None:
+        return f"{words}, and nothing is certain."
+    return f"{words}: a winner is now wrong with probability at most {risk:.3g}, not {delta:.3g}."
 
 
 def _of_new(
