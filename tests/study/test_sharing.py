@@ -77,6 +77,51 @@ def test_nothing_opens_a_living_database_but_sqlite(tmp_path: Path, look):
         assert {"-wal", "-shm"} <= beside(path)
 
 
+AUDITED = """
+import os, sys
+path = sys.argv[1]
+def hook(event, words):
+    if event in ("open", "os.open") and str(words[0]) == path:
+        print("opened by hand", flush=True)
+        os._exit(3)
+import finalist as fl
+from finalist.cli.app import app
+from finalist.study import Study, upgrade
+from tests.study.lab import ARMS
+from tests.web.servers import api, in_thread
+sys.addaudithook(hook)
+def finalist(*words):
+    try:
+        app([*words, "--db", path], standalone_mode=False)
+    except SystemExit:
+        pass
+with Study.create(path, "s", ARMS, seed=1) as study, Study.open(path, "s") as other:
+    study.tell({study.ask(12)[0].pull_id: 0.5})
+    other.fork("copy", until=1).delete()
+    fl.studies(path)
+    upgrade.check(path), upgrade.current(path), upgrade.upgrade(path)
+    upgrade.backup(path, path + ".copy")
+    for words in (["status", "s"], ["list"], ["export", "s"], ["db", "check"], ["note", "s", "x"]):
+        finalist(*words)
+    with in_thread(path) as url, api(url) as client:
+        assert client.get("/studies/1/status").status_code == 200
+        assert client.get(url + "/studies/1/report.html").status_code == 200
+        assert client.get(url + "/").status_code == 200
+upgrade.restore(path, path + ".copy")
+print("done")
+open(path, "rb")
+"""
+
+
+def test_nobody_opens_the_file_by_hand_in_a_whole_life(tmp_path: Path):
+    """Python tells of every file that is opened, but for what SQLite opens by itself."""
+    run = [sys.executable, "-c", AUDITED, str(tmp_path / "lab.db")]
+    found = subprocess.run(run, capture_output=True, text=True, timeout=300)
+    said = found.stdout.splitlines()
+    assert said[-2:] == ["done", "opened by hand"], found.stdout + found.stderr
+    assert found.returncode == 3  # by the last line, which shows that the hook works
+
+
 @pytest.mark.parametrize("holder", matrix.HOLDERS)
 def test_the_matrix_on_a_small_scale(holder: str):
     found = matrix.interleave(holder, rounds=2, seed=5)
