@@ -40,7 +40,7 @@ def installed(tmp_path):
 
 def check_line(said, installed):
     """Only one line says where compiled code is, and what to do about it."""
-    (line,) = [line for line in said.splitlines() if "compiled code" in line]
+    (line,) = [line for line in said.splitlines() if "Compiled code" in line]
     assert str(installed.temporary) in line
     assert "Set NUMBA_CACHE_DIR" in line
 
@@ -63,7 +63,7 @@ def test_the_program_works_there(installed):
     ):
         done = installed.finalist(*words)
         assert done.returncode == 0, (words, done.stderr)
-        assert "compiled code" not in done.stderr, "nothing is compiled for this"
+        assert "Compiled code" not in done.stderr, "nothing is compiled for this"
     asked = installed.finalist("ask", "seeds", "--db", "lab.db", "-o", "batch.csv")
     assert asked.returncode == 0, asked.stderr
     check_line(asked.stderr, installed)

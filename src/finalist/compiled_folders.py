@@ -21,7 +21,7 @@ from pathlib import Path
 VARIABLE = "FINALIST_COMPILED"
 #: How the names of files with compiled code end.
 SUFFIX = ".nbc"
-_REMEDY = "Set NUMBA_CACHE_DIR to a folder of yours that can be written, and later starts are fast."
+_REMEDY = "Set NUMBA_CACHE_DIR to a folder of yours that can be written; later starts are faster."
 
 log = logging.getLogger("finalist")
 _removal: Finalize | None = None
@@ -90,15 +90,15 @@ def _make_temporary() -> None:
     try:
         made = tempfile.mkdtemp(prefix="finalist-")
     except OSError:
-        where = "nowhere: every process compiles again"
+        instead = "so every process compiles it again"
     else:
         # After all else that ends; not in processes that were forked.
         global _removal
         _removal = Finalize(None, shutil.rmtree, (made, True), exitpriority=-100)
         os.environ[VARIABLE] = made
-        where = f"in {made} until this process ends"
-    folders = " nor ".join(map(str, _lasting()))
-    log.warning("Neither %s can be written; compiled code is kept %s. %s", folders, where, _REMEDY)
+        instead = f"so it is in {made} until this process ends"
+    folders = " or ".join(map(str, _lasting()))
+    log.warning("Compiled code cannot be kept in %s, %s. %s", folders, instead, _REMEDY)
 
 
 def _named() -> Path | None:

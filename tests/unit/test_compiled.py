@@ -187,7 +187,7 @@ def test_without_any_place_nothing_is_kept(nowhere, monkeypatch, caplog):
     assert compiled_folders.to_write() is None
     assert compiled_folders.to_write() is None
     (record,) = caplog.records
-    assert "every process compiles again" in record.message
+    assert "every process compiles it again" in record.message
 
     @compiled.kept()
     def twice(x):
