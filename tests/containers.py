@@ -11,6 +11,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -32,26 +33,30 @@ AS_NOBODY = [
 class Installed:
     """A copy of the package that cannot be written, and a folder for studies that can.
 
+    It is not among the folders of pytest, which every run of pytest closes to other users.
+
     Parameters
     ----------
-    place : Path
-        An empty folder.
     mounted : bool
         Mount the copy read-only; else only its permissions say so.
     """
 
-    def __init__(self, place: Path, mounted: bool = False) -> None:
+    def __init__(self, mounted: bool = False) -> None:
+        self._place = tempfile.TemporaryDirectory()
+        place = Path(self._place.name)
         self.package = place / "app" / "finalist"
         self.data, self.temporary = place / "data", place / "tmp"
         shutil.copytree(SOURCE, self.package, ignore=shutil.ignore_patterns("__pycache__"))
         for folder in (self.data, self.temporary):
             folder.mkdir()
             folder.chmod(0o1777)
-        for parent in place.parents:  # pytest's folders are for their owner alone
-            if IS_ROOT and parent.name.startswith("pytest-"):
-                parent.chmod(0o755)
         place.chmod(0o755)
-        self._wrapper = [*self._mounting(mounted), *self._user()]
+        self.read_only()
+        try:
+            self._wrapper = [*self._mounting(mounted), *self._user()]
+        except BaseException:
+            self.remove()
+            raise
 
     def _mounting(self, mounted: bool) -> list[str]:
         if not mounted:
@@ -74,22 +79,31 @@ class Installed:
             path.chmod(0o555 if path.is_dir() else 0o444)
 
     def writable(self) -> None:
-        """Give it back, so that pytest can remove the folder."""
+        """Give it back."""
         for path in (self.package, *(p for p in self.package.rglob("*") if p.is_dir())):
             path.chmod(0o755)
+
+    def remove(self) -> None:
+        """Remove all of it."""
+        self.writable()
+        self._place.cleanup()
 
     def command(self, *words: str) -> list[str]:
         """Return the command that runs Python with these words."""
         return [*self._wrapper, sys.executable, *words]
 
     def environment(self, **more: str) -> dict[str, str]:
-        """Return an environment without a home, and with little else."""
+        """Return an environment without a home, and with little else.
+
+        Nobody has none by the table of users either; others have one there.
+        """
         return {
             "PATH": os.environ.get("PATH", "/usr/bin:/bin"),
             "PYTHONPATH": str(self.package.parent),
             "TMPDIR": str(self.temporary),
             "OMP_NUM_THREADS": "1",
             "OPENBLAS_NUM_THREADS": "1",
+            **({} if IS_ROOT else {"HOME": "/nonexistent"}),
             **more,
         }
 

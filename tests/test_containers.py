@@ -20,22 +20,21 @@ print(len(study.ask(12)))
 """
 
 
-def made(tmp_path, mounted):
-    installed = Installed(tmp_path, mounted=mounted)
-    installed.read_only()
+def made(mounted):
+    installed = Installed(mounted)
     (installed.data / "arms.csv").write_text(ARMS)
     yield installed
-    installed.writable()
+    installed.remove()
 
 
 @pytest.fixture(params=["permissions", "mount"])
-def either(request, tmp_path):
-    yield from made(tmp_path, mounted=request.param == "mount")
+def either(request):
+    yield from made(mounted=request.param == "mount")
 
 
 @pytest.fixture
-def installed(tmp_path):
-    yield from made(tmp_path, mounted=False)
+def installed():
+    yield from made(mounted=False)
 
 
 def check_line(said, installed):
@@ -109,11 +108,11 @@ def test_the_server_works_there_and_leaves_nothing(installed):
 
 @pytest.mark.parametrize("place", ["installation", "folder"])
 def test_what_was_compiled_before_it_became_read_only_is_used(installed, place):
+    installed.writable()
     given = {}
     if place == "folder":
         (installed.package / "cache").mkdir()
         given = {"NUMBA_CACHE_DIR": str(installed.package / "cache")}
-    installed.writable()
     built = subprocess.run(  # as whoever builds the image
         installed.command("-c", ASK)[-3:],
         cwd=installed.temporary,
@@ -158,4 +157,4 @@ def test_processes_killed_while_they_compile_do_no_harm(installed):
         process.communicate()
     for name in ("one", "two"):
         done = installed.python("-c", ASK.replace("lab.db", f"{name}.db"), **cache)
-        assert (done.returncode, done.stdout, done.stderr) == (0, first.stdout, "")
+        assert (done.returncode, done.stdout, done.stderr) == (0, first.stdout, ""), done.stderr
