@@ -47,7 +47,7 @@ def prepare() -> None:
 
     An installation that was compiled before it became read-only needs none.
     """
-    if _writable() is None and not any(any(f.glob(f"*{SUFFIX}")) for f in _lasting()):
+    if _writable() is None and not any(map(_has_code, _lasting())):
         _make_temporary()
 
 
@@ -67,6 +67,14 @@ def _lasting() -> list[Path]:
     user = os.environ.get(name) or os.path.expanduser("~/.cache")
     # Without a home, '~' stays as it is; what the working folder has under that name is not ours.
     return [*folders, Path(user, "finalist")] if os.path.isabs(user) else folders
+
+
+def _has_code(folder: Path) -> bool:
+    """Return whether there is compiled code in a folder that can be read."""
+    try:
+        return any(name.endswith(SUFFIX) for name in os.listdir(folder))
+    except OSError:
+        return False
 
 
 @cache

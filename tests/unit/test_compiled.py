@@ -304,3 +304,14 @@ def test_an_installation_that_was_compiled_needs_no_temporary_folder(nowhere, mo
     (compiled_before / "toy.nbc").unlink()
     compiled_folders.prepare()
     assert len(caplog.records) == 1
+
+
+def test_a_home_that_may_not_be_entered_is_no_obstacle(nowhere, monkeypatch, caplog):
+    def refuse(*_, **__):
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    with monkeypatch.context() as inside:
+        for name in ("stat", "scandir", "listdir", "mkdir"):  # as in the home of root
+            inside.setattr(os, name, refuse)
+        compiled_folders.prepare()
+    assert len(caplog.records) == 1
