@@ -30,13 +30,17 @@ if os.environ.get("FINALIST_SHAPES"):
     install_import_hook(MODULES, "tests.typechecker.checked")
 
 
+#: How reasons begin for which tests are left out that should not be.
+LOUD = ("NO BROWSER", "NO READ-ONLY MOUNT", "NO OTHER USER")
+
+
 def pytest_terminal_summary(terminalreporter):
-    """Say loudly, once, that tests were left out because the machine has no browser."""
+    """Say loudly, once, that tests were left out because the machine lacks something."""
     reasons = {
-        report.longrepr[2]
+        report.longrepr[2].removeprefix("Skipped: ")
         for report in terminalreporter.stats.get("skipped", [])
-        if isinstance(report.longrepr, tuple) and "NO BROWSER" in report.longrepr[2]
+        if isinstance(report.longrepr, tuple) and any(word in report.longrepr[2] for word in LOUD)
     }
-    for reason in reasons:
-        terminalreporter.write_sep("!", "no browser", yellow=True, bold=True)
-        terminalreporter.write_line(reason.removeprefix("Skipped: "), yellow=True)
+    for reason in sorted(reasons):
+        terminalreporter.write_sep("!", "tests left out", yellow=True, bold=True)
+        terminalreporter.write_line(reason, yellow=True)

@@ -123,13 +123,17 @@ class Arms:
     def from_formula(cls, formula: str, table: Any, names: Iterable[str] | None = None) -> "Arms":
         """Make the features from the columns of a data frame.
 
+        This evaluates Python: a formula can do all that your program can. Write it yourself, and
+        never give it text from somebody else. finalist evaluates no formula that comes from a
+        file, a page or the API: there it is the name of a column or a remark, text for people.
+
         Parameters
         ----------
         formula : str
             The right-hand side of a formulaic formula: `C(material)` for categories, `a:b`
             for interactions, `I(dose**2)` or `poly(dose, 2)` for polynomials. The intercept
             that comes with a formula is a constant feature and does no harm; `0 + ...`
-            leaves it out. A formula may call Python functions: do not take it from strangers.
+            leaves it out.
         table : data frame
             One row per arm. A missing value in a column of the formula is an error.
         names : sequence of str, optional

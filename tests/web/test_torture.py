@@ -28,4 +28,7 @@ def test_no_life_with_extreme_values_is_the_servers_fault(url):
 def test_nothing_is_lost_when_many_tell_at_once(tmp_path):
     found = load.run(tmp_path / "lab.db", clients=12, seconds=2.0)
     assert len(found.told) >= 12  # each of them one at least, on the slowest machine
-    assert "none lost" in found.words(12, 2.0)
+    words = found.words(12, 2.0)
+    assert "none lost" in words
+    assert words.count("times a plain commit of SQLite") == 3
+    assert all(len(times) >= 2 for times in (*found.library, *found.alone, found.plain))

@@ -1,8 +1,10 @@
 """`finalist serve`: the page, and the API for other machines."""
 
 import os
+import signal
 import sys
 from contextlib import suppress
+from types import FrameType
 from typing import Annotated
 
 import typer
@@ -97,8 +99,18 @@ def serve(
     warm_up(app)
     if _has_screen() if open_page is None else open_page:
         typer.launch(address)
+    signal.signal(signal.SIGTERM, _leave)
     with suppress(KeyboardInterrupt):  # it has ended in good order by then
         server.run(sockets=[bound])
+
+
+def _leave(number: int, _frame: FrameType | None) -> None:
+    """End by a signal, after the server has let its requests end, and leave nothing behind."""
+    from finalist import compiled_folders
+
+    compiled_folders.remove()
+    signal.signal(number, signal.SIG_DFL)
+    signal.raise_signal(number)
 
 
 def _known_hash(place: str, token: str | None, new: bool) -> str | None:

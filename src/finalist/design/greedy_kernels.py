@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
+from finalist.compiled import kept
+
 #: Values closer than this, relatively, are ties.
 TIE = 1e-9
 #: Rank-one updates between two fresh inverses.
@@ -180,7 +182,7 @@ def absorb(arm, Z, Y, pairs, inverse, cross, leverage, f, rowmax, a, dots):
         leverage[i] -= dots[i] * dots[i] * scale
 
 
-@njit(cache=True, **_FLAGS)
+@kept(**_FLAGS)
 def run(state, picks, fresh):
     """Fill `picks` with the next greedy pulls; `fresh` of them are allowed before a refresh."""
     Z, Y, pairs, inverse, cross, leverage, f, rowmax, a, dots, after, total = state
@@ -210,7 +212,7 @@ class MeanState(NamedTuple):
     leverage: np.ndarray
 
 
-@njit(cache=True, **_FLAGS)
+@kept(**_FLAGS)
 def run_mean(state, picks, fresh):
     """Fill `picks` like `run`, with argmin_i of the mean over arms y of y'(A + z_i z_i')^-1 y.
 

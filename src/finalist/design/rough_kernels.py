@@ -5,6 +5,8 @@ import math
 import numpy as np
 from numba import njit
 
+from finalist.compiled import kept
+
 #: No weight becomes smaller than this, so that the design matrix stays regular.
 LEAST_WEIGHT = 1e-9
 
@@ -54,7 +56,7 @@ def weighted_squares(X, weights, out):
                 out[a, b] += scaled * X[i, b]
 
 
-@njit(cache=True, error_model="numpy", fastmath={"nnan", "nsz", "contract", "reassoc"})
+@kept(error_model="numpy", fastmath={"nnan", "nsz", "contract", "reassoc"})
 def run(Z, Y, lam, m, steps, tol):
     """Improve weights `lam` of arms and `m` of directions; return value and lower bound.
 

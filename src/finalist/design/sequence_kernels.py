@@ -1,9 +1,9 @@
 """The compiled loop that spells out a rounded design pull by pull, cached on disk."""
 
-from numba import njit
+from finalist.compiled import kept
 
 
-@njit(cache=True, error_model="numpy")
+@kept(error_model="numpy")
 def run(lam, counts, priority, order, picks):
     """Fill `picks` with the next pulls, each of the support point with the smallest n_i / lam_i.
 

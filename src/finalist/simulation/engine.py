@@ -217,6 +217,9 @@ def _in_processes(
     """Share the runs among processes; closing the generator ends those that are at work."""
     from joblib import Parallel, delayed, parallel_config  # type: ignore[import-untyped]
 
+    from finalist.compiled_folders import prepare
+
+    prepare()
     # joblib sends short runs in larger and larger parcels, until one takes a fraction of a second.
     calls = (delayed(task.run)(index) for index in indices)
     with parallel_config("loky", inner_max_num_threads=1, initializer=_leave_interrupts):

@@ -5,6 +5,8 @@ import math
 import numpy as np
 from numba import njit
 
+from finalist.compiled import kept
+
 #: Where the cap is looked for; beyond it there is none.
 WIDEST = 9.0
 #: How exactly the cap is found.
@@ -12,7 +14,7 @@ CAP_TOLERANCE = 1e-11
 #: Scores are cut here: the factor stays nondecreasing, and nothing overflows.
 LARGEST_SCORE = 1e4
 
-compiled = njit(cache=True, error_model="numpy")
+compiled = kept(error_model="numpy")
 inlined = njit(inline="always", error_model="numpy")
 
 
@@ -104,7 +106,7 @@ def find_cap(room, drifts, log_weights):
     return 0.5 * (low + high)
 
 
-@njit(cache=True, error_model="numpy", nogil=True)
+@kept(error_model="numpy", nogil=True)
 def bet(
     z, speed, drift, time, expert, tested, capped, limit, grid, prior, log_m, scale, wealth, caps
 ):

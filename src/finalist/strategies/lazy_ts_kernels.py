@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
+from finalist.compiled import kept
+
 #: Eigenvalues often equal what they are compared with exactly; the last digits must not decide.
 SLACK = 1e-9
 #: Gaps below this part of the means are rounding.
@@ -20,7 +22,7 @@ PULLS, FORCED, SPANS, BEST, WINNER = 0, 1, 2, 3, 4
 # No NaN can arise, which lets the compiler vectorise comparisons; sums keep their order.
 _FLAGS: dict[str, Any] = {"error_model": "numpy", "fastmath": {"nnan", "nsz"}}
 inlined = njit(inline="always", **_FLAGS)
-compiled = njit(cache=True, **_FLAGS)
+compiled = kept(**_FLAGS)
 
 
 class Rule(NamedTuple):

@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
+from finalist.compiled import kept
+
 #: Values closer than this, relatively, are ties.
 TIE = 1e-9
 #: Gaps below this part of the means are rounding.
@@ -26,7 +28,7 @@ PROVEN, DETERMINANT, HEURISTIC = 0, 1, 2
 # No NaN can arise, which lets the compiler vectorise comparisons; sums keep their order.
 _FLAGS: dict[str, Any] = {"error_model": "numpy", "fastmath": {"nnan", "nsz"}}
 piece = njit(**_FLAGS)
-compiled = njit(cache=True, **_FLAGS)
+compiled = kept(**_FLAGS)
 
 
 class Rule(NamedTuple):

@@ -23,6 +23,8 @@ import math
 import numpy as np
 from numba import njit
 
+from finalist.compiled import kept
+
 #: A pivot smaller than this, relatively, is zero: the pulls do not span yet.
 SINGULAR = 1e-14
 #: The margin is made smaller by this much, relatively, for rounding errors.
@@ -121,7 +123,7 @@ def lowest_ratio(x, m, W, epsilon):
     return lowest
 
 
-@njit(cache=True, error_model="numpy")
+@kept(error_model="numpy")
 def evaluate(Z, C, counts, first, excess, radius, epsilon, m, limit, most):
     """Return the candidate for which the rule holds, the best if there are several; -1 if none.
 
@@ -180,7 +182,7 @@ def evaluate(Z, C, counts, first, excess, radius, epsilon, m, limit, most):
     return -1
 
 
-@njit(cache=True, error_model="numpy")
+@kept(error_model="numpy")
 def look(Z, C, counts, first, excess, later, m, limit, most, scale, log, epsilon):
     """Evaluate the rule now; return the candidate that wins or -1."""
     n = counts.sum()
@@ -189,7 +191,7 @@ def look(Z, C, counts, first, excess, later, m, limit, most, scale, log, epsilon
     return evaluate(Z, C, counts, first, excess, radius, epsilon, m, limit, most)
 
 
-@njit(cache=True, error_model="numpy")
+@kept(error_model="numpy")
 def run(
     Z, C, counts, first, excess, later, m, limit, most, rank, scale, log, epsilon, picks, rewards
 ):

@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
+from finalist.compiled import kept
+
 #: Gaps below this part of the means are rounding.
 ROUNDING = 64 * 2.0**-52
 #: Newton's method stops when a step is smaller than this, relatively, or after so many.
@@ -21,7 +23,7 @@ PULLS, UNSEEN, WINNER = 0, 1, 2
 # No NaN can arise, which lets the compiler vectorise comparisons; sums keep their order.
 _FLAGS: dict[str, Any] = {"error_model": "numpy", "fastmath": {"nnan", "nsz"}}
 inlined = njit(inline="always", **_FLAGS)
-compiled = njit(cache=True, **_FLAGS)
+compiled = kept(**_FLAGS)
 
 
 class Rule(NamedTuple):
