@@ -28,9 +28,11 @@ def uri(path: Path, **options: str | int) -> str:
 def header(path: Path) -> tuple[int, int]:
     """Return the application id and the user version of a SQLite file, as the file alone has them.
 
-    Raises `sqlite3.DatabaseError` if it is not a database.
+    Also if it is shorter than it says, as it is while changes are being moved into it. Raises
+    `sqlite3.DatabaseError` if it is not a database.
     """
     with closing(sqlite3.connect(uri(path, mode="ro", immutable=1), uri=True)) as connection:
+        connection.execute("PRAGMA writable_schema = ON")  # do not compare with the size
         application, version = (
             connection.execute(f"PRAGMA {name}").fetchone()[0]
             for name in ("application_id", "user_version")

@@ -188,6 +188,26 @@ def test_changes_of_the_file_itself_are_taken_whoever_wrote_them(tmp_path: Path)
         assert len(reader.events(2)) == 9
 
 
+def test_a_file_killed_while_changes_are_moved_into_it_is_opened(tmp_path: Path):
+    """Its first page says more pages than there are: the others are still beside it."""
+    path = tmp_path / "lab.db"
+    make_golden.make(str(path))
+    killed_writer(path, 40)
+    wal = path.with_name("lab.db-wal").read_bytes()
+    frame = 24 + 4096
+    firsts = [
+        wal[at + 24 : at + frame]
+        for at in range(32, len(wal) - frame + 1, frame)
+        if wal[at : at + 4] == b"\0\0\0\1"
+    ]
+    pages = int.from_bytes(firsts[-1][28:32], "big")
+    assert pages * 4096 > path.stat().st_size
+    path.write_bytes(firsts[-1] + path.read_bytes()[4096:])
+    with Database.open(path) as database, database.read() as reader:
+        assert len(reader.events(2)) == 40
+    assert upgrade.check(path) == []
+
+
 def test_restoring_keeps_the_old_file_and_tells_those_who_have_it(tmp_path: Path):
     path, copy = tmp_path / "lab.db", tmp_path / "copy.db"
     make_golden.make(str(path))

@@ -83,22 +83,26 @@ def _set_aside(place: Place) -> Path | None:
         return aside if _rename(path, aside) else None
     try:
         database_lineage.check(place)
+        _copy_and_remove(place, aside)
     except ForeignFileError:
         raise
     except SchemaError:  # it cannot be read, so it is kept as it is
         _rename(path, aside)
-        return aside
-    connections = Connections(place)
+    return aside
+
+
+def _copy_and_remove(place: Place, aside: Path) -> None:
+    """Keep a copy of a file, and take it away from those who have it open."""
+    path, connections = place.file(), Connections(place)
+    gone = path.with_name(f".finalist-{uuid4().hex}")
     try:
         with connections.hold():  # nobody writes to it any more
             copy_to(connections, aside)
-            gone = path.with_name(f".finalist-{uuid4().hex}")
             _rename(path, gone)
     finally:
         connections.close()
     for end in ("", *BESIDE):
         Path(f"{gone}{end}").unlink(missing_ok=True)
-    return aside
 
 
 def _rename(path: Path, to: Path) -> bool:

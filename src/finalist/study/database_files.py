@@ -21,7 +21,6 @@ from sqlalchemy.exc import ArgumentError
 
 from finalist.errors import ForeignFileError, SchemaError, StorageError
 from finalist.sqlite_files import header
-from finalist.study.database_errors import damaged
 from finalist.study.schema import APPLICATION
 
 _SECRETS = ("password", "sslpassword")
@@ -124,8 +123,6 @@ def inspect(place: Place) -> int:
     except sqlite3.OperationalError as error:
         raise _unreadable(shown, str(error)) from error
     except sqlite3.DatabaseError as error:
-        if error.sqlite_errorcode == sqlite3.SQLITE_CORRUPT:
-            raise damaged(shown, str(error)) from error
         raise SchemaError(
             f"{shown} is no database, or its start is damaged. It is left as it is; give another "
             "name, or restore it from a backup if it held studies."

@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from sqlalchemy import Connection, NullPool
 
 from finalist import __version__
-from finalist.errors import DamagedError, SchemaError, StorageError
+from finalist.errors import SchemaError, StorageError
 from finalist.sqlite_files import uri
 from finalist.study import copies, database_check, database_lineage, schema
 from finalist.study import database_forks as forks
@@ -87,25 +87,17 @@ def restore(where: str | PathLike[str], backup: str | PathLike[str]) -> str:
 def check(where: str | PathLike[str]) -> list[str]:
     """Look through a whole database; return what is wrong, nothing if all is well."""
     place = locate(where)
-    try:
-        with _connected(place) as connections:
-            return _problems(connections)
-    except DamagedError as error:
-        return [str(error)]
-
-
-def _problems(connections: Connections) -> list[str]:
-    place = connections.place
-    try:
-        with connections.read() as connection:
-            found = _version(connection, place)
-            if found is None:
-                raise StorageError(_nothing_yet(place))
-            if found != SCHEMA:
-                return [f"{place.shown} has schema {int(found)}; upgrade it first."]
-            return database_check.problems(connection, place.shown)
-    except SchemaError as error:
-        return [str(error)]
+    with _connected(place) as connections:
+        try:
+            with connections.read() as connection:
+                found = _version(connection, place)
+                if found is None:
+                    raise StorageError(_nothing_yet(place))
+                if found != SCHEMA:
+                    return [f"{place.shown} has schema {int(found)}; upgrade it first."]
+                return database_check.problems(connection, place.shown)
+        except SchemaError as error:
+            return [str(error)]
 
 
 def prepare(where: str | PathLike[str], create: bool) -> Connections:
