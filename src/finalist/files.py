@@ -2,10 +2,10 @@
 
 import math
 import os
-import tempfile
 from os import PathLike
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 from finalist.errors import OutputError
 
@@ -56,24 +56,16 @@ def write_file(path: str | PathLike[str], content: bytes) -> Path:
     if target.exists() and not target.is_file():  # a device or a pipe cannot be replaced
         target.write_bytes(content)
         return target
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    temporary = target.with_name(f".{target.name}.{uuid4().hex[:8]}")
     try:
-        with os.fdopen(handle, "wb") as file:
+        with temporary.open("xb") as file:  # with the rights that the umask gives a new file
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(temporary, _permissions(target))
+        if target.exists():
+            os.chmod(temporary, target.stat().st_mode & 0o777)
         os.replace(temporary, target)
     except BaseException:
-        Path(temporary).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
     return target
-
-
-def _permissions(target: Path) -> int:
-    """Return the mode of the file that is replaced, or what a new file gets by the umask."""
-    if target.exists():
-        return target.stat().st_mode & 0o777
-    umask = os.umask(0)
-    os.umask(umask)
-    return 0o666 & ~umask
