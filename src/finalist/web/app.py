@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from os import PathLike
+from pathlib import Path
 
 from anyio.to_thread import current_default_thread_limiter, run_sync
 from fastapi import Depends, FastAPI
@@ -19,7 +20,7 @@ from finalist.web.looking import Looking
 from finalist.web.opened import Studies
 from finalist.web.rendering import HERE
 from finalist.web.security import Guard
-from finalist.web.tokens import Failures, Sessions
+from finalist.web.tokens import Failures, Sessions, Token
 
 #: Requests that are worked on at a time; those that wait for others to write count too.
 THREADS = 100
@@ -35,7 +36,9 @@ def create_app(
     place: str | PathLike[str],
     *,
     token_hash: str | None = None,
+    token_file: str | PathLike[str] | None = None,
     hosts: Sequence[str] = LOOPBACK,
+    behind_tls: bool = False,
 ) -> FastAPI:
     """Return the server's application.
 
@@ -45,8 +48,13 @@ def create_app(
         Where studies are kept; a file is made if it is missing.
     token_hash : str, optional
         SHA-256 of the token that everyone has to give; see `finalist.web.tokens`.
+    token_file : path-like, optional
+        A file with such a hash, in place of it. It is followed: a new hash is good at once, and
+        the old one no longer.
     hosts : sequence of str
         Names under which the server may be called, besides those of this machine.
+    behind_tls : bool
+        Whether everybody comes through a proxy that speaks TLS; then cookies are Secure.
     """
     app = FastAPI(
         title="finalist",
@@ -63,7 +71,7 @@ def create_app(
     app.state.studies = Studies(place)
     app.state.looking = Looking(app.state.studies)
     app.state.events = Events(app.state.studies)
-    app.state.token_hash = token_hash
+    app.state.token = Token(token_hash, None if token_file is None else Path(token_file))
     app.state.failures = Failures()
     app.state.sessions = Sessions()
     add_handlers(app)
@@ -74,9 +82,10 @@ def create_app(
     app.add_middleware(
         Guard,
         hosts=(*LOOPBACK, *hosts),
-        token_hash=token_hash,
+        token=app.state.token,
         failures=app.state.failures,
         sessions=app.state.sessions,
+        behind_tls=behind_tls,
     )
     return app
 

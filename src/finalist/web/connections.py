@@ -14,6 +14,7 @@ import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from finalist.web.addresses import is_loopback
+from finalist.web.heads import StrictBuffer
 from finalist.web.security import FULL, App
 from finalist.web.tokens import network_of
 
@@ -63,6 +64,7 @@ class Connection(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Give it a place, or let it be told that there is none."""
         others = [other for other in self.connections if isinstance(other, Connection)]
+        self.conn._receive_buffer = StrictBuffer()
         super().connection_made(transport)
         self.network = network_of(self.client[0] if self.client else "")
         self.since = self.loop.time()
@@ -76,6 +78,15 @@ class Connection(H11Protocol):
                 min(told, key=lambda other: other.since).transport.abort()
             self.app = _told_to_come_back(self.app)
         self._watch()
+
+    # ---- what is no request ------------------------------------------------------------------
+
+    def send_400_response(self, msg: str) -> None:
+        """Answer what is no request and close, or only close if there is an answer already."""
+        try:
+            super().send_400_response(msg)
+        except h11.LocalProtocolError:
+            self.transport.close()
 
     # ---- how long ----------------------------------------------------------------------------
 
