@@ -63,6 +63,10 @@ def serve(
         bool,
         typer.Option("--behind-tls", help="A proxy with TLS is in front: cookies are Secure."),
     ] = False,
+    deadline: Annotated[
+        float,
+        typer.Option(metavar="SECONDS", help="What one request may take; longer work is ended."),
+    ] = 50.0,
     open_page: Annotated[
         bool | None,
         typer.Option(
@@ -108,6 +112,7 @@ def serve(
             token_file=file,
             hosts=(*own_hosts(host), *(allow_host or ())),
             behind_tls=behind_tls,
+            deadline=deadline,
         )
     except BaseException:
         bound.close()

@@ -10,17 +10,21 @@ from fastapi import Depends, FastAPI
 from fastapi.staticfiles import StaticFiles
 
 from finalist import __version__
-from finalist.errors import FinalistError
+from finalist.errors import FinalistError, StudyError
 from finalist.web import api, login, pages
 from finalist.web.addresses import LOOPBACK
+from finalist.web.asking import Asking
 from finalist.web.csrf import check_csrf
+from finalist.web.deadlines import Deadlines
 from finalist.web.errors import add_handlers
 from finalist.web.events import Events
+from finalist.web.lives import DEADLINE
 from finalist.web.looking import Looking
 from finalist.web.opened import Studies
 from finalist.web.rendering import HERE
 from finalist.web.security import Guard
 from finalist.web.tokens import Failures, Sessions, Token
+from finalist.web.workers import Workers
 
 #: Requests that are worked on at a time; those that wait for others to write count too.
 THREADS = 100
@@ -39,6 +43,7 @@ def create_app(
     token_file: str | PathLike[str] | None = None,
     hosts: Sequence[str] = LOOPBACK,
     behind_tls: bool = False,
+    deadline: float = DEADLINE,
 ) -> FastAPI:
     """Return the server's application.
 
@@ -55,7 +60,11 @@ def create_app(
         Names under which the server may be called, besides those of this machine.
     behind_tls : bool
         Whether everybody comes through a proxy that speaks TLS; then cookies are Secure.
+    deadline : float
+        Seconds in which a request has to have its answer; longer work is ended.
     """
+    if not 0 < deadline < float("inf"):
+        raise StudyError(f"deadline is {deadline}; it is a positive number of seconds.")
     app = FastAPI(
         title="finalist",
         summary="Find the best of K candidates with few costly, noisy measurements.",
@@ -69,7 +78,10 @@ def create_app(
         lifespan=_lifespan,
     )
     app.state.studies = Studies(place)
-    app.state.looking = Looking(app.state.studies)
+    app.state.workers = Workers()
+    app.state.looking = Looking(app.state.studies, app.state.workers)
+    app.state.asking = Asking(app.state.studies, app.state.workers)
+    app.state.lives = {}
     app.state.events = Events(app.state.studies)
     app.state.token = Token(token_hash, None if token_file is None else Path(token_file))
     app.state.failures = Failures()
@@ -79,6 +91,7 @@ def create_app(
     app.include_router(login.router)
     app.include_router(pages.router, dependencies=[Depends(check_csrf)], include_in_schema=False)
     app.mount("/static", StaticFiles(directory=HERE / "static"), name="static")
+    app.add_middleware(Deadlines, seconds=deadline, lives=app.state.lives)
     app.add_middleware(
         Guard,
         hosts=(*LOOPBACK, *hosts),
@@ -97,4 +110,5 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
         await run_sync(app.state.looking.summaries, 0.0)  # begins to read, so that pages need not
     yield
     app.state.events.close()
+    app.state.workers.close()
     app.state.studies.close()

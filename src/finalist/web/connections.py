@@ -18,6 +18,9 @@ from finalist.web.heads import StrictBuffer
 from finalist.web.security import FULL, App
 from finalist.web.tokens import network_of
 
+#: Bytes of requests that are sent before the answer to the one before.
+AHEAD = 64 * 2**10
+
 
 @dataclass(frozen=True)
 class Limits:
@@ -93,6 +96,8 @@ class Connection(H11Protocol):
     def data_received(self, data: bytes) -> None:
         """Take a piece of a request."""
         super().data_received(data)
+        if self.conn.their_state is h11.DONE and len(self.conn.trailing_data[0]) < AHEAD:
+            self.flow.resume_reading()  # uvicorn stops at a request ahead, and would hear no end
         self._watch()
 
     def on_response_complete(self) -> None:
