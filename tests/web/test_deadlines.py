@@ -217,7 +217,9 @@ def test_a_forecast_ends_at_its_deadline_and_is_the_studys_own(tmp_path, monkeyp
     place = tmp_path / "lab.db"
     plane_study(place)
     with Study.open(place, "plane") as study:
-        expected = [p if np.isfinite(p) else None for p in study.status().forecast.pulls]
+        forecast = study.status().forecast
+    assert forecast is not None
+    expected = [pulls if np.isfinite(pulls) else None for pulls in forecast.pulls]
     with in_thread(place) as url, api(url) as client:
         status = client.get("/studies/1/status").json()
         assert status["forecast"]["pulls"] == expected

@@ -573,12 +573,13 @@ def test_a_token_that_is_made_while_a_server_runs_is_asked_for(tmp_path):
 
 def test_a_hash_that_goes_away_or_is_broken_opens_no_door(followed):
     place, url = followed
-    token_file(place).unlink()
+    kept = place.with_name(place.name + ".token")
+    kept.unlink()
     for token, status in ((TOKEN, 200), ("wrong", 401)):
         answer = httpx.get(f"{url}/api/v1/studies", headers=bearer(token), trust_env=False)
         assert answer.status_code == status
     assert httpx.get(f"{url}/api/v1/studies", trust_env=False).status_code == 401
-    token_file(place).write_text("broken")
+    kept.write_text("broken")
     for token in (TOKEN, "broken", "-"):
         answer = httpx.get(f"{url}/api/v1/studies", headers=bearer(token), trust_env=False)
         assert answer.status_code == 401
@@ -627,7 +628,7 @@ def test_who_shares_a_machine_is_told_to_make_a_token(monkeypatch):
 
 
 def test_cookies_are_secure_behind_tls(tmp_path):
-    settings = {"token_hash": hash_of(TOKEN), "hosts": ("lab.example.org",)}
+    settings: dict[str, Any] = {"token_hash": hash_of(TOKEN), "hosts": ("lab.example.org",)}
     for behind in (False, True):
         with in_thread(tmp_path / f"{behind}.db", behind_tls=behind, **settings) as url:
             headers = {"Host": "lab.example.org", "X-Forwarded-Proto": "https"}

@@ -8,7 +8,7 @@ at the deadline all the same, and what the thread does is done.
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Coroutine, MutableMapping
 from typing import Any
 
 from fastapi import Request
@@ -41,7 +41,7 @@ class Deadlines:
 
     def __init__(
         self,
-        app: Callable[[Any, Any, Any], Awaitable[None]],
+        app: Callable[[Any, Any, Any], Coroutine[Any, Any, None]],
         *,
         seconds: float = DEADLINE,
         lives: dict[str, Life] | None = None,

@@ -45,7 +45,7 @@ def check_lines(text: bytes, lines: list[bytearray]) -> None:
     """Refuse lines that could be read in two ways; `text` is what they were taken from."""
     if _BARE.search(text):
         raise h11.RemoteProtocolError("a line ends with LF alone")
-    if any(line[:1] in (b" ", b"\t") for line in lines):
+    if any(line.startswith((b" ", b"\t")) for line in lines):
         raise h11.RemoteProtocolError("a line goes on in the next one")
     names = Counter(bytes(line.partition(b":")[0]).strip().lower() for line in lines)
     if names[_LENGTH] + names[_PIECES] > 1:
