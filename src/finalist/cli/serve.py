@@ -125,6 +125,12 @@ def serve(
             "front, or use an SSH tunnel, unless the network is yours alone.",
             err=True,
         )
+    elif app.state.token.hash() is None and behind_tls:
+        typer.echo(
+            "Warning: no token is asked for, so whoever reaches the proxy can change studies. "
+            "--new-token keeps them out.",
+            err=True,
+        )
     elif app.state.token.hash() is None and (others := other_people()):
         have = counted(others, "other person has an account", "other people have accounts")
         typer.echo(

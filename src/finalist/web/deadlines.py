@@ -8,7 +8,7 @@ at the deadline all the same, and what the thread does is done.
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Coroutine, MutableMapping
+from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
 from fastapi import Request
@@ -41,7 +41,7 @@ class Deadlines:
 
     def __init__(
         self,
-        app: Callable[[Any, Any, Any], Coroutine[Any, Any, None]],
+        app: Callable[[Any, Any, Any], Awaitable[None]],
         *,
         seconds: float = DEADLINE,
         lives: dict[str, Life] | None = None,
@@ -66,7 +66,7 @@ class Deadlines:
         if name is not None:
             self.lives[name[1].decode()] = life
         with living(life):
-            work = loop.create_task(self.app(scope, _Handed(body, receive, gone), answer))
+            work = loop.create_task(self._work(scope, _Handed(body, gone), answer))
         watch = loop.create_task(_watch(receive, life, gone))
         try:
             await asyncio.wait({work}, timeout=self.seconds + GRACE)
@@ -83,6 +83,9 @@ class Deadlines:
             watch.cancel()
             if name is not None:
                 self.lives.pop(name[1].decode(), None)
+
+    async def _work(self, scope: Message, receive: Receive, send: Send) -> None:
+        await self.app(scope, receive, send)
 
     async def _too_late(
         self, scope: Message, receive: Receive, answer: "_Answer", life: Life, work: Any
@@ -126,9 +129,9 @@ class _Answer:
 class _Handed:
     """Hands on the body; after that there is only to hear that the client has gone."""
 
-    def __init__(self, body: Message, receive: Receive, gone: asyncio.Event) -> None:
+    def __init__(self, body: Message, gone: asyncio.Event) -> None:
         self._body: Message | None = body
-        self._receive, self._gone = receive, gone
+        self._gone = gone
 
     async def __call__(self) -> Message:
         body, self._body = self._body, None

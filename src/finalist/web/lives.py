@@ -87,7 +87,7 @@ class Life:
         if self._ended == "late":
             raise DeadlineError(
                 f"this took longer than {self.seconds:g} seconds, which is what a request has on "
-                f"this server, and was ended. Nothing was changed. {remedy}".rstrip()
+                f"this server, and was ended. {remedy}".rstrip()
             )
         if self._ended == "gone":
             raise GoneError

@@ -10,6 +10,8 @@ from finalist.web.lives import life_now
 
 #: Seconds between two looks whether the request is still alive.
 _LOOK = 0.1
+#: What to do if the wait ends with the request.
+_REMEDY = "Nothing was changed; try again in a moment."
 
 
 class Turns:
@@ -39,7 +41,7 @@ class Turns:
         self.inside = 0
 
     @contextmanager
-    def take(self, remedy: str = "") -> Iterator[None]:
+    def take(self, remedy: str = _REMEDY) -> Iterator[None]:
         """Work when it is one's turn; the wait ends with the request, then with a remedy."""
         with self._lock:
             if self.inside >= self._most:
@@ -94,7 +96,7 @@ class Single:
         return len(self._turns)
 
     @contextmanager
-    def take(self, thing: Hashable, remedy: str = "") -> Iterator[None]:
+    def take(self, thing: Hashable, remedy: str = _REMEDY) -> Iterator[None]:
         """Work when it is one's turn with a thing."""
         with self._lock:
             turns, users = self._turns.get(thing) or (

@@ -79,8 +79,9 @@ ASK = Kind(
     2,
     20,
     60.0,
-    "Use 'finalist ask' on the machine that has the study, or a server with a longer --deadline; "
-    "arms that are described by features, not by names alone, take less.",
+    "A batch that was chosen at the last moment comes when you ask again. Otherwise use 'finalist "
+    "ask' on the machine that has the study, or a server with a longer --deadline; arms that are "
+    "described by features, not by names alone, take less.",
 )
 KINDS = (PLAN, FORECAST, ASK)
 
@@ -134,7 +135,7 @@ class Workers:
                     raise BusyError(_ENDING) from None
                 raise StorageError(
                     "the process that worked on this has died, perhaps for want of memory; the "
-                    f"log of the server may say why. Nothing was changed. {kind.remedy}"
+                    f"log of the server may say why. {kind.remedy}"
                 ) from None
             finally:
                 self._let_go(worker)
