@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.web import fuzz, load
+from tests.web import fuzz, light, load
 from tests.web.servers import in_thread
 
 
@@ -29,3 +29,11 @@ def test_nothing_is_lost_when_many_tell_at_once(tmp_path):
     found = load.run(tmp_path / "lab.db", clients=12, seconds=2.0)
     assert len(found.told) >= 12  # each of them one at least, on the slowest machine
     assert "none lost" in found.words(12, 2.0)
+
+
+def test_pages_and_tells_have_answers_while_plans_are_made(tmp_path):
+    found = light.run(tmp_path / "lab.db", 1, 1.0, plans=3, clients=2, body=light.big_plan(5_000))
+    assert min(map(len, found.values())) >= 2
+    page, tell = light.words_of(found, 3)
+    assert "with 3 plans running" in page
+    assert "ratio" in tell

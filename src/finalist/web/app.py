@@ -32,8 +32,8 @@ _DESCRIPTION = """\
 The same as the library, in JSON. A study is known by its number; `GET /api/v1/studies?name=NAME`
 finds it. If the server has a token, send `Authorization: Bearer TOKEN`. Errors have the keys
 `error`, `message` and perhaps `remedy`, and then nothing was changed. Repeat a `tell` that had no
-answer with the same `Idempotency-Key`: it is taken once. Work that takes longer than the deadline of
-the server is ended, with status 504.
+answer with the same `Idempotency-Key`: it is taken once. Work that takes longer than the
+deadline of the server is ended, with status 504.
 """
 
 

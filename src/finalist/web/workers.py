@@ -188,13 +188,14 @@ class _Worker:
     """One process."""
 
     def __init__(self) -> None:
-        environment = {word: os.environ.get(word, "1") for word in _ONE}
-        paths = os.pathsep.join(path for path in sys.path if path)
+        environment = {**dict.fromkeys(_ONE, "1"), **os.environ}
+        environment["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
+        environment.pop("FINALIST_TOKEN", None)  # it has nobody to let in
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-c", _COMMAND],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            env={**os.environ, **environment, "PYTHONPATH": paths},
+            env=environment,
         )
         assert self._process.stdin is not None
         assert self._process.stdout is not None
