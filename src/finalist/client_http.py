@@ -96,7 +96,8 @@ class Http:
                 if status < 400:
                     return answer
                 not_done = status == 503 and after is not None  # as our own servers say it
-                if late or not (not_done or (repeat and status in _AGAIN)):
+                again = repeat and status in _AGAIN and answer.get("error") != "DeadlineError"
+                if late or not (not_done or again):
                     raise _error(status, answer, self.url)
                 wait = max(wait, min(after or 0.0, LONGEST_WAIT))
             time.sleep(wait * random.uniform(0.5, 1.0))

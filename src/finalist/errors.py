@@ -114,6 +114,14 @@ class BusyError(StorageError):
     """Someone else held the database for too long; the same may work a moment later."""
 
 
+class DeadlineError(FinalistError, TimeoutError):
+    """Work that took longer than a server gives to one request; it was ended."""
+
+
+class TooLargeError(FinalistError, ValueError):
+    """More in one request than a server takes; the message has the limit."""
+
+
 class RemoteError(FinalistError, RuntimeError):
     """A server of studies that cannot be reached, or that refuses a request."""
 

@@ -293,3 +293,15 @@ def test_a_budget_is_used_up_in_batches_of_a_size():
     result = fl.simulate(ARMS, THETA, sigma=5.0, runs=3, seed=1, size=24, budget=100)
     assert (result.samples == 100).all()
     assert (result.batches == 5).all()
+
+
+def test_a_function_follows_the_runs():
+    seen: list[tuple[int, int]] = []
+    fl.simulate(
+        fl.Arms.unstructured(2),
+        [1.0, 0.0],
+        sigma=0.5,
+        runs=4,
+        progress=lambda done, total: seen.append((done, total)),
+    )
+    assert seen == [(1, 4), (2, 4), (3, 4), (4, 4)]

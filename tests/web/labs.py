@@ -80,10 +80,10 @@ class Person:
 
 
 @contextmanager
-def person(place: Path) -> Iterator[Person]:
+def person(place: Path, **settings: Any) -> Iterator[Person]:
     """Give somebody with a browser and a server on a database."""
     with (
-        in_thread(place) as url,
+        in_thread(place, **settings) as url,
         httpx.Client(base_url=url, timeout=180, trust_env=False) as client,
     ):
         yield Person(client, place)

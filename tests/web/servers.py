@@ -16,7 +16,7 @@ import httpx
 from finalist.web import create_app
 from finalist.web.addresses import address_of, listen
 from finalist.web.connections import Limits
-from finalist.web.server import Server, close_events, make_server
+from finalist.web.server import Server, close_long, make_server
 
 HOST = "127.0.0.1"
 #: The applications that are served from threads and their servers, by their addresses.
@@ -44,7 +44,7 @@ def in_thread(
         yield url
     finally:
         del APPS[url], SERVERS[url]
-        close_events(app)
+        close_long(app)
         server.should_exit = True
         thread.join(30)
         bound.close()

@@ -9,7 +9,7 @@ import pytest
 import finalist as fl
 from finalist.study import Study
 from tests.web.browsers import browser, go
-from tests.web.servers import Process, in_thread
+from tests.web.servers import APPS, Process, in_thread
 
 TABLE = "name,a,b\noak,1,0\nash,0,1\nelm,0.6,0.7\nfir,0.2,0.1\n"
 #: Milliseconds: on a new machine the first ask and the first plan wait for compiled code.
@@ -293,3 +293,42 @@ def test_pages_follow_the_theme_of_the_machine_and_fit_a_phone(chromium, tmp_pat
             assert all(f"theme={scheme}" in address for address in drawn)
             context.close()
         assert grounds["light"] != grounds["dark"]
+
+
+#: Writes down what is said while the browser waits, and stops after a while.
+WATCH = """() => {
+  sessionStorage.seen = "";
+  const timer = setInterval(() => {
+    const note = document.querySelector(".working");
+    if (note) sessionStorage.seen += note.innerText.replace(/\\n/g, " ") + "|";
+    if (!/ [2-9] of 40 runs/.test(sessionStorage.seen)) return;
+    clearInterval(timer);
+    note.querySelector("button").click();
+  }, 100);
+}"""
+
+
+def test_a_plan_that_takes_long_says_how_far_it_is_and_can_be_stopped(page, tmp_path):
+    names = "name\n" + "".join(f"a{i}\n" for i in range(46))
+    with in_thread(tmp_path / "lab.db") as url:
+        begin(page, url, names)
+        page.get_by_label("Standard deviation of one measurement").fill("30")
+        page.get_by_label("A lead that matters").fill("0.0005")
+        page.evaluate(WATCH)
+        page.get_by_role("button", name="Make a plan").click(no_wait_after=True)
+        workers = APPS[url].state.workers
+        until = time.monotonic() + FIRST_RUN / 1000
+        while not len(workers) and time.monotonic() < until:
+            time.sleep(0.05)
+        while (
+            len(workers) and time.monotonic() < until
+        ):  # the work ends with the page that wanted it
+            time.sleep(0.05)
+        assert len(workers) == 0
+        seen = page.evaluate("sessionStorage.seen")
+        assert re.search(r"Simulating: [2-9] of 40 runs, [0-9]+ of at most 50 seconds", seen), seen
+        assert page.locator(".working").count() == 0
+        page.get_by_label("Standard deviation of one measurement").fill("0.01")
+        page.get_by_label("A lead that matters").fill("2")
+        go(page.get_by_role("button", name="Make a plan"))
+        assert "Expect about" in page.locator("#plan").inner_text()

@@ -2,6 +2,7 @@
 
 import re
 import threading
+from contextlib import closing
 
 import httpx
 import pytest
@@ -14,6 +15,7 @@ from finalist.web import looking, opened
 from finalist.web.looking import Looking
 from finalist.web.opened import Studies
 from finalist.web.turns import Turns
+from finalist.web.workers import Workers
 from tests.study.conftest import postgresql, server  # noqa: F401
 from tests.study.lab import ARMS, Lab, finish
 from tests.web.servers import api, in_thread, new_study
@@ -213,11 +215,15 @@ def test_a_life_on_postgresql(postgresql):  # noqa: F811
 
 
 def test_who_finds_no_place_for_a_forecast_is_told_in_a_sentence(studies, place, monkeypatch):
-    monkeypatch.setattr(looking, "_AT_A_TIME", 0)
     monkeypatch.setattr(looking, "_WAITING", 0)
-    number = make(place, "x")
-    with pytest.raises(BusyError, match=r"forecasts are being simulated .* Try again"):
-        Looking(studies).status(number, forecast=True)
+    number, other = make(place, "x"), make(place, "y")
+    with closing(Workers()) as workers:
+        found = Looking(studies, workers)
+        with found._single.take(number):
+            with pytest.raises(BusyError, match=r"forecasts are being simulated .* Try again"):
+                found.status(number, forecast=True)
+            assert found.status(other, forecast=True)[1].forecast is None  # nothing is measured
+        assert len(workers) == 0
 
 
 def test_turns_are_taken():

@@ -11,6 +11,7 @@ import sys
 import time
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -18,7 +19,14 @@ import pytest
 from finalist.web import tokens
 from finalist.web.headers import CONTENT_POLICY
 from finalist.web.security import MOST_BODY, MOST_BODY_UNKNOWN
-from finalist.web.tokens import MOST_FAILURES, Failures, Sessions, hash_of
+from finalist.web.tokens import (
+    MOST_FAILURES,
+    Failures,
+    Sessions,
+    hash_of,
+    store_hash,
+    token_file,
+)
 from tests.web.browsers import browser, go
 from tests.web.servers import HOST, Process, api, in_thread, new_study
 
@@ -497,16 +505,148 @@ def test_two_servers_on_one_machine_do_not_sign_each_other_out(tmp_path):
         assert names == {f"finalist_{kind}_{p}" for kind in ("form", "session") for p in ports}
 
 
-def test_too_many_wrong_tokens(guarded):
+def bearer(token: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {token}"}
+
+
+def test_too_many_wrong_tokens_lock_nobody_out_who_has_the_right_one(guarded):
+    """Behind a proxy all clients have one address; guessing 256 bits is hopeless anyway."""
     with httpx.Client(base_url=guarded, trust_env=False) as client:
-        for _ in range(MOST_FAILURES):
-            answer = client.get("/api/v1/studies", headers={"Authorization": "Bearer wrong"})
-            assert answer.status_code == 401
-        for token in ("wrong", TOKEN):  # also the right one: guessing is over
-            answer = client.get("/api/v1/studies", headers={"Authorization": f"Bearer {token}"})
-            assert answer.status_code == 429
-            assert 0 < int(answer.headers["retry-after"]) <= 61
-        assert sign_in(client, TOKEN).status_code == 429
+        for status in [401] * MOST_FAILURES + [429] * 3:
+            answer = client.get("/api/v1/studies", headers=bearer("wrong"))
+            assert answer.status_code == status
+        assert 0 < int(answer.headers["retry-after"]) <= 61
+        assert sign_in(client, "wrong").status_code == 429
+        for _ in range(3):
+            assert client.get("/api/v1/studies", headers=bearer(TOKEN)).status_code == 200
+        assert sign_in(client, TOKEN).status_code == 303
+        assert client.get("/api/v1/studies").status_code == 200
+        assert client.get("/api/v1/studies", headers=bearer("wrong")).status_code == 429
+
+
+# ---- a new token while a server runs ---------------------------------------------------------
+
+
+@pytest.fixture
+def followed(tmp_path):
+    place = tmp_path / "lab.db"
+    store_hash(place, hash_of(TOKEN))
+    with in_thread(place, token_file=token_file(place)) as url:
+        yield place, url
+
+
+def test_a_new_token_takes_the_place_of_the_old_one_at_once(followed):
+    place, url = followed
+    with (
+        httpx.Client(base_url=url, trust_env=False, timeout=20) as browser,
+        httpx.Client(base_url=url, trust_env=False, timeout=20) as program,
+    ):
+        sign_in(browser, TOKEN)
+        assert browser.get("/api/v1/studies").status_code == 200
+        with (
+            browser.stream("GET", "/api/v1/events") as one,
+            program.stream("GET", "/api/v1/events", headers=bearer(TOKEN)) as two,
+        ):
+            streams = [one.iter_lines(), two.iter_lines()]
+            assert all(next(lines).startswith("retry") for lines in streams)
+            store_hash(place, hash_of("n" * 30))
+            begin = time.monotonic()
+            assert ["".join(lines) for lines in streams] == ["", ""]
+            assert time.monotonic() - begin < 5  # not only at the next sign of life
+        assert browser.get("/api/v1/studies").status_code == 401
+        assert program.get("/api/v1/studies", headers=bearer(TOKEN)).status_code == 401
+        assert program.get("/api/v1/studies", headers=bearer("n" * 30)).status_code == 200
+        assert sign_in(browser, TOKEN).status_code == 401
+        assert sign_in(browser, "n" * 30).status_code == 303
+        assert browser.get("/api/v1/studies").status_code == 200
+
+
+def test_a_token_that_is_made_while_a_server_runs_is_asked_for(tmp_path):
+    place = tmp_path / "lab.db"
+    with in_thread(place, token_file=token_file(place)) as url:
+        assert httpx.get(f"{url}/api/v1/studies", trust_env=False).status_code == 200
+        store_hash(place, hash_of(TOKEN))
+        assert httpx.get(f"{url}/api/v1/studies", trust_env=False).status_code == 401
+        good = httpx.get(f"{url}/api/v1/studies", headers=bearer(TOKEN), trust_env=False)
+        assert good.status_code == 200
+
+
+def test_a_hash_that_goes_away_or_is_broken_opens_no_door(followed):
+    place, url = followed
+    kept = place.with_name(place.name + ".token")
+    kept.unlink()
+    for token, status in ((TOKEN, 200), ("wrong", 401)):
+        answer = httpx.get(f"{url}/api/v1/studies", headers=bearer(token), trust_env=False)
+        assert answer.status_code == status
+    assert httpx.get(f"{url}/api/v1/studies", trust_env=False).status_code == 401
+    kept.write_text("broken")
+    for token in (TOKEN, "broken", "-"):
+        answer = httpx.get(f"{url}/api/v1/studies", headers=bearer(token), trust_env=False)
+        assert answer.status_code == 401
+    store_hash(place, hash_of(TOKEN))
+    answer = httpx.get(f"{url}/api/v1/studies", headers=bearer(TOKEN), trust_env=False)
+    assert answer.status_code == 200
+
+
+def test_a_new_token_is_made_also_if_a_server_has_the_port(tmp_path):
+    """As it has when it is the server whose token is to change."""
+    place = tmp_path / "lab.db"
+    with Process(place, "--new-token") as server:
+        old = found(r"Token \(shown only now\): (\S+)", "".join(server.said))
+        again = serve(place, "--new-token", "--port", str(server.port))
+        new = found(r"Token \(shown only now\): (\S+)", again.stdout)
+        assert again.returncode == 2
+        assert "from now on" in again.stderr
+        for token, status in ((old, 401), (new, 200)):
+            answer = httpx.get(
+                f"{server.url}/api/v1/studies", headers=bearer(token), trust_env=False
+            )
+            assert answer.status_code == status
+
+
+def test_who_shares_a_machine_is_told_to_make_a_token(monkeypatch):
+    """There is no token on loopback unless somebody makes one; docs/server.md says why."""
+    from finalist.cli.serve import other_people
+
+    pwd = pytest.importorskip("pwd")
+    entry = pwd.getpwuid(os.getuid())
+    me, shell = os.getuid(), "/bin/sh"
+
+    def of(uid: int, shell: str) -> Any:
+        return pwd.struct_passwd((entry[0], "x", uid, uid, "", "/", shell))
+
+    for found_, expected in (
+        ([of(0, shell), of(me, shell), of(33, shell), of(65534, shell)], 0),
+        ([of(1001, "/usr/sbin/nologin"), of(1002, "/bin/false"), of(1003, "")], 0),
+        ([of(2001, shell), of(2002, shell), of(2002, shell)], 2),
+    ):
+        monkeypatch.setattr(pwd, "getpwall", lambda found_=found_: found_)
+        assert other_people() == expected
+
+
+# ---- behind TLS ------------------------------------------------------------------------------
+
+
+def test_cookies_are_secure_behind_tls(tmp_path):
+    settings: dict[str, Any] = {"token_hash": hash_of(TOKEN), "hosts": ("lab.example.org",)}
+    for behind in (False, True):
+        with in_thread(tmp_path / f"{behind}.db", behind_tls=behind, **settings) as url:
+            headers = {"Host": "lab.example.org", "X-Forwarded-Proto": "https"}
+            with httpx.Client(base_url=url, trust_env=False, headers=headers) as browser:
+                form = browser.get("/login")
+                cookie = form.headers["set-cookie"]
+                assert ("Secure" in cookie) is behind
+                # what a browser keeps, it sends to the proxy, which is the one to speak TLS
+                sent = {"Cookie": cookie.partition(";")[0], "Origin": "https://lab.example.org"}
+                data = {"token": TOKEN, "csrf": secret_of(form.text)}
+                answer = browser.post("/login", data=data, headers=sent)
+                assert answer.status_code == 303
+                assert ("Secure" in answer.headers["set-cookie"]) is behind
+                sent["Cookie"] += "; " + answer.headers["set-cookie"].partition(";")[0]
+                assert browser.get("/api/v1/studies", headers=sent).status_code == 200
+                data = {"csrf": data["csrf"]}
+                gone = browser.post("/logout", data=data, headers=sent).headers["set-cookie"]
+                assert ("Secure" in gone) is behind
 
 
 def test_failures_are_forgotten_in_time_and_counted_by_network(monkeypatch):

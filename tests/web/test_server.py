@@ -13,13 +13,13 @@ import finalist as fl
 from finalist.errors import BusyError
 from finalist.study import Study
 from finalist.web import opened
-from finalist.web.api_planning import simulating
 from finalist.web.app import THREADS
 from finalist.web.connections import Limits
 from finalist.web.events import MOST_PAGES
 from finalist.web.headers import CONTENT_POLICY
 from finalist.web.opened import Studies
 from finalist.web.tokens import hash_of
+from finalist.web.workers import PLAN
 from tests.web.servers import APPS, HOST, SERVERS, api, in_thread, new_study
 from tests.web.test_security import TOKEN, found, secret_of
 
@@ -262,19 +262,20 @@ def test_one_address_does_not_take_all_places():
 
 
 @contextmanager
-def plans_being_made():
-    """Take the turn to make plans, and all places to wait for it."""
+def plans_being_made(url):
+    """Take the turns to make plans, and all places to wait for one."""
     done, threads = threading.Event(), []
+    simulating, places = APPS[url].state.workers.turns[PLAN], PLAN.at_once + PLAN.waiting
 
     def take():
         with simulating.take():
             done.wait(LONG)
 
-    for _ in range(5):
+    for _ in range(places):
         threads.append(threading.Thread(target=take))
         threads[-1].start()
     until = time.monotonic() + LONG
-    while simulating.inside < 5 and time.monotonic() < until:
+    while simulating.inside < places and time.monotonic() < until:
         time.sleep(0.01)
     try:
         yield
@@ -308,7 +309,7 @@ def test_plans_of_pages_and_of_programs_take_turns_together(tmp_path):
             "gap": "1",
             "do": "plan",
         }
-        with plans_being_made():
+        with plans_being_made(url):
             begin = time.monotonic()
             refused = browser.post("/new/study", data=form)
             answer = client.post(
@@ -320,7 +321,7 @@ def test_plans_of_pages_and_of_programs_take_turns_together(tmp_path):
             assert int(busy.headers["retry-after"]) > 0
             assert "others are having plans made" in busy.text.lower()
         assert "typed by a person" in refused.text
-        assert simulating.inside == 0
+        assert APPS[url].state.workers.turns[PLAN].inside == 0
 
 
 def test_who_writes_to_one_busy_study_leaves_threads_to_all_others(tmp_path, monkeypatch):

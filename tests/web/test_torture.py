@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.web import fuzz, load
+from tests.web import fuzz, light, load
 from tests.web.servers import in_thread
 
 
@@ -32,3 +32,11 @@ def test_nothing_is_lost_when_many_tell_at_once(tmp_path):
     assert "none lost" in words
     assert words.count("times a plain commit of SQLite") == 3
     assert all(len(times) >= 2 for times in (*found.library, *found.alone, found.plain))
+
+
+def test_pages_and_tells_have_answers_while_plans_are_made(tmp_path):
+    found = light.run(tmp_path / "lab.db", 1, 1.0, plans=3, clients=2, body=light.big_plan(5_000))
+    assert min(map(len, found.values())) >= 2
+    page, tell = light.words_of(found, 3)
+    assert "with 3 plans running" in page
+    assert "ratio" in tell

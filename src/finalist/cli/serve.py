@@ -11,6 +11,7 @@ import typer
 
 from finalist.cli.study_common import DbOption, shown, where
 from finalist.errors import StudyError
+from finalist.words import counted
 
 HELP = """Open a page on which studies are run and watched.
 
@@ -24,13 +25,17 @@ Only this machine can reach it. For others, make a token once and give an addres
   finalist serve --new-token --host 192.168.1.20
 
 The token is printed once and kept as a hash in a file beside the database (lab.db.token); from
-then on it is always asked for. Delete that file to do without on this machine. For PostgreSQL give
-the token in FINALIST_TOKEN each time. What is sent is not encrypted: across a network that is not
-yours alone, put a proxy with TLS in front, or an SSH tunnel. Ctrl-C ends the server; nothing is
-lost by that.
+then on it is always asked for, and the one before is refused at once, also by a server that runs.
+Delete that file and start again to do without on this machine. For PostgreSQL give the token in
+FINALIST_TOKEN each time. Without a token, everybody who has an account on this machine can reach
+the studies: make one if that is not you alone. What is sent is not encrypted: across a network
+that is not yours alone, put a proxy with TLS in front and say --behind-tls, or use an SSH tunnel.
+Ctrl-C ends the server; nothing is lost by that.
 """
 #: Where a token can come from, so that no list of processes shows it.
 VARIABLE = "FINALIST_TOKEN"
+#: Accounts of people have numbers from the first to below the second; others are of services.
+_FIRST_PERSON, _NOBODY = 1000 if sys.platform != "darwin" else 500, 65534
 
 
 def serve(
@@ -56,6 +61,14 @@ def serve(
         list[str] | None,
         typer.Option("--allow-host", metavar="NAME", help="Another name of this machine; repeat."),
     ] = None,
+    behind_tls: Annotated[
+        bool,
+        typer.Option("--behind-tls", help="A proxy with TLS is in front: cookies are Secure."),
+    ] = False,
+    deadline: Annotated[
+        float,
+        typer.Option(metavar="SECONDS", help="What one request may take; longer work is ended."),
+    ] = 50.0,
     open_page: Annotated[
         bool | None,
         typer.Option(
@@ -67,23 +80,42 @@ def serve(
 ) -> None:
     """Check, listen, serve until Ctrl-C."""
     from finalist.web.addresses import address_of, is_loopback, listen, own_hosts
+    from finalist.web.tokens import stored_hash, token_file
 
     place = where(db)
-    known = _known_hash(place, token, new_token)
-    if known is None and not new_token and not is_loopback(host):
+    given = _given_hash(token, new_token)
+    file = None if given is not None else token_file(place)
+    if given is None and not new_token and stored_hash(place) is None and not is_loopback(host):
         raise StudyError(
             f"others can reach {host}, so a token is needed. Make one with 'finalist serve "
             f"--new-token', or give one in {VARIABLE}."
         )
-    bound = listen(host, port)
+    try:
+        bound = listen(host, port)
+    except StudyError as error:
+        if not new_token or file is None:
+            raise
+        _make_token(place)
+        raise StudyError(
+            f"{error} The new token is good all the same: if it is a server on this database, it "
+            "asks for the new one from now on."
+        ) from error
     from finalist.web.app import create_app
     from finalist.web.server import make_server
     from finalist.web.warming import warm_up
 
     try:
         if new_token:
-            known = _make_token(place)
-        app = create_app(place, token_hash=known, hosts=(*own_hosts(host), *(allow_host or ())))
+            made = _make_token(place)
+            given = made if file is None else None
+        app = create_app(
+            place,
+            token_hash=given,
+            token_file=file,
+            hosts=(*own_hosts(host), *(allow_host or ())),
+            behind_tls=behind_tls,
+            deadline=deadline,
+        )
     except BaseException:
         bound.close()
         raise
@@ -93,6 +125,18 @@ def serve(
         typer.echo(
             "Warning: what is sent is not encrypted, also not the token. Put a proxy with TLS in "
             "front, or use an SSH tunnel, unless the network is yours alone.",
+            err=True,
+        )
+    elif app.state.token.hash() is None and behind_tls:
+        typer.echo(
+            "Warning: no token is asked for, so whoever reaches the proxy can change studies. "
+            "--new-token keeps them out.",
+            err=True,
+        )
+    elif app.state.token.hash() is None and (others := other_people()):
+        have = counted(others, "other person has an account", "other people have accounts")
+        typer.echo(
+            f"Warning: {have} on this machine and can open this page. --new-token keeps them out.",
             err=True,
         )
     server = make_server(app)
@@ -113,18 +157,18 @@ def _leave(number: int, _frame: FrameType | None) -> None:
     signal.raise_signal(number)
 
 
-def _known_hash(place: str, token: str | None, new: bool) -> str | None:
-    """Return the hash of the token that there is, None if there is none or a new one is made."""
+def _given_hash(token: str | None, new: bool) -> str | None:
+    """Return the hash of the token that was given, None if there is none or a new one is made."""
     from finalist.web import tokens
 
     if new:
         if token is not None and VARIABLE not in os.environ:
             raise StudyError("give --token or --new-token, not both.")
         return None
-    if token is not None:
-        tokens.check_token(token)
-        return tokens.hash_of(token)
-    return tokens.stored_hash(place)
+    if token is None:
+        return None
+    tokens.check_token(token)
+    return tokens.hash_of(token)
 
 
 def _make_token(place: str) -> str:
@@ -138,6 +182,22 @@ def _make_token(place: str) -> str:
         kept = f"Its hash is in {tokens.store_hash(place, tokens.hash_of(made))}."
     typer.echo(f"Token (shown only now): {made}\n{kept}")
     return tokens.hash_of(made)
+
+
+def other_people() -> int:
+    """Return how many other people have an account on this machine, as far as that can be seen."""
+    try:
+        import pwd
+    except ImportError:  # Windows
+        return 0
+    people = {
+        entry.pw_uid
+        for entry in pwd.getpwall()
+        if _FIRST_PERSON <= entry.pw_uid < _NOBODY
+        and entry.pw_shell
+        and not entry.pw_shell.endswith(("nologin", "false", "sync"))
+    }
+    return len(people - {os.getuid()})
 
 
 def _has_screen() -> bool:

@@ -22,6 +22,7 @@ from finalist.planning.parameters import leading
 from finalist.planning.result import Plan, PlanRow
 from finalist.problem import Problem, as_problem
 from finalist.simulation.engine import collect
+from finalist.simulation.progress import Shown
 from finalist.simulation.task import Outcome, Task, make_task, whole
 from finalist.strategies import Strategy, named, promise_of, shown_name
 
@@ -50,7 +51,7 @@ def plan(
     n_jobs: int = 1,
     against: Strategy | str | Sequence[Strategy | str] | None = None,
     max_pulls: int | None = None,
-    progress: bool | None = None,
+    progress: Shown = None,
 ) -> Plan:
     """Say before any measurement how many pulls to expect.
 
@@ -79,8 +80,9 @@ def plan(
         what is asked.
     max_pulls : int, default 10^7
         A run that needs more is cut, undecided.
-    progress : bool, optional
-        Whether to show a bar on stderr; by default on a terminal, after a second.
+    progress : bool or function, optional
+        Whether to show a bar on stderr; by default on a terminal, after a second. A function is
+        called after each run with how many are done, and of how many.
 
     Returns
     -------

@@ -17,7 +17,7 @@ from finalist.arms import Arms
 from finalist.errors import SimulationError
 from finalist.noise import UNSET, Noise, PerArm, Unset
 from finalist.rewards import Kind, RewardFunction
-from finalist.simulation.progress import bar, check_progress
+from finalist.simulation.progress import Shown, bar, check_progress
 from finalist.simulation.result import Simulation
 from finalist.simulation.task import Numbered, Outcome, Task, make_task, whole
 from finalist.strategies import Strategy
@@ -47,7 +47,7 @@ def simulate(
     misspecification: float = 0.0,
     shift: float = 0.0,
     deviations: ArrayLike | None = None,
-    progress: bool | None = None,
+    progress: Shown = None,
 ) -> Simulation:
     """Run a strategy many times with rewards drawn from a known parameter.
 
@@ -103,8 +103,9 @@ def simulate(
         Standard deviation of the constant that is drawn for each batch.
     deviations : (K,) array-like, optional
         How far the mean of each arm is from the linear model.
-    progress : bool, optional
-        Whether to show a bar on stderr; by default on a terminal, after a second.
+    progress : bool or function, optional
+        Whether to show a bar on stderr; by default on a terminal, after a second. A function is
+        called after each run with how many are done, and of how many.
 
     Returns
     -------
@@ -154,7 +155,7 @@ def collect(
     task: Numbered,
     indices: Sequence[int],
     n_jobs: int,
-    progress: bool | None,
+    progress: Shown,
     each: Callable[[Outcome], None] | None = None,
 ) -> list[Outcome]:
     """Return the outcomes of runs in the order in which they end; fewer of them on Ctrl-C.
@@ -165,7 +166,7 @@ def collect(
     indices : sequence of int
         Which runs.
     n_jobs : int
-    progress : bool or None
+    progress : bool, function or None
     each : function, optional
         Called with every outcome as it comes.
     """

@@ -1,5 +1,6 @@
-"""A bar on stderr for work that takes more than a second."""
+"""A bar on stderr for work that takes more than a second, or whatever else shows how far it is."""
 
+import itertools
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -9,19 +10,26 @@ from finalist.errors import SimulationError
 
 #: Seconds of work after which the bar appears, unless it is asked for.
 _PATIENCE = 1.0
+#: Whether to show a bar, or a function that is called with how many runs are done, and of how many.
+Shown = bool | Callable[[int, int], None] | None
 
 
 @contextmanager
-def bar(total: int, wanted: bool | None) -> Iterator[Callable[[], None]]:
+def bar(total: int, wanted: Shown) -> Iterator[Callable[[], None]]:
     """Show how many runs are done and the time left; yields what to call after each run.
 
     Parameters
     ----------
     total : int
         Runs to do.
-    wanted : bool or None
-        None: on a terminal, after a second. True: in any case, at once. False: never.
+    wanted : bool, function or None
+        None: on a terminal, after a second. True: in any case, at once. False: never. A function
+        is called after each run.
     """
+    if callable(wanted):
+        done = itertools.count(1)
+        yield lambda: wanted(next(done), total)
+        return
     if wanted is False or (wanted is None and not sys.stderr.isatty()):
         yield lambda: None
         return
@@ -44,6 +52,9 @@ def bar(total: int, wanted: bool | None) -> Iterator[Callable[[], None]]:
 
 
 def check_progress(wanted: object) -> None:
-    """Refuse what is neither yes, no nor None."""
-    if wanted is not None and not isinstance(wanted, bool):
-        raise SimulationError(f"progress is {wanted!r}; it is True, False, or None for a terminal.")
+    """Refuse what is neither yes, no, None nor a function."""
+    if wanted is not None and not isinstance(wanted, bool) and not callable(wanted):
+        raise SimulationError(
+            f"progress is {wanted!r}; it is True, False, None for a terminal, or a function of how "
+            "many runs are done and of how many."
+        )

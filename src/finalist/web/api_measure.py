@@ -14,6 +14,7 @@ from finalist.study.words import risk_of
 from finalist.web.answers import BatchAnswer, PullAnswer, ToldAnswer, WordsAnswer
 from finalist.web.depends import (
     CSV_BODY,
+    Asked,
     Csv,
     DecimalMark,
     Key,
@@ -31,10 +32,9 @@ router = APIRouter(route_class=StrictRoute, tags=["measuring"])
 
 
 @router.post("/studies/{number}/ask", response_model=BatchAnswer)
-def ask(number: Number, body: AskBody, studies: Opened) -> Json:
+def ask(number: Number, body: AskBody, asking: Asked) -> Json:
     """Return what to measure next; the same pulls come back until they are told."""
-    with studies.writing(number) as study:
-        return Json(batch_answer(study.ask(body.size, body.worker)))
+    return Json(batch_answer(asking.ask(number, body.size, body.worker)))
 
 
 def batch_answer(batch: Batch) -> dict[str, Any]:

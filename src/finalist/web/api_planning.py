@@ -1,36 +1,36 @@
 """The API: before a study begins."""
 
+from typing import Any
+
 from fastapi import APIRouter
 
 from finalist.errors import ProblemError
 from finalist.planning import Plan
-from finalist.planning import plan as plan_of
+from finalist.web import jobs
 from finalist.web.answers import PlanAnswer, PreviewAnswer
 from finalist.web.api_studies import arms_of, sigma_of
 from finalist.web.arms_preview import preview
-from finalist.web.depends import CSV_BODY, Csv
+from finalist.web.depends import CSV_BODY, Csv, Working
 from finalist.web.errors import Json
 from finalist.web.models import PlanBody
 from finalist.web.strict import StrictRoute
-from finalist.web.turns import Turns
+from finalist.web.workers import PLAN, Workers
 
 router = APIRouter(route_class=StrictRoute, tags=["planning"])
-#: Plans are simulated one at a time, on pages too: experiments under way come first.
-simulating = Turns("others are having plans made. Try again in a moment.", 1, 4, 20.0)
 #: Arms times the square of their rank that a plan is made for.
 MOST_WORK = 2_000_000
 
 
 @router.post("/plan", response_model=PlanAnswer)
-def plan(body: PlanBody) -> Json:
+def plan(body: PlanBody, workers: Working) -> Json:
     """Say before any measurement how many pulls to expect."""
-    content = make_plan(body).to_dict()
+    content = make_plan(body, workers).to_dict()
     for row in content["rows"]:
         del row["pulls"]
     return Json(content)
 
 
-def make_plan(body: PlanBody) -> Plan:
+def make_plan(body: PlanBody, workers: Workers) -> Plan:
     """Simulate, when it is this plan's turn."""
     arms = arms_of(body)
     if len(arms) * arms.rank**2 > MOST_WORK:
@@ -38,26 +38,28 @@ def make_plan(body: PlanBody) -> Plan:
             f"a plan for {len(arms):,} arms of rank {arms.rank} takes too long for a page. Use "
             "'finalist plan' on a machine of your own."
         )
-    with simulating.take():
-        return plan_of(
-            arms,
-            sigma=sigma_of(body),
-            noise=body.noise,
-            delta=body.delta,
-            epsilon=body.epsilon,
-            top=body.top,
-            cost=body.cost,
-            batch_intercept=body.batch_intercept,
-            misspecification=body.misspecification,
-            objective=body.objective,
-            strategy=body.strategy,
-            gap=body.gap,
-            draws=body.draws,
-            seed=body.seed,
-            against=body.against,
-            max_pulls=body.max_pulls,
-            progress=False,
-        )
+    words: dict[str, Any] = {word: getattr(body, word) for word in _WORDS}
+    plan: Plan = workers.run(PLAN, jobs.plan, arms, {**words, "sigma": sigma_of(body)}, tells=True)
+    return plan
+
+
+#: What a plan takes as it was sent.
+_WORDS = (
+    "noise",
+    "delta",
+    "epsilon",
+    "top",
+    "cost",
+    "batch_intercept",
+    "misspecification",
+    "objective",
+    "strategy",
+    "gap",
+    "draws",
+    "seed",
+    "against",
+    "max_pulls",
+)
 
 
 @router.post("/arms/preview", response_model=PreviewAnswer, openapi_extra=CSV_BODY)

@@ -3,23 +3,28 @@
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from os import PathLike
+from pathlib import Path
 
 from anyio.to_thread import current_default_thread_limiter, run_sync
 from fastapi import Depends, FastAPI
 from fastapi.staticfiles import StaticFiles
 
 from finalist import __version__
-from finalist.errors import FinalistError
+from finalist.errors import FinalistError, StudyError
 from finalist.web import api, login, pages
 from finalist.web.addresses import LOOPBACK
+from finalist.web.asking import Asking
 from finalist.web.csrf import check_csrf
+from finalist.web.deadlines import Deadlines
 from finalist.web.errors import add_handlers
 from finalist.web.events import Events
+from finalist.web.lives import DEADLINE
 from finalist.web.looking import Looking
 from finalist.web.opened import Studies
 from finalist.web.rendering import HERE
 from finalist.web.security import Guard
-from finalist.web.tokens import Failures, Sessions
+from finalist.web.tokens import Failures, Sessions, Token
+from finalist.web.workers import Workers
 
 #: Requests that are worked on at a time; those that wait for others to write count too.
 THREADS = 100
@@ -27,7 +32,8 @@ _DESCRIPTION = """\
 The same as the library, in JSON. A study is known by its number; `GET /api/v1/studies?name=NAME`
 finds it. If the server has a token, send `Authorization: Bearer TOKEN`. Errors have the keys
 `error`, `message` and perhaps `remedy`, and then nothing was changed. Repeat a `tell` that had no
-answer with the same `Idempotency-Key`: it is taken once.
+answer with the same `Idempotency-Key`: it is taken once. Work that takes longer than the
+deadline of the server is ended, with status 504.
 """
 
 
@@ -35,7 +41,10 @@ def create_app(
     place: str | PathLike[str],
     *,
     token_hash: str | None = None,
+    token_file: str | PathLike[str] | None = None,
     hosts: Sequence[str] = LOOPBACK,
+    behind_tls: bool = False,
+    deadline: float = DEADLINE,
 ) -> FastAPI:
     """Return the server's application.
 
@@ -45,9 +54,18 @@ def create_app(
         Where studies are kept; a file is made if it is missing.
     token_hash : str, optional
         SHA-256 of the token that everyone has to give; see `finalist.web.tokens`.
+    token_file : path-like, optional
+        A file with such a hash, in place of it. It is followed: a new hash is good at once, and
+        the old one no longer.
     hosts : sequence of str
         Names under which the server may be called, besides those of this machine.
+    behind_tls : bool
+        Whether everybody comes through a proxy that speaks TLS; then cookies are Secure.
+    deadline : float
+        Seconds in which a request has to have its answer; longer work is ended.
     """
+    if not 0 < deadline < float("inf"):
+        raise StudyError(f"deadline is {deadline}; it is a positive number of seconds.")
     app = FastAPI(
         title="finalist",
         summary="Find the best of K candidates with few costly, noisy measurements.",
@@ -61,9 +79,12 @@ def create_app(
         lifespan=_lifespan,
     )
     app.state.studies = Studies(place)
-    app.state.looking = Looking(app.state.studies)
+    app.state.workers = Workers()
+    app.state.looking = Looking(app.state.studies, app.state.workers)
+    app.state.asking = Asking(app.state.studies, app.state.workers)
+    app.state.lives = {}
     app.state.events = Events(app.state.studies)
-    app.state.token_hash = token_hash
+    app.state.token = Token(token_hash, None if token_file is None else Path(token_file))
     app.state.failures = Failures()
     app.state.sessions = Sessions()
     add_handlers(app)
@@ -71,12 +92,14 @@ def create_app(
     app.include_router(login.router)
     app.include_router(pages.router, dependencies=[Depends(check_csrf)], include_in_schema=False)
     app.mount("/static", StaticFiles(directory=HERE / "static"), name="static")
+    app.add_middleware(Deadlines, seconds=deadline, lives=app.state.lives)
     app.add_middleware(
         Guard,
         hosts=(*LOOPBACK, *hosts),
-        token_hash=token_hash,
+        token=app.state.token,
         failures=app.state.failures,
         sessions=app.state.sessions,
+        behind_tls=behind_tls,
     )
     return app
 
@@ -88,4 +111,5 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
         await run_sync(app.state.looking.summaries, 0.0)  # begins to read, so that pages need not
     yield
     app.state.events.close()
+    app.state.workers.close()
     app.state.studies.close()

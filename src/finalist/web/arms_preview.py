@@ -14,7 +14,7 @@ from finalist.arms_io import is_name
 from finalist.arms_table import ArmsTable, is_readable
 from finalist.errors import ArmsError, FinalistError
 from finalist.files import printable
-from finalist.web.uploads import as_file, read_table
+from finalist.web.uploads import as_file, check_arms, read_table
 
 #: Bytes of a table of arms that comes through the page; larger ones are for the command line.
 MOST_BYTES = 700_000
@@ -131,6 +131,7 @@ def preview(
             f"the table has {len(content):,} bytes; the page takes {MOST_BYTES:,}. Begin larger "
             "studies with the command 'finalist new'; the page shows them like all others."
         )
+    check_arms(content, name)
     if not content.strip():
         raise ArmsError("there is no table. Choose a file, or paste the rows.")
     alone = None if roles else _names_alone(content)

@@ -14,8 +14,12 @@ import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from finalist.web.addresses import is_loopback
+from finalist.web.heads import StrictBuffer
 from finalist.web.security import FULL, App
 from finalist.web.tokens import network_of
+
+#: Bytes of requests that are sent before the answer to the one before.
+AHEAD = 64 * 2**10
 
 
 @dataclass(frozen=True)
@@ -63,6 +67,7 @@ class Connection(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Give it a place, or let it be told that there is none."""
         others = [other for other in self.connections if isinstance(other, Connection)]
+        self.conn._receive_buffer = StrictBuffer()
         super().connection_made(transport)
         self.network = network_of(self.client[0] if self.client else "")
         self.since = self.loop.time()
@@ -77,11 +82,22 @@ class Connection(H11Protocol):
             self.app = _told_to_come_back(self.app)
         self._watch()
 
+    # ---- what is no request ------------------------------------------------------------------
+
+    def send_400_response(self, msg: str) -> None:
+        """Answer what is no request and close, or only close if there is an answer already."""
+        try:
+            super().send_400_response(msg)
+        except h11.LocalProtocolError:
+            self.transport.close()
+
     # ---- how long ----------------------------------------------------------------------------
 
     def data_received(self, data: bytes) -> None:
         """Take a piece of a request."""
         super().data_received(data)
+        if self.conn.their_state is h11.DONE and len(self.conn.trailing_data[0]) < AHEAD:
+            self.flow.resume_reading()  # uvicorn stops at a request ahead, and would hear no end
         self._watch()
 
     def on_response_complete(self) -> None:

@@ -5,9 +5,11 @@ from typing import Annotated, Any
 from fastapi import Depends, Header, Path, Query, Request
 
 from finalist.web.answers import ErrorAnswer
+from finalist.web.asking import Asking
 from finalist.web.looking import Looking
 from finalist.web.opened import Studies
 from finalist.web.refusals import RefusedError
+from finalist.web.workers import Workers
 
 #: Numbers of studies are 32-bit integers in PostgreSQL.
 _LARGEST = 2**31 - 1
@@ -20,6 +22,16 @@ async def _studies(request: Request) -> Studies:
 
 async def _looking(request: Request) -> Looking:
     found: Looking = request.app.state.looking
+    return found
+
+
+async def _workers(request: Request) -> Workers:
+    found: Workers = request.app.state.workers
+    return found
+
+
+async def _asking(request: Request) -> Asking:
+    found: Asking = request.app.state.asking
     return found
 
 
@@ -56,6 +68,8 @@ async def _key(
 
 Opened = Annotated[Studies, Depends(_studies)]
 Looked = Annotated[Looking, Depends(_looking)]
+Working = Annotated[Workers, Depends(_workers)]
+Asked = Annotated[Asking, Depends(_asking)]
 Csv = Annotated[bytes, Depends(_csv)]
 Key = Annotated[str | None, Depends(_key)]
 Number = Annotated[int, Path(ge=1, le=_LARGEST, description="The number of the study.")]
@@ -77,6 +91,7 @@ _WORDS = {
     422: "A value is wrong; nothing was changed.",
     429: "Too many wrong tokens.",
     503: "Too many write, plan or are connected; try again after Retry-After seconds.",
+    504: "This took longer than a request may take, and was ended.",
 }
 ERRORS: dict[int | str, dict[str, Any]] = {
     status: {"model": ErrorAnswer, "description": words} for status, words in _WORDS.items()

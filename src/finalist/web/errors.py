@@ -32,6 +32,8 @@ _STATUS: tuple[tuple[type[FinalistError], int], ...] = (
     (errors.UnknownArmError, 404),
     (errors.ConflictError, 409),
     (errors.NameTakenError, 409),
+    (errors.TooLargeError, 413),
+    (errors.DeadlineError, 504),
     (errors.BusyError, 503),
     (errors.SchemaError, 500),
     (errors.StorageError, 503),

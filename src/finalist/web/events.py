@@ -63,9 +63,11 @@ class Events:
             self._task = None
 
     @contextmanager
-    def page(self, number: int | None, lasts: dict[int, int]) -> "Iterator[_Page]":
+    def page(
+        self, number: int | None, lasts: dict[int, int], signed_in: Callable[[], bool]
+    ) -> "Iterator[_Page]":
         """Give a page that is told about one study, or about all."""
-        page = _Page(number, lasts)
+        page = _Page(number, lasts, signed_in)
         self._pages.add(page)
         self._loop = asyncio.get_running_loop()
         if self._task is None and not self.closed:
@@ -88,6 +90,9 @@ class Events:
 
     async def _watch(self) -> None:
         while True:
+            for page in self._pages:
+                if not page.signed_in():
+                    page.woken.set()
             try:
                 lasts = await self.lasts()
             except FinalistError:  # the next look may do better
@@ -103,8 +108,11 @@ class Events:
 class _Page:
     """A page that is open."""
 
-    def __init__(self, number: int | None, lasts: dict[int, int]) -> None:
+    def __init__(
+        self, number: int | None, lasts: dict[int, int], signed_in: Callable[[], bool]
+    ) -> None:
         self.number, self.woken, self.ended = number, asyncio.Event(), False
+        self.signed_in = signed_in
         self._known = self._mine(lasts)
         self._news: dict[int, int | None] = dict(self._known)
 
@@ -121,10 +129,10 @@ class _Page:
             self._news |= news
             self.woken.set()
 
-    async def messages(self, signed_in: Callable[[], bool]) -> AsyncIterator[str]:
+    async def messages(self) -> AsyncIterator[str]:
         """Yield what to send, until the server or the study ends, or who listens signs out."""
         yield "retry: 1000\n\n"
-        while not self.ended and signed_in():
+        while not self.ended and self.signed_in():
             news, self._news = self._news, {}
             self.woken.clear()
             for study, last in news.items():
@@ -150,11 +158,11 @@ def _stream(request: Request, number: int | None, lasts: dict[int, int]) -> Stre
             {"Retry-After": "30"},
         )
 
-    signed_in = getattr(request.state, "signed_in", lambda: True)  # only browsers sign out
+    signed_in = getattr(request.state, "signed_in", lambda: True)  # there is no token
 
     async def messages() -> AsyncIterator[str]:
-        with events.page(number, lasts) as page:
-            async for message in page.messages(signed_in):
+        with events.page(number, lasts, signed_in) as page:
+            async for message in page.messages():
                 yield message
 
     return StreamingResponse(

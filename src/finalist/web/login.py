@@ -18,7 +18,7 @@ router = APIRouter(dependencies=[Depends(check_csrf)], include_in_schema=False)
 @router.get("/login")
 def form(request: Request, next: str = "/") -> Response:
     """Show the form."""
-    if request.app.state.token_hash is None:
+    if request.app.state.token.hash() is None:
         return RedirectResponse("/", status_code=303)
     return render(request, "login.html", message=None, next=_local(next))
 
@@ -31,10 +31,11 @@ def sign_in(
 ) -> Response:
     """Give the browser a session in place of the token."""
     state = request.app.state
-    if state.token_hash is None:
+    token_hash = state.token.hash()
+    if token_hash is None:
         return RedirectResponse("/", status_code=303)
     try:
-        check_given(request, token.strip(), state.token_hash, state.failures)
+        check_given(request, token.strip(), token_hash, state.failures)
     except RefusedError as refusal:
         page = render(
             request, "login.html", refusal.status, message=refusal.message, next=_local(next)
@@ -44,7 +45,7 @@ def sign_in(
     answer = RedirectResponse(_local(next), status_code=303)
     answer.set_cookie(
         cookie_name("session", request.scope),
-        state.sessions.begin(),
+        state.sessions.begin(token_hash),
         max_age=SESSION,
         httponly=True,
         samesite="strict",
@@ -58,7 +59,12 @@ def sign_out(request: Request) -> Response:
     """End the session, and take it from the browser."""
     request.app.state.sessions.end(session_of(request))
     answer = RedirectResponse("/login", status_code=303)
-    answer.delete_cookie(cookie_name("session", request.scope))
+    answer.delete_cookie(
+        cookie_name("session", request.scope),
+        httponly=True,
+        samesite="strict",
+        secure=request.url.scheme == "https",
+    )
     return answer
 
 

@@ -8,14 +8,17 @@ from typing import Any
 from finalist.errors import FinalistError
 from finalist.study import Batch, Status
 from finalist.study.rules import batch_of, nothing
-from finalist.study.status import status_of
+from finalist.study.state import State
+from finalist.study.status import MOST_WORK, status_of
+from finalist.web import jobs
 from finalist.web.opened import Moment, Studies
-from finalist.web.turns import Turns
+from finalist.web.turns import Single
+from finalist.web.workers import FORECAST, Workers
 
 #: Statuses that are kept.
 _MOST_KEPT = 200
-#: Forecasts that are simulated at a time, that wait, and for how many seconds.
-_AT_A_TIME, _WAITING, _WAIT = 2, 20, 60.0
+#: Those who wait for the forecast of one study, and for how many seconds.
+_WAITING, _WAIT = 20, 60.0
 _MANY = "many forecasts are being simulated at this moment. Try again in a moment."
 #: What is known of a study after its log was read.
 _READ = (
@@ -42,21 +45,32 @@ def _is_since(kept: Moment, asked: Moment) -> bool:
     return kept[0] == asked[0] and kept[1] >= asked[1]
 
 
+def _may_be_forecast(state: State) -> bool:
+    """Return whether `status_of` might make a forecast; it knows more reasons against it."""
+    return (
+        state.end is None
+        and state.pooled.pulls > 0
+        and len(state.arms) * state.arms.rank**2 <= MOST_WORK
+    )
+
+
 class Looking:
     """Looks at the studies of a server.
 
     Parameters
     ----------
     studies : Studies
+    workers : Workers
+        Which simulate forecasts.
     """
 
-    def __init__(self, studies: Studies) -> None:
-        self._studies = studies
+    def __init__(self, studies: Studies, workers: Workers) -> None:
+        self._studies, self._workers = studies, workers
         self._lock = threading.Lock()
         self._kept: OrderedDict[tuple[int, bool], tuple[Moment, Status]] = OrderedDict()
         self._summaries: dict[int, tuple[Moment, dict[str, Any]]] = {}
         self._reader: threading.Thread | None = None
-        self._simulating = Turns(_MANY, _AT_A_TIME, _WAITING, _WAIT)
+        self._single = Single(_MANY, _WAITING, _WAIT)
 
     def status(self, number: int, *, forecast: bool = False) -> tuple[int, Status]:
         """Return the number of the last event of a study, and its status after that event."""
@@ -65,13 +79,13 @@ class Looking:
         if kept is not None and kept[0] == moment:
             return moment[1], kept[1]
         if not forecast:
-            last, found = self._status(number, forecast=False)
+            last, found = self._status(number)
         else:
-            with self._simulating.take():
+            with self._single.take(number, FORECAST.remedy):
                 kept = self._kept.get((number, True))
                 if kept is not None and _is_since(kept[0], moment):  # another page wanted the same
                     return kept[0][1], kept[1]
-                last, found = self._status(number, forecast=True)
+                last, found = self._with_forecast(number)
         with self._lock:
             self._kept[number, forecast] = (moment[0], last), found
             self._kept.move_to_end((number, forecast))
@@ -79,10 +93,20 @@ class Looking:
                 self._kept.popitem(last=False)
         return last, found
 
-    def _status(self, number: int, *, forecast: bool) -> tuple[int, Status]:
+    def _status(self, number: int) -> tuple[int, Status]:
         with self._studies.reading(number) as study:
             state = study._log.now()
-            return state.last, status_of(study.name, state, forecast=forecast)
+            return state.last, status_of(study.name, state, forecast=False)
+
+    def _with_forecast(self, number: int) -> tuple[int, Status]:
+        """Let a worker simulate, if there is something to simulate."""
+        with self._studies.reading(number) as study:
+            state = study._log.now()
+            if not _may_be_forecast(state):
+                return state.last, status_of(study.name, state, forecast=False)
+        place = self._studies.place_of(number)
+        found: tuple[int, Status] = self._workers.run(FORECAST, jobs.status, place)
+        return found
 
     def open_batch(self, number: int) -> Batch:
         """Return the pulls that wait for rewards; unlike `ask`, this issues none."""
@@ -151,7 +175,7 @@ class Looking:
         if not read:
             return unread
         try:
-            line["last"], found = self._status(number, forecast=False)
+            line["last"], found = self._status(number)
         except FinalistError as error:
             line = unread | {"error": str(error)}
             self._summaries[number] = (moment, line)

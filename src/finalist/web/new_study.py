@@ -8,12 +8,13 @@ from typing import Any
 from finalist.arms import Arms
 from finalist.errors import FinalistError, ProblemError
 from finalist.noise import UNSET
-from finalist.planning import Plan, plan
+from finalist.planning import Plan
 from finalist.strategies import all_strategies
 from finalist.study.rules import check_name
-from finalist.web import words
+from finalist.web import jobs, words
 from finalist.web.arms_preview import Preview
 from finalist.web.typed import read_size
+from finalist.web.workers import PLAN, Workers
 
 #: Fields for columns of the table that are no features, and what those are for.
 ROLES = {"sigma_column": "sigma", "cost_column": "cost", "measurable_column": "measurable"}
@@ -145,7 +146,7 @@ def read_wish(values: Mapping[str, str], found: Preview) -> Wish:
     return wish
 
 
-def make_plan(arms: Arms, wish: Wish) -> Plan:
+def make_plan(arms: Arms, wish: Wish, workers: Workers) -> Plan:
     """Simulate the study before it begins."""
     given = {k: v for k, v in wish.words.items() if k not in _UNPLANNED}
     if wish.gap is None:
@@ -159,14 +160,9 @@ def make_plan(arms: Arms, wish: Wish) -> Plan:
             f"{len(arms):,} arms of rank {arms.rank} take too long to simulate here; the command "
             "'finalist plan' does it."
         )
-    return plan(
-        arms,
-        gap=wish.gap,
-        draws=DRAWS,
-        max_pulls=MOST_PULLS,
-        progress=False,
-        **given,
-    )
+    given |= {"gap": wish.gap, "draws": DRAWS, "max_pulls": MOST_PULLS}
+    plan: Plan = workers.run(PLAN, jobs.plan, arms, given, tells=True)
+    return plan
 
 
 #: What a plan does not take.

@@ -94,6 +94,11 @@ class Studies:
             )
         return row
 
+    def place_of(self, number: int) -> tuple[str | PathLike[str], str, StudyRow]:
+        """Return where another process finds a study."""
+        row = self.row(number)  # first: this notices a new file
+        return self.place, self.generation, row
+
     def lasts(self) -> dict[int, int]:
         """Return the number of the last event of every study, by the study's number."""
         with self._database().read() as reader:

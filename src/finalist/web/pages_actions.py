@@ -10,7 +10,7 @@ from starlette.datastructures import FormData, UploadFile
 from finalist.errors import FinalistError, RewardError
 from finalist.files import printable
 from finalist.study import Study
-from finalist.web.depends import Number, Opened, PullNumber
+from finalist.web.depends import Asked, Number, Opened, PullNumber
 from finalist.web.errors import status_of
 from finalist.web.looks import Looks
 from finalist.web.opened import Studies
@@ -22,14 +22,13 @@ router = APIRouter()
 
 
 @router.post("/studies/{number}/ask")
-def ask(request: Request, number: Number, form: Form, studies: Opened, looks: Seen) -> Response:
+def ask(request: Request, number: Number, form: Form, asking: Asked, looks: Seen) -> Response:
     """Issue the next batch."""
-
-    def act(study: Study) -> Response:
-        study.ask(read_size(text_of(form, "size")))
-        return back(number, "issued", part="#next")
-
-    return change(request, number, studies, looks, form, "next", act)
+    try:
+        asking.ask(number, read_size(text_of(form, "size")))
+    except FinalistError as error:
+        return refuse(request, number, looks, form, "next", error)
+    return back(number, "issued", part="#next")
 
 
 @router.post("/studies/{number}/tell")
@@ -145,11 +144,16 @@ def change(
         with studies.writing(number) as study:
             return act(study)
     except FinalistError as error:
-        look = looks.of(number)  # raises again if there is no such study
-        typed = {k: v for k, v in form.multi_items() if isinstance(v, str)}
-        return show_study(
-            request, look, status_of(error), problem=str(error), part=part, typed=typed
-        )
+        return refuse(request, number, looks, form, part, error)
+
+
+def refuse(
+    request: Request, number: int, looks: Looks, form: FormData, part: str, error: FinalistError
+) -> Response:
+    """Show the page of a study with what was typed, and why it was refused."""
+    look = looks.of(number)  # raises again if there is no such study
+    typed = {k: v for k, v in form.multi_items() if isinstance(v, str)}
+    return show_study(request, look, status_of(error), problem=str(error), part=part, typed=typed)
 
 
 # ---- one pull ----------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import time
 from collections.abc import AsyncIterator
 from typing import Annotated, Any, Literal
 
@@ -14,8 +15,11 @@ from finalist.errors import UnknownPullError
 from finalist.web import words
 from finalist.web.depends import Looked, Number, Opened, PullNumber
 from finalist.web.drawings import Drawings, available
+from finalist.web.errors import Json
+from finalist.web.lives import Life
 from finalist.web.looking import is_unread
 from finalist.web.looks import Look, Looks, events_of, ranked, span_of
+from finalist.web.refusals import RefusedError
 from finalist.web.rendering import environment, render
 from finalist.web.report import report
 
@@ -119,6 +123,17 @@ def studies_page(
 
 def _place(request: Request) -> str:
     return str(request.app.state.studies.shown)
+
+
+@router.get("/work/{name}")
+async def work(request: Request, name: str) -> Json:
+    """Say how far a request is that is worked on; a page that waits for it has given the name."""
+    life: Life | None = request.app.state.lives.get(name)
+    if life is None:
+        raise RefusedError(404, "not found", "no such request is being worked on.")
+    done, total = life.progress or (None, None)
+    seconds = round(time.monotonic() - life.begun, 1)
+    return Json({"done": done, "total": total, "seconds": seconds, "deadline": life.seconds})
 
 
 @router.get("/studies")

@@ -10,9 +10,8 @@ from finalist.arms_table import ArmsTable
 from finalist.errors import ArmsError, FinalistError, NameTakenError
 from finalist.planning import Plan
 from finalist.study import Study
-from finalist.web.api_planning import simulating
 from finalist.web.arms_preview import Preview, preview, unpack
-from finalist.web.depends import Opened
+from finalist.web.depends import Opened, Working
 from finalist.web.errors import as_refusal, status_of
 from finalist.web.new_study import (
     DEFAULTS,
@@ -124,7 +123,7 @@ def _question(
 
 
 @router.post("/new/study")
-def create(request: Request, form: Form, studies: Opened) -> Response:
+def create(request: Request, form: Form, studies: Opened, workers: Working) -> Response:
     """Look at the tables again, make a plan, or the study; what is wrong is shown in its place."""
     values = {field: text_of(form, field)[:2000] for field in DEFAULTS}
     tables = _tables(form, values)
@@ -147,8 +146,7 @@ def create(request: Request, form: Form, studies: Opened) -> Response:
     try:
         wish = read_wish(wish_values, tables.found)
         if planned:
-            with simulating.take():
-                plan = make_plan(tables.arms, wish)
+            plan = make_plan(tables.arms, wish, workers)
             return _question(request, tables, values, plan=plan)
         return _create(studies, tables.arms, wish)
     except FormError as error:

@@ -31,7 +31,7 @@ def render(request: Request, template: str, code: int = 200, **context: Any) -> 
     text = environment.get_template(template).render(
         code=code,
         csrf=csrf_of(request),
-        has_token=request.app.state.token_hash is not None,
+        has_token=request.app.state.token.hash() is not None,
         path=request.url.path,
         version=__version__,
         **context,

@@ -9,7 +9,6 @@ import asyncio
 import ipaddress
 import re
 from collections.abc import Awaitable, Callable, MutableMapping, Sequence
-from functools import partial
 from typing import Any
 from urllib.parse import quote, urlsplit
 
@@ -23,7 +22,7 @@ from finalist.web.errors import respond, wants_page
 from finalist.web.headers import FILES, HEADERS, PRIVATE, cookie_name
 from finalist.web.refusals import RefusedError
 from finalist.web.rendering import render
-from finalist.web.tokens import Failures, Sessions, matches
+from finalist.web.tokens import Failures, Sessions, Token, matches
 
 Message = MutableMapping[str, Any]
 Scope = Message
@@ -52,8 +51,10 @@ class Guard:
     hosts : sequence of str
         Names and addresses under which this server may be called; "*.*.*.*" stands for every
         address in numbers, which no name server can turn into another.
-    token_hash : str, optional
+    token : Token, optional
         Without one, everyone who gets here may do everything.
+    behind_tls : bool
+        Whether everybody comes through a proxy that speaks TLS.
     """
 
     def __init__(
@@ -61,11 +62,12 @@ class Guard:
         app: App,
         *,
         hosts: Sequence[str] = LOOPBACK,
-        token_hash: str | None = None,
+        token: Token | None = None,
         failures: Failures | None = None,
         sessions: Sessions | None = None,
+        behind_tls: bool = False,
     ) -> None:
-        self.app, self.token_hash = app, token_hash
+        self.app, self.token, self.behind_tls = app, token or Token(), behind_tls
         self.hosts = {host.lower() for host in hosts}
         self.failures = failures or Failures()
         self.sessions = sessions or Sessions()
@@ -78,6 +80,8 @@ class Guard:
         if scope["type"] != "http":  # there are no web sockets here
             await send({"type": "websocket.close", "code": 1008})
             return
+        if self.behind_tls:  # what the browser speaks: cookies are Secure
+            scope["scheme"] = "https"
         request, send = Request(scope), _with_headers(scope, send)
         try:
             answer = self._refused(request)
@@ -91,14 +95,15 @@ class Guard:
         check_place(request)
         check_host(request.headers, self.hosts)
         check_origin(request.method, request.headers)
-        return None if self.token_hash is None else self._check_token(request, self.token_hash)
+        token_hash = self.token.hash()
+        return None if token_hash is None else self._check_token(request, token_hash)
 
     def _is_open(self, request: Request) -> bool:
         # not `request.url`, which is put together with the Host header
         return str(request.scope["path"]).startswith(_OPEN)
 
     def _most_body(self, request: Request) -> int:
-        known = self.token_hash is None or not self._is_open(request)
+        known = self.token.hash() is None or not self._is_open(request)
         return MOST_BODY if known else MOST_BODY_UNKNOWN
 
     def _check_token(self, request: Request, token_hash: str) -> Response | None:
@@ -106,12 +111,13 @@ class Guard:
         kind, _, token = request.headers.get("authorization", "").partition(" ")
         if kind.lower() == "bearer":
             check_given(request, token.strip(), token_hash, self.failures)
+            request.state.signed_in = lambda: self.token.hash() == token_hash
             return None
         if self._is_open(request):
             return None
         session = session_of(request)
-        if self.sessions.is_good(session):
-            request.state.signed_in = partial(self.sessions.is_good, session)
+        if self.sessions.is_good(session, token_hash):
+            request.state.signed_in = lambda: self.sessions.is_good(session, self.token.hash())
             return None
         if request.method == "GET" and "text/html" in request.headers.get("accept", ""):
             path = request.url.path + (f"?{request.url.query}" if request.url.query else "")
@@ -149,26 +155,31 @@ def check_place(request: Request) -> None:
 
 
 def check_given(request: Request, token: str, token_hash: str, failures: Failures) -> None:
-    """Refuse a wrong token, and whoever has tried too many."""
+    """Refuse a wrong token; who has tried many is told to wait, but the right one always passes.
+
+    Many people may come from one address, as through a proxy. Nobody guesses a token, so nothing
+    is gained by locking them all out; what waits are programs that have an old one.
+    """
+    if matches(token, token_hash):
+        return
     address = request.client.host if request.client else ""
     seconds = failures.wait(address)
     if seconds:
         raise RefusedError(
             429,
             "too many tokens",
-            "too many wrong tokens came from this address.",
-            f"Wait {seconds} seconds.",
+            "this is not the token of this server, and too many wrong ones came from this address.",
+            f"Wait {seconds} seconds before you try another; the right one is taken at once.",
             {"Retry-After": str(seconds)},
         )
-    if not matches(token, token_hash):
-        failures.count(address)
-        raise RefusedError(
-            401,
-            "token",
-            "this is not the token of this server.",
-            "'finalist serve --new-token' makes a new one; the old one is no longer good then.",
-            {"WWW-Authenticate": "Bearer"},
-        )
+    failures.count(address)
+    raise RefusedError(
+        401,
+        "token",
+        "this is not the token of this server.",
+        "'finalist serve --new-token' makes a new one; the old one is no longer good then.",
+        {"WWW-Authenticate": "Bearer"},
+    )
 
 
 def check_host(headers: Headers, hosts: set[str]) -> None:

@@ -12,19 +12,20 @@ _GRACE = 5
 
 
 class Server(uvicorn.Server):
-    """Ends what never ends by itself, pages that wait for news, before it waits for requests."""
+    """Ends what would not end soon, news and long work, before it waits for requests."""
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Take a signal to end."""
-        close_events(self.config.app)
+        close_long(self.config.app)
         super().handle_exit(sig, frame)
 
 
-def close_events(app: object) -> None:
-    """Let all open pages go."""
-    events = getattr(getattr(app, "state", None), "events", None)
-    if events is not None:
-        events.close()
+def close_long(app: object) -> None:
+    """Let all open pages go, and end all workers."""
+    for word in ("events", "workers"):
+        found = getattr(getattr(app, "state", None), word, None)
+        if found is not None:
+            found.close()
 
 
 def make_server(app: FastAPI, limits: Limits | None = None) -> Server:

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+from anyio.to_thread import run_sync
 from fastapi import Request
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
@@ -14,6 +15,8 @@ from starlette.responses import Response
 
 from finalist.web.refusals import RefusedError
 
+#: Bytes of a body that is read in a thread.
+LARGE = 100_000
 #: The half of a letter that takes two, written with escapes.
 _HALF = re.compile(rb"\\u[dD][89abcdefABCDEF]")
 
@@ -67,8 +70,10 @@ class StrictRequest(Request):
 
     async def json(self) -> Any:
         """Return the body."""
+        body = await self.body()
         try:
-            return read_json(await self.body())
+            # Others have their turn while a large body is read.
+            return read_json(body) if len(body) < LARGE else await run_sync(read_json, body)
         except ValueError as error:
             raise HTTPException(422, f"the body is no good JSON: {error}.") from None
 

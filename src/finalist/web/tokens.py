@@ -6,6 +6,7 @@ A token has 256 random bits, so that a plain SHA-256 of it can be kept: there is
 import hashlib
 import hmac
 import ipaddress
+import logging
 import os
 import re
 import secrets
@@ -30,6 +31,9 @@ MOST_FAILURES, WINDOW = 10, 60.0
 #: Addresses whose failures are remembered.
 _MOST_ADDRESSES = 10_000
 _HASH = re.compile(r"[0-9a-f]{64}")
+#: No token has this hash: nobody gets in while the file with the right one cannot be read.
+_NOBODY = "-"
+_log = logging.getLogger("finalist.web")
 
 
 def new_token() -> str:
@@ -74,8 +78,10 @@ def token_file(place: str | PathLike[str]) -> Path | None:
 def stored_hash(place: str | PathLike[str]) -> str | None:
     """Return the hash of the token of a database, None if it has none."""
     path = token_file(place)
-    if path is None or not path.exists():
-        return None
+    return None if path is None or not path.exists() else _read_hash(path)
+
+
+def _read_hash(path: Path) -> str:
     try:
         text = path.read_text("ascii").strip()
     except (OSError, ValueError) as error:
@@ -110,6 +116,52 @@ def store_hash(place: str | PathLike[str], token_hash: str) -> Path:
     return path
 
 
+class Token:
+    """The token that is good now.
+
+    A file with its hash is looked at for every request, and read again when it is another: whoever
+    makes a new token has locked out all that knew the old one. A file that goes away changes
+    nothing before the next start; one that is broken lets nobody in.
+
+    Parameters
+    ----------
+    token_hash : str, optional
+    file : path, optional
+        With the hash, in place of `token_hash`; if it is missing, no token is asked for until
+        there is one.
+    """
+
+    def __init__(self, token_hash: str | None = None, file: Path | None = None) -> None:
+        if token_hash is not None and file is not None:
+            raise StudyError("give the hash of a token or a file with it, not both.")
+        self._hash, self._file = token_hash, file
+        self._seen: tuple[int, ...] | None = None
+        if file is not None and file.exists():
+            self._hash, self._seen = _read_hash(file), _identity(file)
+
+    def hash(self) -> str | None:
+        """Return the hash of the token, None if none is asked for."""
+        if self._file is not None:
+            now = _identity(self._file)
+            if now is not None and now != self._seen:
+                try:
+                    self._hash = _read_hash(self._file)
+                except StudyError as error:
+                    self._hash = _NOBODY
+                    _log.error("%s", error)
+                self._seen = now
+        return self._hash
+
+
+def _identity(path: Path) -> tuple[int, ...] | None:
+    """Return what changes with a file, None if there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns, found.st_ctime_ns, found.st_size
+
+
 # ---- browsers that have signed in ------------------------------------------------------------
 
 
@@ -118,7 +170,7 @@ class Sessions:
 
     A browser keeps something random instead of the token, the server a hash of it, in memory
     alone: nothing that is on the disk lets anybody in. When the server is started again, people
-    sign in again.
+    sign in again; also when there is a new token.
 
     Examples
     --------
@@ -132,22 +184,25 @@ class Sessions:
     """
 
     def __init__(self) -> None:
-        self._ends: OrderedDict[str, float] = OrderedDict()
+        self._ends: OrderedDict[str, tuple[float, str | None]] = OrderedDict()
         self._lock = threading.Lock()
 
-    def begin(self, now: float | None = None) -> str:
-        """Return what a browser keeps."""
+    def begin(self, token_hash: str | None = None, now: float | None = None) -> str:
+        """Return what a browser keeps that has given the token with this hash."""
         session = new_token()
         with self._lock:
-            self._ends[hash_of(session)] = (time.time() if now is None else now) + SESSION
+            end = (time.time() if now is None else now) + SESSION
+            self._ends[hash_of(session)] = end, token_hash
             while len(self._ends) > MOST_SESSIONS:
                 self._ends.popitem(last=False)
         return session
 
-    def is_good(self, session: str, now: float | None = None) -> bool:
-        """Return whether a browser has signed in, not too long ago."""
-        end = self._ends.get(hash_of(session))
-        return end is not None and end > (time.time() if now is None else now)
+    def is_good(
+        self, session: str, token_hash: str | None = None, now: float | None = None
+    ) -> bool:
+        """Return whether a browser has signed in, not too long ago and with the token of now."""
+        end, given = self._ends.get(hash_of(session), (0.0, None))
+        return end > (time.time() if now is None else now) and given == token_hash
 
     def end(self, session: str) -> None:
         """Forget a browser that signs out; a copy of what it kept is worth nothing then."""

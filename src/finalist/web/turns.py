@@ -1,10 +1,17 @@
 """Taking turns: work that takes seconds must not take all threads of the server."""
 
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 
 from finalist.errors import BusyError
+from finalist.web.lives import life_now
+
+#: Seconds between two looks whether the request is still alive.
+_LOOK = 0.1
+#: What to do if the wait ends with the request.
+_REMEDY = "Nothing was changed; try again in a moment."
 
 
 class Turns:
@@ -34,15 +41,14 @@ class Turns:
         self.inside = 0
 
     @contextmanager
-    def take(self) -> Iterator[None]:
-        """Work when it is one's turn."""
+    def take(self, remedy: str = _REMEDY) -> Iterator[None]:
+        """Work when it is one's turn; the wait ends with the request, then with a remedy."""
         with self._lock:
             if self.inside >= self._most:
                 raise BusyError(self._words)
             self.inside += 1
         try:
-            if not self._work.acquire(timeout=self._seconds):
-                raise BusyError(self._words)
+            self._wait(remedy)
             try:
                 yield
             finally:
@@ -50,3 +56,61 @@ class Turns:
         finally:
             with self._lock:
                 self.inside -= 1
+
+    def _wait(self, remedy: str) -> None:
+        life, until = life_now(), time.monotonic() + self._seconds
+        while not self._work.acquire(timeout=max(min(_LOOK, until - time.monotonic()), 0.0)):
+            life.check(remedy)
+            if time.monotonic() >= until:
+                raise BusyError(self._words)
+
+
+class Single:
+    """Lets one at a time work on each of many things; the others wait.
+
+    Parameters
+    ----------
+    words : str
+        What they are told who wait in vain.
+    waiting : int
+        How many may wait for one thing.
+    seconds : float
+        For which one waits at most.
+
+    Examples
+    --------
+    >>> single = Single("others ask too. Try again in a moment.", 0, 1.0)
+    >>> with single.take(1), single.take(2):
+    ...     len(single)
+    2
+    >>> len(single)
+    0
+    """
+
+    def __init__(self, words: str, waiting: int, seconds: float) -> None:
+        self._words, self._waiting, self._seconds = words, waiting, seconds
+        self._lock = threading.Lock()
+        self._turns: dict[Hashable, tuple[Turns, int]] = {}
+
+    def __len__(self) -> int:
+        return len(self._turns)
+
+    @contextmanager
+    def take(self, thing: Hashable, remedy: str = _REMEDY) -> Iterator[None]:
+        """Work when it is one's turn with a thing."""
+        with self._lock:
+            turns, users = self._turns.get(thing) or (
+                Turns(self._words, 1, self._waiting, self._seconds),
+                0,
+            )
+            self._turns[thing] = turns, users + 1
+        try:
+            with turns.take(remedy):
+                yield
+        finally:
+            with self._lock:
+                turns, users = self._turns[thing]
+                if users > 1:
+                    self._turns[thing] = turns, users - 1
+                else:
+                    del self._turns[thing]

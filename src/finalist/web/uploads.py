@@ -8,8 +8,9 @@ from pathlib import Path
 from finalist import arms_table
 from finalist.arms import Arms
 from finalist.arms_table import ArmsTable
-from finalist.errors import FinalistError
+from finalist.errors import FinalistError, TooLargeError
 from finalist.study import Study
+from finalist.web.models import MOST_ARMS, MOST_RESULTS
 
 
 @contextmanager
@@ -25,6 +26,30 @@ def as_file(content: bytes, name: str) -> Iterator[Path]:
             raise
 
 
+def check_lines(content: bytes, most: int, name: str, remedy: str) -> None:
+    r"""Refuse a table with too many lines, without reading it; the first is the header.
+
+    Examples
+    --------
+    >>> check_lines(b"name\na\nb\n", 2, "the table", "Send less.")
+    >>> check_lines(b"name\na\nb\nc", 2, "the table", "Send less.")
+    Traceback (most recent call last):
+    finalist.errors.TooLargeError: the table has more than 2 rows, ... Send less.
+    """
+    ends = max(content.count(b"\n"), content.count(b"\r"))
+    if ends + (not content.endswith((b"\n", b"\r"))) > most + 1:
+        raise TooLargeError(
+            f"{name} has more than {most:,} rows, which is what the server takes at a time. "
+            f"Nothing was changed. {remedy}"
+        )
+
+
+def check_arms(content: bytes, name: str) -> None:
+    """Refuse a table of more arms than the server takes."""
+    remedy = "Begin larger studies with the command 'finalist new'; the page shows them."
+    check_lines(content, MOST_ARMS, name, remedy)
+
+
 def read_table(
     content: bytes, name: str = "the table", columns: Mapping[str, str] | None = None
 ) -> ArmsTable:
@@ -32,6 +57,7 @@ def read_table(
 
     Their keys are words of `arms_table.read_table`: measurable, sigma, cost.
     """
+    check_arms(content, name)
     with as_file(content, name) as path:
         return arms_table.read_table(path, **(columns or {}))
 
@@ -57,5 +83,7 @@ def tell_table(
     name: str = "the table",
 ) -> int:
     """Tell a study the rewards in the bytes of a CSV file; return how many were new."""
+    remedy = "Send it in parts, or use 'finalist tell' on the machine that has the study."
+    check_lines(content, MOST_RESULTS, name, remedy)
     with as_file(content, name) as path:
         return study.tell(path, client_id, decimal=decimal)

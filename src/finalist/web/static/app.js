@@ -97,9 +97,75 @@ if (main.dataset.live && window.EventSource) {
   follow();
 }
 
+// ---- work that takes a while: say that it goes on, how far it is, and let it be stopped
+
+// While a browser waits for an answer the page is still there. The request has a random name, by
+// which the server says how far it is; when the browser goes or stops, the work is ended.
+function wait(event) {
+  const button = event.submitter;
+  if (!button || !button.dataset.long) return;
+  const form = event.target, name = crypto.getRandomValues(new Uint8Array(16)).reduce(
+    (text, byte) => text + byte.toString(16).padStart(2, "0"), "");
+  const own = button.hasAttribute("formaction"), before = own ? button.formAction : form.action;
+  const target = new URL(before);
+  target.searchParams.set("work", name);
+  if (own) button.formAction = target; else form.action = target;
+  form.querySelectorAll(".working").forEach((note) => note.remove());
+  const note = document.createElement("div"), words = document.createElement("p");
+  const bar = document.createElement("progress"), stop = document.createElement("button");
+  note.className = "note working";
+  note.setAttribute("role", "status");
+  words.setAttribute("aria-live", "off");  // not every second of it is read out
+  words.textContent = button.dataset.long + "…";
+  bar.setAttribute("aria-label", button.dataset.long);
+  stop.type = "button";
+  stop.textContent = "Stop";
+  note.append(words, bar, stop);
+  const place = form.classList.contains("row") ? form : button.closest("p") || form;
+  place.after(note);
+  const begun = Date.now();
+  let asked = setInterval(ask, 500);
+  async function ask() {
+    const seconds = Math.round((Date.now() - begun) / 1000);
+    let far = "", most = "";
+    try {
+      const answer = await fetch("/work/" + name, { credentials: "same-origin" });
+      const found = answer.ok ? await answer.json() : {};
+      if (found.total) {
+        [bar.max, bar.value] = [found.total, found.done];
+        far = `${found.done} of ${found.total} runs, `;
+      }
+      if (found.deadline) most = ` of at most ${found.deadline}`;
+    } catch { /* the next look may do better */ }
+    if (asked) words.textContent = `${button.dataset.long}: ${far}${seconds}${most} seconds.`;
+  }
+  function end() {
+    clearInterval(asked);
+    asked = 0;
+    note.remove();
+    if (own) button.formAction = before; else form.action = before;
+  }
+  stop.addEventListener("click", () => { window.stop(); end(); button.focus(); });
+  window.addEventListener("pagehide", end, { once: true });
+}
+document.addEventListener("submit", wait);
+
+// A drawing that is not here yet says so; one that does not come says that too.
+function drawing(image) {
+  if (image.complete && image.naturalWidth) return;
+  const figure = image.closest("figure"), note = document.createElement("p");
+  note.className = "help drawing";
+  note.textContent = "Being computed…";
+  const timer = setTimeout(() => figure.append(note), 700);
+  const done = (text) => { clearTimeout(timer); text ? (note.textContent = text, figure.append(note)) : note.remove(); };
+  image.addEventListener("load", () => done(""));
+  image.addEventListener("error", () => done("It could not be computed in time. The rest of the page does not need it."));
+}
+
 // ---- small comforts
 
 function prepare(root) {
+  root.querySelectorAll("img[data-slow]").forEach(drawing);
   for (const box of root.querySelectorAll("[data-drop]")) {
     const field = box.querySelector("input[type=file]");
     const over = (event, on) => { event.preventDefault(); box.classList.toggle("over", on); };
