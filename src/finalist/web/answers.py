@@ -94,8 +94,8 @@ class BatchAnswer(BaseModel):
 class ToldAnswer(BaseModel):
     """How many rewards were new; they are on the disk.
 
-    `repeated`: there was an `Idempotency-Key`, and all of this was on record already; `new` is
-    what the first call with that key was answered. `risk` as in the status: without it, `winner`
+    `repeated`: this call, with the same `Idempotency-Key`, was made before; `new` is what the
+    first one was answered. `risk` as in the status: without it, `winner`
     is a recommendation.
     """
 

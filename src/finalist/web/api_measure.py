@@ -1,13 +1,13 @@
 """The API: ask for pulls, tell their rewards, and what becomes of single pulls."""
 
 import io
-from collections.abc import Callable
 from typing import Any
 
 from fastapi import APIRouter, Response
 
 from finalist.errors import RewardError
 from finalist.study import Batch, Pull, Study
+from finalist.study.measuring import Told
 from finalist.study.results import write_pulls
 from finalist.study.status import status_of
 from finalist.study.words import risk_of
@@ -74,7 +74,7 @@ def tell(number: Number, body: TellBody, studies: Opened, key: Key) -> Json:
     """Enter rewards: all of them, or none on an error."""
     results = as_told(body.results)
     with studies.writing(number) as study:
-        return Json(told(study, key, lambda: study.tell(results, key)))
+        return Json(told(study, study._tell(results, key)))
 
 
 @router.post("/studies/{number}/tell.csv", response_model=ToldAnswer, openapi_extra=CSV_BODY)
@@ -83,7 +83,7 @@ def tell_csv(
 ) -> Json:
     """Enter the rewards of a table as it was handed out, filled in."""
     with studies.writing(number) as study:
-        return Json(told(study, key, lambda: tell_table(study, table, key, decimal=decimal)))
+        return Json(told(study, tell_table(study, table, key, decimal=decimal)))
 
 
 def as_told(results: list[Result]) -> Any:
@@ -101,26 +101,17 @@ def as_told(results: list[Result]) -> Any:
     return pd.DataFrame(table | notes)
 
 
-def told(study: Study, key: str | None, tell: Callable[[], int]) -> dict[str, Any]:
-    """Tell; a call that is repeated has the answer of the first one."""
-    new = tell()
-    repeated = new == 0 and key is not None
+def told(study: Study, result: Told) -> dict[str, Any]:
+    """Return what came of telling; a call that is repeated has the answer of the first one."""
     state = study._log._state or study._log.now()
     ended = None if state.end is None else status_of(study.name, state, forecast=False)
     return {
-        "new": _count(study, key) if repeated and key is not None else new,
-        "repeated": repeated,
+        "new": result.new if result.repeated is None else result.repeated,
+        "repeated": result.repeated is not None,
         "verdict": "continue" if ended is None else ended.verdict,
         "winner": None if ended is None else ended.winner,
         "risk": risk_of(state),
     }
-
-
-def _count(study: Study, key: str) -> int:
-    """Return how many rewards were new in the first call of a key."""
-    with study._log.database.read() as reader:
-        event = reader.client(study._log.row.id, key)
-    return 0 if event is None else int(event.body.get("count", 0))
 
 
 @router.post("/studies/{number}/pulls/{pull}/void", response_model=PullAnswer)

@@ -65,7 +65,7 @@ def upload(request: Request, number: Number, form: Form, studies: Opened, looks:
         if not content.strip():
             raise RewardError("there is no table. Choose a file, or paste the rows.")
         decimal = "," if text_of(form, "decimal") == "," else "."
-        return _stored(number, tell_table(study, content, decimal=decimal, name=name))
+        return _stored(number, tell_table(study, content, decimal=decimal, name=name).new)
 
     return change(request, number, studies, looks, form, "upload", act)
 

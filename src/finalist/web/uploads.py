@@ -10,6 +10,7 @@ from finalist.arms import Arms
 from finalist.arms_table import ArmsTable
 from finalist.errors import FinalistError, TooLargeError
 from finalist.study import Study
+from finalist.study.measuring import Told
 from finalist.web.models import MOST_ARMS, MOST_RESULTS
 
 
@@ -81,9 +82,9 @@ def tell_table(
     *,
     decimal: str = ".",
     name: str = "the table",
-) -> int:
-    """Tell a study the rewards in the bytes of a CSV file; return how many were new."""
+) -> Told:
+    """Tell a study the rewards in the bytes of a CSV file."""
     remedy = "Send it in parts, or use 'finalist tell' on the machine that has the study."
     check_lines(content, MOST_RESULTS, name, remedy)
     with as_file(content, name) as path:
-        return study.tell(path, client_id, decimal=decimal)
+        return study._tell(path, client_id, decimal=decimal)

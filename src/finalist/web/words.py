@@ -104,7 +104,7 @@ def certain(status: Status) -> str:
     left, every = len(status.survivors), sum(arm.candidate for arm in status.arms)
     noun = contenders(status)
     if status.risk is None:
-        return "Nothing: this strategy guarantees no probability of error."
+        return "Nothing: no probability of error is guaranteed."
     if left == every:  # of several winners, some may be certain before any arm is out
         begin = "Nothing yet" if status.top == 1 else "No arm is out yet"
         return f"{begin}: any of the {noun} may be {best(status.top)}."
