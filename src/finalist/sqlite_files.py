@@ -10,6 +10,7 @@ beside the file alone and makes no files.
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import quote
 
 
@@ -25,16 +26,26 @@ def uri(path: Path, **options: str | int) -> str:
     return f"file:{quote(path.as_posix())}?{words}"
 
 
-def header(path: Path) -> tuple[int, int]:
-    """Return the application id and the user version of a SQLite file, as the file alone has them.
+class Header(NamedTuple):
+    """What the first page of a SQLite file says of it."""
+
+    application: int
+    #: The version for users, which SQLite itself does not use.
+    user_version: int
+    #: Goes up with every change of the tables, and when the file is written anew (VACUUM).
+    schema_cookie: int
+
+
+def header(path: Path) -> Header:
+    """Return what the first page of a SQLite file says, as the file alone has it.
 
     Also if it is shorter than it says, as it is while changes are being moved into it. Raises
     `sqlite3.DatabaseError` if it is not a database.
     """
     with closing(sqlite3.connect(uri(path, mode="ro", immutable=1), uri=True)) as connection:
         connection.execute("PRAGMA writable_schema = ON")  # do not compare with the size
-        application, version = (
-            connection.execute(f"PRAGMA {name}").fetchone()[0]
-            for name in ("application_id", "user_version")
+        application, version, cookie = (
+            connection.execute(f"PRAGMA {name}").fetchone()[0] % 2**32
+            for name in ("application_id", "user_version", "schema_version")
         )
-    return application % 2**32, version
+    return Header(application, version, cookie)

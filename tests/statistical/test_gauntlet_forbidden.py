@@ -48,7 +48,8 @@ def test_a_batch_is_chosen_without_its_rewards():
     public = {name for name in dir(GauntletRun) if not name.startswith("_")}
     looks = {"verdict", "evidence", "interval", "words", "least_size", "own_size"}
     # `inform` is refused after the first batch, `changed` spends a level of its own.
-    assert public == looks | {"next", "record", "inform", "changed", "lose"}
+    # `follow` takes the decision of a log, which calls nothing certain from then on.
+    assert public == looks | {"next", "record", "inform", "changed", "lose", "follow"}
     run, rewards = started()
     with pytest.raises(FinalistError, match="size is"):
         run.next(rewards.batch(run.next().counts))

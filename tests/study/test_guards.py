@@ -515,6 +515,40 @@ def test_a_study_opens_with_its_decisions_when_evidence_is_computed_otherwise(
         assert study.tell({p.pull_id: 0.5 for p in study.ask()}) == 20  # and it goes on
 
 
+def test_winners_of_a_log_are_followed_all_of_them(tmp_path, monkeypatch):
+    where, lab = tmp_path / "lab.db", Lab(sigma=0.5)
+    with Study.create(where, "s", ARMS, sigma=0.5, seed=1, top=2) as study:
+        while batch := study.ask(20):
+            study.tell(lab.rewards(batch))
+        before = study.status()
+    assert len(before.winners) == 2
+    mend(monkeypatch, 100.0)
+    with Study.open(where, "s") as study:
+        status = study.status()
+        assert study._log.now().differs
+        assert status.winners[0] == before.winners[0]
+        assert set(status.winners) == set(before.winners)
+        assert status.risk is None
+
+
+def test_a_winner_that_was_ruled_out_before_is_no_doubt(tmp_path):
+    """Within epsilon of the best, the leader wins though its own test has ruled it out."""
+    from finalist.strategies import Verdict
+    from finalist.strategies.gauntlet import GauntletRun
+
+    with Study.create(tmp_path / "lab.db", "s", ARMS, sigma=0.6, seed=1, epsilon=0.3) as study:
+        study.tell(first_batch(study)[1])
+        state = study._log.now()
+        assert isinstance(state.run, GauntletRun)
+        state.run._survivors = np.array([0, 3])
+        state.run._winner = 1
+        assert state.verdict.survivors == (0, 1, 3)
+        state.run._winner = None
+        assert state._logged_verdict({"winner": 1, "rejected": [], "pulls": 12}) == Verdict(
+            1, (0, 1, 3), 12
+        )
+
+
 def test_a_strategy_that_cannot_follow_its_log_is_left_out(tmp_path, monkeypatch):
     where, lab = tmp_path / "lab.db", Lab(sigma=0.6)
     with Study.create(where, "s", ARMS, "uniform", sigma=0.6, seed=1) as study:

@@ -17,7 +17,14 @@ from pathlib import Path
 import pytest
 
 from finalist.errors import SchemaError, StorageError
-from finalist.study import Study, database_files, database_forks, upgrade
+from finalist.study import (
+    Study,
+    database_connections,
+    database_files,
+    database_forks,
+    database_lineage,
+    upgrade,
+)
 from finalist.study.database import Database
 from tests.study import faults, make_golden, matrix
 from tests.study.lab import ARMS
@@ -205,6 +212,83 @@ def test_a_file_killed_while_changes_are_moved_into_it_is_opened(tmp_path: Path)
     path.write_bytes(firsts[-1] + path.read_bytes()[4096:])
     with Database.open(path) as database, database.read() as reader:
         assert len(reader.events(2)) == 40
+    assert upgrade.check(path) == []
+
+
+@pytest.mark.parametrize("made_by", ["finalist", "0.1.0"])
+def test_a_copy_by_vacuum_has_other_pages_and_is_refused(tmp_path: Path, made_by: str):
+    """Its count is that of the original, as that of a backup by 0.1.0 is."""
+    path, copy = tmp_path / "lab.db", tmp_path / "copy.db"
+    if made_by == "finalist":
+        make_golden.make(str(path))
+    else:
+        shutil.copy(make_golden.GOLDEN, path)
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("VACUUM INTO ?", (str(copy),))
+    killed_writer(path, 3)
+    shutil.copy(copy, path)
+    with pytest.raises(SchemaError, match="does not belong"):
+        Database.open(path)
+
+
+def test_changes_that_an_earlier_version_began_and_this_one_went_on_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """The first of them are not counted, those moved into the file already are."""
+    path = tmp_path / "lab.db"
+    shutil.copy(make_golden.GOLDEN, path)
+    with monkeypatch.context() as patch:
+        patch.setattr(database_connections, "count_transaction", lambda _: None)
+        patch.setattr(database_lineage, "count_first", lambda _: None)
+        holding = Database.open(path)
+        for index in range(30):  # so that page 1 is among what is written
+            faults.add(holding, 2, f"old-{index}", size=300)
+        held = holding._connections.read()
+        held.__enter__()  # and the changes stay beside the file
+        patch.undo()
+        patch.setattr(database_lineage, "count_first", lambda _: None)
+        faults.add(holding, 2, "new", size=300)
+    held.__exit__(None, None, None)
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
+    page = database_files.inspect(database_files.locate(path))
+    assert page.user_version > 0
+    for end in ("", "-wal"):
+        shutil.copy(f"{path}{end}", f"{tmp_path}/killed.db{end}")
+    holding.close()
+    wal = (tmp_path / "killed.db-wal").read_bytes()
+    assert wal[32 + 24 + 60 : 32 + 24 + 64] == bytes(4) or wal[32:36] != bytes([0, 0, 0, 1])
+    with Database.open(tmp_path / "killed.db") as database, database.read() as reader:
+        assert len(reader.events(2)) == 31
+
+
+def test_a_round_whose_first_frame_was_cut_is_no_round(tmp_path: Path):
+    """SQLite writes the head of a frame before its page: the page may be one of another round."""
+    path = tmp_path / "lab.db"
+    make_golden.make(str(path))
+    with Database.open(path) as database:
+        faults.add(database, 2, "first")
+        for end in ("", "-wal"):
+            shutil.copy(f"{path}{end}", f"{tmp_path}/torn.db{end}")
+    wal = tmp_path / "torn.db-wal"
+    content = bytearray(wal.read_bytes())
+    assert content[32:36] == b"\0\0\0\1"
+    content[56 + 60 : 56 + 64] = b"\0\7\7\7"  # a count that has nothing to do with the file
+    wal.write_bytes(content)
+    with Database.open(tmp_path / "torn.db") as database, database.read() as reader:
+        assert reader.events(2) == []
+
+
+def test_what_a_killed_restore_leaves_is_named(tmp_path: Path):
+    path, copy = tmp_path / "lab.db", tmp_path / "copy.db"
+    make_golden.make(str(path))
+    upgrade.backup(path, copy)
+    upgrade.restore(path, copy)
+    path.unlink()
+    for step in (lambda: Database.open(path), lambda: Database.open(path, create=True)):
+        with pytest.raises(StorageError, match=r"lab\.db\.replaced-.* beside it.*db restore"):
+            step()
+    upgrade.restore(path, copy)
     assert upgrade.check(path) == []
 
 
@@ -421,6 +505,66 @@ def test_a_fork_waits_for_transactions_and_the_child_can_open_the_file(tmp_path:
     [said] = faults.finish(faults.start(fork_beside_writers, where, 25))
     assert said == ["wrote"] * 25
     assert upgrade.check(where) == []
+
+
+def fork_beside_openers(send, where: str, rounds: int) -> None:
+    """Fork while threads open and close the file: SQLite's mutexes are not taken along."""
+
+    def work() -> None:
+        while not enough.is_set():
+            Database.open(where).close()
+
+    enough = threading.Event()
+    threads = [threading.Thread(target=work) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    try:
+        for _ in range(rounds):
+            time.sleep(0.003)
+            send(_in_child(lambda: Database.open(where).where))
+    finally:
+        enough.set()
+        for thread in threads:
+            thread.join()
+
+
+def fork_beside_a_nested_one(send, where: str) -> None:
+    """Fork while a thread begins a transaction within another, as a copy before an upgrade."""
+    begun, forking = threading.Event(), threading.Event()
+
+    def nest() -> None:
+        with Database.open(where) as database, database.read():
+            begun.set()
+            forking.wait(30)
+            time.sleep(0.2)
+            with database.read():
+                pass
+
+    thread = threading.Thread(target=nest)
+    thread.start()
+    begun.wait(30)
+    forking.set()
+    begin = time.monotonic()
+    send(_in_child(lambda: Database.open(where).where))
+    send(time.monotonic() - begin)
+    thread.join()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+def test_a_fork_beside_threads_that_open_the_file(tmp_path: Path):
+    where = str(tmp_path / "lab.db")
+    make_golden.make(where)
+    [said] = faults.finish(faults.start(fork_beside_openers, where, 60))
+    assert said == [where] * 60
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+def test_a_fork_beside_a_nested_transaction_waits_for_its_end_only(tmp_path: Path):
+    where = str(tmp_path / "lab.db")
+    make_golden.make(where)
+    [[said, seconds]] = faults.finish(faults.start(fork_beside_a_nested_one, where))
+    assert said == where
+    assert seconds < database_forks.PATIENCE
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")

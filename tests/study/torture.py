@@ -208,9 +208,12 @@ def main() -> int:
     parser.add_argument("--restores", type=int, default=30)
     parser.add_argument("--only", choices=["kills", "writers", "lives", "shared"])
     words = parser.parse_args()
-    record = Record("torture-studies", "Faults in studies")
     if words.only in (None, "shared"):
+        record = Record("torture-shared", "Several programs on one file")
         shared(record, words.rounds, words.kills, words.restores)
+    if words.only == "shared":
+        return 0
+    record = Record("torture-studies", "Faults in studies")
     for place in (sqlite, postgresql):
         if words.only in (None, "kills"):
             with place() as where:

@@ -70,7 +70,7 @@ class Store:
         self._path = check_folder(Path(path))
         with self._errors():
             if self._path.exists() and self._path.stat().st_size > 0:
-                self._check_mark(header(self._path)[0])  # before SQLite touches it
+                self._check_mark(header(self._path).application)  # before SQLite touches it
             self._connection = sqlite3.connect(
                 self._path, timeout=_TIMEOUT, isolation_level=None, check_same_thread=False
             )

@@ -9,10 +9,19 @@ from uuid import uuid4
 
 from finalist.errors import ForeignFileError, SchemaError, StorageError
 from finalist.sqlite_files import uri
+from finalist.study import database_forks as forks
 from finalist.study import database_lineage
 from finalist.study.database_connections import Connections, open_file
 from finalist.study.database_errors import errors
-from finalist.study.database_files import BESIDE, Place, in_full, is_missing, locate
+from finalist.study.database_files import (
+    BESIDE,
+    REPLACED,
+    Place,
+    in_full,
+    is_missing,
+    locate,
+    wal_of,
+)
 
 
 def copy_to(connections: Connections, target: Path) -> Path:
@@ -31,7 +40,7 @@ def _copy(connections: Connections, temporary: Path) -> None:
     """Copy into an empty file that nobody else has; it is a new file with a count of its own."""
     with connections.bare() as connection, errors(connections.place.shown):
         connection.exec_driver_sql("VACUUM INTO ?", (str(temporary),))
-        with closing(open_file(uri(temporary, mode="rw"))) as copy:
+        with forks.using(), closing(open_file(uri(temporary, mode="rw"))) as copy:
             copy.execute(f"PRAGMA user_version = {database_lineage.first_count():d}")
 
 
@@ -77,10 +86,10 @@ def _take_rights(path: Path, temporary: Path) -> None:
 def _set_aside(place: Place) -> Path | None:
     """Take a file and what is beside it out of the way; return where it is now."""
     path = place.file()
-    aside = stamped(path, "replaced")
+    aside = stamped(path, REPLACED)
     if is_missing(place):
         # Changes without their file may still be somebody's.
-        return aside if _rename(path, aside) else None
+        return wal_of(aside) if _rename(path, aside) else None
     try:
         database_lineage.check(place)
         _copy_and_remove(place, aside)

@@ -103,7 +103,7 @@ class Connections:
     def read(self) -> Iterator[Connection]:
         """Give a connection that sees one state of the database, and that no writer waits for."""
         begin = (
-            ("PRAGMA query_only = 1", "BEGIN")
+            ("PRAGMA query_only = 1", "BEGIN", "PRAGMA schema_version")  # which begins it
             if self.is_sqlite
             else ("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY",)
         )
@@ -111,6 +111,7 @@ class Connections:
         bare = path if path is not None and self.read_only and not has_wal(path) else None
         before = bare.stat() if bare is not None else None
         with self._transaction(self._reading, begin) as connection:
+            self._check_file()  # another may have taken its place while it was opened
             yield connection
         if bare is not None and before is not None and _has_changed(bare, before):
             raise StorageError(f"{self.place.shown} was written while it was read. Read it again.")
@@ -172,8 +173,9 @@ class Connections:
 
 
 def _dispose(*engines: Engine) -> None:
-    for engine in engines:
-        engine.dispose()
+    with forks.using():
+        for engine in engines:
+            engine.dispose()
 
 
 def _identity(place: Place, path: Path) -> tuple[int, int]:

@@ -39,6 +39,8 @@ _SQLITE = {
         "Nothing was changed; check the disk and do it again."
     ),
 }
+#: By the whole code: the file under this name is another one now.
+_MOVED = "was replaced by another file while it was in use. Nothing was written; open it again."
 _SQLITE_DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 #: By the classes of PostgreSQL's error codes, or a whole code.
 _POSTGRESQL = {
@@ -64,7 +66,8 @@ def explain(error: BaseException, where: str) -> StorageError:
         code = getattr(cause, "sqlite_errorcode", 0) & 0xFF
         if code in _SQLITE_DAMAGED:
             return damaged(where, detail)
-        words = _SQLITE.get(code)
+        moved = getattr(cause, "sqlite_errorcode", 0) == sqlite3.SQLITE_READONLY_DBMOVED
+        words = _MOVED if moved else _SQLITE.get(code)
     elif isinstance(error, PoolTimeoutError):
         words = _LOCKED
     else:

@@ -4,6 +4,7 @@ A file is looked at before SQLite opens it, as SQLite writes to what it opens: w
 stays as it is, byte by byte. A new file appears under its name only when it is complete.
 """
 
+import glob
 import os
 import re
 import sqlite3
@@ -20,12 +21,15 @@ from sqlalchemy import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
 from finalist.errors import ForeignFileError, SchemaError, StorageError
-from finalist.sqlite_files import header
+from finalist.sqlite_files import Header, header
+from finalist.study import database_forks as forks
 from finalist.study.schema import APPLICATION
 
 _SECRETS = ("password", "sslpassword")
 #: What SQLite keeps beside a file.
 BESIDE = ("-journal", "-wal", "-shm")
+#: In the name of a file that another took the place of.
+REPLACED = "replaced"
 #: Files that are being made. Those of a process that was killed go after so many seconds.
 _TEMPORARY = re.compile(r"\.finalist-[0-9a-f]{32}(-journal|-wal|-shm)?")
 STALE = 3600.0
@@ -98,10 +102,25 @@ def is_missing(place: Place) -> bool:
     return False
 
 
-def inspect(place: Place) -> int:
-    """Refuse a file that is not ours, without touching it; return its count of transactions.
+def refuse_remains(place: Place) -> None:
+    """Refuse a name without a file that something of a file lies beside: a restore was killed."""
+    path = place.file()
+    old = sorted(path.parent.glob(f"{glob.escape(path.name)}.{REPLACED}-*"))
+    found = [file for file in (wal_of(path), *old[-1:]) if file.exists()]
+    if found:
+        names = " and ".join(file.name for file in found)
+        raise StorageError(
+            f"there is no file {place.shown}, but {names} beside it: was it deleted, or a program "
+            "killed that restored it? Go back to a backup with 'finalist db restore BACKUP'"
+            + (f", or to {old[-1].name} likewise" if old else "")
+            + ". To begin anew, move what is left to another folder."
+        )
 
-    The count is that of the file alone, without the changes beside it; see `database_lineage`.
+
+def inspect(place: Place) -> Header:
+    """Refuse a file that is not ours, without touching it; return what its first page says.
+
+    That is what the file alone says, without the changes beside it.
     """
     path, shown = place.file(), place.shown
     try:
@@ -119,7 +138,8 @@ def inspect(place: Place) -> int:
             f"{shown} is an empty file, no database of studies. Delete it to make a new one there."
         )
     try:
-        application, count = header(path)
+        with forks.using():
+            page = header(path)
     except sqlite3.OperationalError as error:
         raise _unreadable(shown, str(error)) from error
     except sqlite3.DatabaseError as error:
@@ -127,12 +147,12 @@ def inspect(place: Place) -> int:
             f"{shown} is no database, or its start is damaged. It is left as it is; give another "
             "name, or restore it from a backup if it held studies."
         ) from error
-    if application != APPLICATION:
+    if page.application != APPLICATION:
         raise ForeignFileError(
-            f"{shown} is another program's database (application {application:#x}), or its start "
-            "is damaged. It is left as it is; give the name of another file."
+            f"{shown} is another program's database (application {page.application:#x}), or its "
+            "start is damaged. It is left as it is; give the name of another file."
         )
-    return count
+    return page
 
 
 def _unreadable(shown: str, reason: str | None) -> StorageError:

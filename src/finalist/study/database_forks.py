@@ -10,7 +10,8 @@ alone in the new process, and its file is refused there at once.
 import os
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from time import monotonic
 
 from sqlalchemy import Connection, Engine
@@ -21,6 +22,7 @@ from finalist.errors import StorageError
 PATIENCE = 2.0
 #: Which file it is: its device and its number there.
 FileId = tuple[int, int]
+_ANY: FileId = (-1, -1)
 
 #: Held by whoever begins or ends a transaction, and by whoever forks.
 _gate = threading.Condition(threading.RLock())
@@ -72,9 +74,7 @@ def begin(connect: Callable[[], Connection], file: FileId | None) -> Connection:
     Nobody is kept from beginning while others connect: to a server that may take long.
     """
     me = threading.get_ident()
-    with _gate:
-        _gate.wait_for(lambda: _forking in (None, me))
-        _beginning.append((file, me))
+    _enter(file, me)
     connection = None
     try:
         connection = connect()
@@ -85,6 +85,27 @@ def begin(connect: Callable[[], Connection], file: FileId | None) -> Connection:
                 _under_way[connection] = file, me
             _gate.notify_all()
     return connection
+
+
+def _enter(file: FileId | None, me: int) -> None:
+    """Wait for a fork of another thread; not in a transaction, whose end the fork waits for."""
+    with _gate:
+        if not any(thread == me for _, thread in [*_under_way.values(), *_beginning]):
+            _gate.wait_for(lambda: _forking in (None, me))
+        _beginning.append((file, me))
+
+
+@contextmanager
+def using() -> Iterator[None]:
+    """Use SQLite for a moment without a transaction; a fork would take its mutexes along."""
+    me = threading.get_ident()
+    _enter(_ANY, me)
+    try:
+        yield
+    finally:
+        with _gate:
+            _beginning.remove((_ANY, me))
+            _gate.notify_all()
 
 
 def end(connection: Connection) -> None:

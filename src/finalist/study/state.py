@@ -256,9 +256,22 @@ class State:
         if "stopped" in body:
             self.stopped = body["stopped"]
             return
-        gone = set(body["rejected"])
-        kept = tuple(arm for arm in self.verdict.survivors if arm not in gone)
-        self.decide(Verdict(body["winner"], kept, body["pulls"]))
+        self.decide(self._logged_verdict(body))
+
+    def _logged_verdict(self, body: Mapping[str, Any]) -> Verdict:
+        """Return what a decision in the log says; where several win, they are those left."""
+        winner, gone = body["winner"], set(body["rejected"])
+        kept = {arm for arm in self.verdict.survivors if arm not in gone}
+        if winner is None:
+            return Verdict(None, tuple(sorted(kept)), body["pulls"])
+        kept.add(winner)  # within epsilon of the best, also an arm that was ruled out may be
+        several = (winner, *sorted(kept - {winner})) if self.problem.top > 1 else ()
+        return Verdict(winner, tuple(sorted(kept)), body["pulls"], several)
+
+    @property
+    def follows(self) -> bool:
+        """Whether the strategy has come to what the log says; if not, nobody may ask it."""
+        return self._logged is None
 
     def require_strategy(self) -> None:
         """Refuse to go on with a strategy that could not follow the log."""

@@ -248,7 +248,7 @@ def _forecast_of(state: State, fit: Estimate) -> Forecast | None:
     arms = state.arms
     if len(arms) * arms.rank**2 > MOST_WORK or fit.information.rank < fit.dimension:
         return None
-    if promise_of(state.settings.strategy) == "budget":
+    if promise_of(state.settings.strategy) == "budget" or not state.follows:
         return None  # it takes what is left of the budget
     if state.problem.noise.sigma is None and fit.degrees_of_freedom < 1:
         return None
@@ -260,7 +260,7 @@ def _forecast_of(state: State, fit: Estimate) -> Forecast | None:
 def _arms(state: State, fit: Estimate, means: Float[np.ndarray, " K"]) -> tuple[ArmStatus, ...]:
     names, count = state.arms.names, state.pooled.statistics.count
     widths = _widths(state, fit)
-    evidence = getattr(state.run, "evidence", None)
+    evidence = getattr(state.run, "evidence", None) if state.follows else None
     found = None if evidence is None else evidence()
     alive = np.zeros(len(names), dtype=bool)
     alive[list(state.verdict.survivors)] = True

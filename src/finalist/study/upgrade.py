@@ -26,6 +26,7 @@ from finalist.study.database_files import (
     in_full,
     is_missing,
     locate,
+    refuse_remains,
     remove_stale,
 )
 from finalist.study.database_lineage import first_count, set_count
@@ -104,6 +105,7 @@ def prepare(where: str | PathLike[str], create: bool) -> Connections:
     """Open a database whose tables are up to date; make or upgrade them if need be."""
     place = locate(where)
     if place.path is not None and is_missing(place):
+        refuse_remains(place)
         if not create:
             raise StorageError(
                 f"there is no file {place.shown}. Check the name, or create a study to make it."
@@ -115,11 +117,14 @@ def prepare(where: str | PathLike[str], create: bool) -> Connections:
             found = _version(connection, place)
             if found == SCHEMA:
                 database_check.check_index(connection, place.shown)
+            counted = not connections.is_sqlite or database_lineage.is_counted(connection)
         if found != SCHEMA:
             _bring_up(connections, create)
         connections.use_wal()
         if place.path is not None and not connections.read_only:
             remove_stale(place.path.parent)
+            if not counted:
+                database_lineage.count_first(connections)
     except BaseException:
         connections.close()
         raise
@@ -138,6 +143,7 @@ def _connected(place: Place) -> Iterator[Connections]:
 def _connect(place: Place) -> Connections:
     if place.path is not None:
         if is_missing(place):
+            refuse_remains(place)
             raise StorageError(f"there is no file {place.shown}. Check the name.")
         forks.check_file(place.shown, identity(place.path))
         database_lineage.check(place)
@@ -218,7 +224,7 @@ def _make(place: Place) -> None:
     """Make a new file; another process that is faster is as good."""
     path = place.file()
     try:
-        with in_full(place, path) as temporary, errors(place.shown):
+        with in_full(place, path) as temporary, errors(place.shown), forks.using():
             engine = sa.create_engine(
                 "sqlite://",
                 creator=lambda: open_file(uri(temporary, mode="rwc")),
