@@ -477,6 +477,21 @@ def test_a_database_is_checked_copied_and_upgraded(begun: Path) -> None:
     check_refused(run("db", "check", "--db", "nowhere.db"), "no file nowhere.db")
 
 
+def test_a_backup_is_put_back_and_the_old_file_kept(begun: Path) -> None:
+    assert run("db", "backup", "copy.db").exit_code == 0
+    assert run("note", "metals", "after the backup").exit_code == 0
+    said = run("db", "restore", "copy.db")
+    assert said.exit_code == 0
+    assert "lab.db is a copy of copy.db" in said.stdout
+    assert "after the backup" not in run("export", "metals", "--format", "json").stdout
+    (old,) = begun.glob("lab.db.replaced-*")
+    assert old.name in said.stdout
+    kept = run("export", "metals", "--format", "json", "--db", str(old))
+    assert "after the backup" in kept.stdout
+    check_refused(run("db", "restore", "nowhere.db"), "no file nowhere.db")
+    check_refused(run("db", "restore", "lab.db"), "is the backup itself")
+
+
 def test_damage_is_found_and_hides_no_other_study(begun: Path) -> None:
     run("new", "coins", "arms.csv", "--noise", "bernoulli")
     with sqlite3.connect(begun / "lab.db") as connection:
@@ -514,6 +529,7 @@ def test_every_command_prints_json(begun: Path) -> None:
         "export": ("metals",),
         "db upgrade": (),
         "db backup": ("copy.db",),
+        "db restore": ("copy.db",),
         "db check": (),
     }
     for command, words in commands.items():
@@ -528,7 +544,7 @@ def test_every_command_prints_json(begun: Path) -> None:
     }
 
 
-@pytest.mark.parametrize("command", ["upgrade", "backup", "check"])
+@pytest.mark.parametrize("command", ["upgrade", "backup", "restore", "check"])
 def test_every_command_of_the_database_has_an_example(command: str) -> None:
     text = run("db", command, "--help").stdout
     assert f"Example:\n    finalist db {command} " in text

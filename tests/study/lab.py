@@ -7,6 +7,8 @@ from finalist.rewards import DrawnRewards
 
 ARMS = fl.Arms([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [0.8, 0.6, 0.0]], list("abcd"))
 THETA = np.array([1.5, 0.1, 0.0])
+#: So noisy that a study takes some hundred batches.
+NOISY = 2.0
 
 
 class Lab:
@@ -29,6 +31,11 @@ class Lab:
 
     def rewards(self, batch):
         return {pull.pull_id: self.measure(pull) for pull in batch}
+
+
+def nearly_tied():
+    """Two arms that stay in question: a study that does not end soon."""
+    return Lab(theta=np.array([1.0, 1.0 / 3.0, 0.0]), sigma=NOISY)
 
 
 def finish(study, lab, size=None, most=400):

@@ -22,8 +22,7 @@ from typing import Any
 from finalist.errors import SchemaError
 from finalist.study import Pull, Study, upgrade
 from tests.study import faults
-from tests.study.lab import ARMS
-from tests.study.torture import SIGMA, nearly_tied
+from tests.study.lab import ARMS, NOISY, nearly_tied
 
 NAME = "shared"
 Send = Callable[[Any], None]
@@ -209,7 +208,7 @@ class Shared:
 
     def __init__(self, where: str, holder: str, seed: int) -> None:
         self.where, self.acknowledged = where, set[int]()
-        Study.create(where, NAME, ARMS, sigma=SIGMA, seed=seed).close()
+        Study.create(where, NAME, ARMS, sigma=NOISY, seed=seed).close()
         self.process, self._receiver = faults.start(HOLDERS[holder], where)
         assert self._receiver.poll(60)
         self.listen()
@@ -322,7 +321,7 @@ def restores(count: int, seed: int) -> dict[str, int]:
     for number in range(count):
         with tempfile.TemporaryDirectory() as folder:
             path, copy = Path(folder) / "lab.db", Path(folder) / "copy.db"
-            Study.create(path, NAME, ARMS, sigma=SIGMA, seed=seed + number).close()
+            Study.create(path, NAME, ARMS, sigma=NOISY, seed=seed + number).close()
             if draw.random() < 0.7:
                 _work(path, draw.randrange(1, 40))
             if draw.random() < 0.7:

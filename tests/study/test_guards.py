@@ -35,19 +35,24 @@ def pair(where):
         yield one, other
 
 
+def after(steps, enter):
+    """Return what enters a context after the steps of others, which are taken once."""
+
+    @contextmanager
+    def entering(*words):
+        while steps:
+            steps.pop()()
+        with enter(*words) as given:
+            yield given
+
+    return entering
+
+
 @contextmanager
 def just_before_writing(study, step):
     """Let somebody else do something when a study has read and is about to take the lock."""
-    writing, waiting = study._log.writing, [step]
-
-    @contextmanager
-    def after_others():
-        while waiting:
-            waiting.pop()()
-        with writing() as pair:
-            yield pair
-
-    study._log.writing = after_others
+    waiting = [step]
+    study._log.writing = after(waiting, study._log.writing)
     try:
         yield
     finally:
@@ -273,17 +278,8 @@ def test_a_study_is_resumed_once(pair):
 def test_two_who_create_a_study_of_one_name_at_once(where, monkeypatch):
     """Both find the name free; one has it, the other is told."""
     Study.create(where, "first", ARMS).close()
-    read = Database.write
-    waiting = [lambda: Study.create(where, "s", ARMS).close()]
-
-    @contextmanager
-    def after_others(self):
-        while waiting:
-            waiting.pop()()
-        with read(self) as writer:
-            yield writer
-
-    monkeypatch.setattr(Database, "write", after_others)
+    others = [lambda: Study.create(where, "s", ARMS).close()]
+    monkeypatch.setattr(Database, "write", after(others, Database.write))
     with pytest.raises(NameTakenError, match="Choose another name"):
         Study.create(where, "s", ARMS)
     assert sorted(fl.studies(where)) == ["first", "s"]
@@ -293,16 +289,8 @@ def test_a_fork_copies_what_is_there_when_it_has_the_lock(pair, where):
     one, other = pair
     one.tell(first_batch(one)[1])
     one.ask(12)
-    write, waiting = one._log.database.write, [lambda: other.tell(HARD.rewards(other.ask()))]
-
-    @contextmanager
-    def after_others():
-        while waiting:
-            waiting.pop()()
-        with write() as writer:
-            yield writer
-
-    one._log.database.write = after_others
+    others = [lambda: other.tell(HARD.rewards(other.ask()))]
+    one._log.database.write = after(others, one._log.database.write)
     with one.fork("copy", until=2) as copy:
         assert copy.ask().batch == 2
         is_sound(copy)

@@ -22,21 +22,13 @@ import numpy as np
 from finalist.study import Study
 from tests.records import Record
 from tests.study import faults
-from tests.study.lab import ARMS, Lab
+from tests.study.lab import ARMS, NOISY, Lab, nearly_tied
 from tests.study.servers import start_postgresql
-
-#: So noisy that a study takes some hundred batches.
-SIGMA = 2.0
-
-
-def nearly_tied() -> Lab:
-    """Two arms that stay in question: a study that does not end soon."""
-    return Lab(theta=np.array([1.0, 1.0 / 3.0, 0.0]), sigma=SIGMA)
 
 
 def work(send: Callable[[Any], None], where: str, name: str, size: int) -> None:
     """Ask and tell until there is a winner; send what was done after each call that returned."""
-    lab = Lab(sigma=SIGMA)
+    lab = Lab(sigma=NOISY)
     with Study.open(where, name) as study:
         while batch := study.ask(size):
             send(("asked", batch.batch, {pull.pull_id: pull.arm for pull in batch}))
@@ -53,11 +45,11 @@ def kills(where: str, count: int, seed: int) -> dict[str, int]:
     After each kill the study must have every acknowledged reward once, with its value, and the
     pulls that were handed out. In the end a study that is never killed has the same batches.
     """
-    rng, lab, done, lives = random.Random(seed), Lab(sigma=SIGMA), 0, 0
+    rng, lab, done, lives = random.Random(seed), Lab(sigma=NOISY), 0, 0
     acknowledged = events = 0
     while done < count:
         name = f"life {lives} of {seed}"
-        Study.create(where, name, ARMS, sigma=SIGMA, seed=seed + lives).close()
+        Study.create(where, name, ARMS, sigma=NOISY, seed=seed + lives).close()
         mine: set[int] = set()
         asked: tuple[int, dict[int, str]] = (0, {})
         while done < count:
@@ -80,7 +72,7 @@ def kills(where: str, count: int, seed: int) -> dict[str, int]:
         with Study.open(where, name) as study:
             frame = study.to_frame()
             events += len(study.history())
-        with Study.create(where, f"{name}, twin", ARMS, sigma=SIGMA, seed=seed + lives) as twin:
+        with Study.create(where, f"{name}, twin", ARMS, sigma=NOISY, seed=seed + lives) as twin:
             replay(twin, frame)
         acknowledged += len(mine)
         lives += 1
@@ -139,7 +131,7 @@ def write(send: Callable[[Any], None], where: str, name: str, tells: int) -> Non
 
 def writers(where: str, count: int, tells: int) -> dict[str, Any]:
     """Let processes work on one study; nothing may be lost, doubled or measured twice."""
-    Study.create(where, "shared", ARMS, sigma=SIGMA, seed=1).close()
+    Study.create(where, "shared", ARMS, sigma=NOISY, seed=1).close()
     names, begin = [f"w{i}" for i in range(count)], time.perf_counter()
     sent = faults.finish(*(faults.start(write, where, name, tells) for name in names))
     seconds = time.perf_counter() - begin

@@ -17,6 +17,7 @@ import pytest
 
 import finalist as fl
 from finalist.errors import OutputError, SimulationError, StoreError
+from finalist.rules import Rules
 from finalist.simulation import Store, store
 from finalist.simulation.task import Task
 from tests.fakes import Rounds
@@ -95,6 +96,7 @@ class Wide(Rounds):
         {"rewards": "bounded"},
         {"max_pulls": 100},
         {"block": 4},
+        {"rules": Rules(99)},
     ],
     ids=lambda change: next(iter(change)),
 )

@@ -142,7 +142,8 @@ def _in_parent() -> None:
 
 def _in_child() -> None:
     global _forking, _gate
-    _lost_files.update(file for file, _ in _under_way.values() if file is not None)
+    held = [*_under_way.values(), *_beginning]
+    _lost_files.update(file for file, _ in held if file is not None)
     _left.extend(_under_way)
     _under_way.clear()
     _beginning.clear()

@@ -237,8 +237,8 @@ def _warnings(state: State, fit: Estimate, promised: bool) -> list[str]:
     found = warnings_of(state.problem, fit, state.measured, state.stage, promised=promised)
     found += given_up(state, promised=promised)
     found += [
-        f"Nothing here is certain: {doubt}. Go on with the version that began the study, or start "
-        "a new one and bring in these rewards as earlier measurements."
+        f"Nothing here is certain: {doubt}. Start a new study, and bring in these rewards as "
+        "earlier measurements."
         for doubt in state.doubts
     ]
     return found
