@@ -17,8 +17,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from finalist.study import Study
 from tests.records import Record
 from tests.study import faults
