@@ -1,15 +1,13 @@
 """Taking turns: work that takes seconds must not take all threads of the server."""
 
 import threading
-import time
+from collections import deque
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 
 from finalist.errors import BusyError
 from finalist.web.lives import life_now
 
-#: Seconds between two looks whether the request is still alive.
-_LOOK = 0.1
 #: What to do if the wait ends with the request.
 _REMEDY = "Nothing was changed; try again in a moment."
 
@@ -36,33 +34,49 @@ class Turns:
 
     def __init__(self, words: str, at_once: int, waiting: int, seconds: float) -> None:
         self._words, self._most, self._seconds = words, at_once + waiting, seconds
-        self._lock, self._work = threading.Lock(), threading.Semaphore(at_once)
+        self._lock, self._free = threading.Lock(), at_once
+        self._queue: deque[threading.Event] = deque()  # of those who wait, the first one first
         #: Threads that work or wait.
         self.inside = 0
 
     @contextmanager
     def take(self, remedy: str = _REMEDY) -> Iterator[None]:
         """Work when it is one's turn; the wait ends with the request, then with a remedy."""
+        turn = threading.Event()
         with self._lock:
             if self.inside >= self._most:
                 raise BusyError(self._words)
             self.inside += 1
+            self._queue.append(turn)
+            self._call_next()
         try:
-            self._wait(remedy)
-            try:
-                yield
-            finally:
-                self._work.release()
+            self._wait(turn, remedy)
+            yield
         finally:
             with self._lock:
                 self.inside -= 1
+                if turn in self._queue:
+                    self._queue.remove(turn)
+                else:
+                    self._free += 1
+                    self._call_next()
 
-    def _wait(self, remedy: str) -> None:
-        life, until = life_now(), time.monotonic() + self._seconds
-        while not self._work.acquire(timeout=max(min(_LOOK, until - time.monotonic()), 0.0)):
+    def _call_next(self) -> None:
+        while self._free > 0 and self._queue:
+            self._free -= 1
+            self._queue.popleft().set()
+
+    def _wait(self, turn: threading.Event, remedy: str) -> None:
+        if turn.is_set():
+            return
+        life = life_now()
+        with life.ending(turn.set):  # it need not look now and then, and keeps its place
+            turn.wait(self._seconds)
+        with self._lock:
+            called = turn not in self._queue
+        if not called:
             life.check(remedy)
-            if time.monotonic() >= until:
-                raise BusyError(self._words)
+            raise BusyError(self._words)
 
 
 class Single:
