@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 from hashlib import sha256
 from pathlib import Path
 
@@ -270,15 +271,21 @@ if __name__ == "__main__":
 """
 
 
+@pytest.fixture
+def short():
+    """A folder with a short name: multiprocessing makes a socket there, which has some 100."""
+    with tempfile.TemporaryDirectory() as folder:
+        yield Path(folder)
+
+
 @pytest.mark.parametrize("method", ["spawn", "forkserver", "fork"])
-def test_processes_share_the_temporary_folder_of_the_one_that_starts_them(toy, method):
+def test_processes_share_the_temporary_folder_of_the_one_that_starts_them(toy, method, short):
     (toy.place / "occupied").write_text("")
-    (toy.place / "tmp").mkdir()
     (toy.place / "sharing.py").write_text(SHARING)
     environment = {
         **{name: value for name, value in os.environ.items() if name != "FINALIST_COMPILED"},
         "NUMBA_CACHE_DIR": str(toy.place / "occupied"),
-        "TMPDIR": str(toy.place / "tmp"),
+        "TMPDIR": str(short),
         "PYTHONPATH": f"{SRC}{os.pathsep}{toy.place}",
     }
     done = subprocess.run(
@@ -290,7 +297,7 @@ def test_processes_share_the_temporary_folder_of_the_one_that_starts_them(toy, m
     )
     assert done.stdout == "[(1.0, 0), (1.0, 1)]\n", done.stderr
     assert len(done.stderr.splitlines()) == 1, done.stderr
-    assert list((toy.place / "tmp").iterdir()) == []
+    assert list(short.iterdir()) == []
 
 
 def test_an_installation_that_was_compiled_needs_no_temporary_folder(nowhere, monkeypatch, caplog):
