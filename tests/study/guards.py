@@ -115,7 +115,7 @@ GUARDS = (
     ),
     Guard(
         "study/database_lineage.py",
-        "if changes is None or _follows(count, *changes):",
+        "if changes is None or _may_follow(page, *changes):",
         "if True:",
         "copied_over_a_file",
         SHARING,

@@ -20,6 +20,7 @@ from finalist.study.database_files import locate
 from finalist.study.log import Log
 from finalist.study.settings import from_json
 from finalist.study.state import State
+from tests.study.guards import GUARDS, SOURCE
 from tests.study.lab import ARMS, Lab
 
 HARD = Lab(theta=[1.0, 0.3, 0.0])
@@ -345,6 +346,11 @@ def test_two_threads_make_one_file(tmp_path: Path):
         thread.join(60)
     assert errors == []
     assert sorted(fl.studies(where)) == list("0123")
+
+
+@pytest.mark.parametrize("guard", GUARDS, ids=lambda guard: guard.tests)
+def test_the_guards_that_are_taken_away_are_there(guard):
+    assert guard.text in (SOURCE / guard.file).read_text()
 
 
 # ---- what no writer could have written -----------------------------------------------------
