@@ -23,7 +23,6 @@ from finalist.study import (
     database_connections,
     database_files,
     database_forks,
-    database_lineage,
     upgrade,
 )
 from finalist.study.database import Database
@@ -240,14 +239,14 @@ def test_changes_that_an_earlier_version_began_and_this_one_went_on_with(
     shutil.copy(make_golden.GOLDEN, path)
     with monkeypatch.context() as patch:
         patch.setattr(database_connections, "count_transaction", lambda _: None)
-        patch.setattr(database_lineage, "count_first", lambda _: None)
+        patch.setattr(database_connections.Connections, "count_first", lambda _: None)
         holding = Database.open(path)
         for index in range(30):  # so that page 1 is among what is written
             faults.add(holding, 2, f"old-{index}", size=300)
         held = holding._connections.read()
         held.__enter__()  # and the changes stay beside the file
         patch.undo()
-        patch.setattr(database_lineage, "count_first", lambda _: None)
+        patch.setattr(database_connections.Connections, "count_first", lambda _: None)
         faults.add(holding, 2, "new", size=300)
     held.__exit__(None, None, None)
     with closing(sqlite3.connect(path)) as connection:

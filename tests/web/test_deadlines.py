@@ -293,7 +293,7 @@ def test_how_far_a_plan_is_can_be_asked(tmp_path):
             seen = []
 
             def look():
-                answer = httpx.get(f"{url}/work/{name}", trust_env=False)
+                answer = httpx.get(f"{url}/progress/{name}", trust_env=False)
                 seen.append(answer.json())
                 return seen[-1]["total"] is not None
 
@@ -301,9 +301,9 @@ def test_how_far_a_plan_is_can_be_asked(tmp_path):
         assert seen[-1]["total"] == 200
         assert 1 <= seen[-1]["done"] <= 200
         assert seen[-1]["deadline"] == DEADLINE
-        wait_until(lambda: httpx.get(f"{url}/work/{name}", trust_env=False).status_code == 404)
+        wait_until(lambda: httpx.get(f"{url}/progress/{name}", trust_env=False).status_code == 404)
         for wrong in ("x", "0" * 31, name[::-1]):
-            assert httpx.get(f"{url}/work/{wrong}", trust_env=False).status_code == 404
+            assert httpx.get(f"{url}/progress/{wrong}", trust_env=False).status_code == 404
 
 
 # ---- tables ----------------------------------------------------------------------------------

@@ -198,7 +198,7 @@ def in_full(place: Place, target: Path) -> Iterator[Path]:
         yield temporary
         _sync(temporary)
         _publish(temporary, target)
-        sync_folder(target.parent)
+        _sync_folder(target.parent)
     except FileExistsError:
         raise
     except OSError as error:
@@ -238,7 +238,7 @@ def _sync(temporary: Path) -> None:
     _flush(temporary, os.O_RDWR)
 
 
-def sync_folder(folder: Path) -> None:
+def _sync_folder(folder: Path) -> None:
     """See to it that the names in a folder survive a loss of power."""
     if os.name != "nt":
         _flush(folder, os.O_RDONLY)

@@ -20,14 +20,11 @@ import os
 import secrets
 import time
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from struct import unpack
-from typing import Any
 
 from sqlalchemy import Connection
-from sqlalchemy.exc import SQLAlchemyError
 
 from finalist.errors import SchemaError
 from finalist.sqlite_files import Header
@@ -63,14 +60,6 @@ def set_count(connection: Connection, count: int) -> None:
 def is_counted(connection: Connection) -> bool:
     """Return whether a file has a count."""
     return bool(connection.exec_driver_sql("PRAGMA user_version").scalar_one())
-
-
-def count_first(connections: Any) -> None:
-    """Give a file from before there were counts its first one, in the file itself if possible."""
-    with connections.write():
-        pass
-    with connections.bare() as connection, suppress(SQLAlchemyError):  # readers may be in the way
-        connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").all()
 
 
 def check(place: Place) -> None:

@@ -105,7 +105,9 @@ def _digests(told: Results) -> dict[str, str | None]:
     """Return by what a call is known again: its rewards, and its notes if it has any."""
     order = np.argsort(told.pulls)
     content = told.pulls[order].tobytes() + told.rewards[order].tobytes()
-    notes = {int(told.pulls[i]): told.notes[i] for i in order if told.notes[i]}
+    notes = {}
+    if any(told.notes):  # hardly ever: a large table is not gone through for nothing
+        notes = {int(told.pulls[i]): told.notes[i] for i in order if told.notes[i]}
     return {
         "digest": hashlib.sha256(content).hexdigest(),
         "notes": hashlib.sha256(json.dumps(notes).encode()).hexdigest() if notes else None,

@@ -124,7 +124,7 @@ def prepare(where: str | PathLike[str], create: bool) -> Connections:
         if place.path is not None and not connections.read_only:
             remove_stale(place.path.parent)
             if not counted:
-                database_lineage.count_first(connections)
+                connections.count_first()
     except BaseException:
         connections.close()
         raise

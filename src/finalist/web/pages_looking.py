@@ -125,7 +125,7 @@ def _place(request: Request) -> str:
     return str(request.app.state.studies.shown)
 
 
-@router.get("/work/{name}")
+@router.get("/progress/{name}")
 async def work(request: Request, name: str) -> Json:
     """Say how far a request is that is worked on; a page that waits for it has given the name."""
     life: Life | None = request.app.state.lives.get(name)

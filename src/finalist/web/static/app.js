@@ -129,7 +129,7 @@ function wait(event) {
     const seconds = Math.round((Date.now() - begun) / 1000);
     let far = "", most = "";
     try {
-      const answer = await fetch("/work/" + name, { credentials: "same-origin" });
+      const answer = await fetch("/progress/" + name, { credentials: "same-origin" });
       const found = answer.ok ? await answer.json() : {};
       if (found.total) {
         [bar.max, bar.value] = [found.total, found.done];
