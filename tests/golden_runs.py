@@ -5,10 +5,11 @@
     python -m tests.golden_runs --clear             # write golden_runs.json again
 
 A hash is over what was pulled, chosen and decided, batch by batch, and over no number that is not
-whole. The last digits of floating-point numbers still differ between processors, and with them now
-and then a choice, so that hashes of different machines are not compared. `golden_runs.json` has no
-hashes but the sizes of batches, the survivors and the winner, and only of runs in which features
-that are a little different change nothing.
+whole. Runs are by rules 1, those of the gauntlet by all rules that there have been. The last digits
+of floating-point numbers still differ between processors, and with them now and then a choice, so
+that hashes of different machines are not compared. `golden_runs.json` has no hashes but the sizes
+of batches, the survivors and the winner, and only of runs in which features that are a little
+different change nothing.
 """
 
 import argparse
@@ -30,6 +31,11 @@ from finalist.errors import NotYetSupportedError
 from finalist.problem import Problem, as_problem
 from finalist.rewards import DrawnRewards, Kind
 from finalist.strategies import STRATEGIES, Playable, Run, Strategy, named, promise_of
+
+try:
+    from finalist.rules import RULES
+except ImportError:  # version 0.1.0 has no numbers for its rules, which are rules 1
+    RULES = {}
 
 ROOT = Path(__file__).parents[1]
 KEPT = Path(__file__).with_suffix(".json")
@@ -87,9 +93,11 @@ class Question:
     shift: float = 0.0
     size: int | None = None
 
-    def problem(self, budget: int | None = None) -> Problem:
-        """Return the problem."""
+    def problem(self, budget: int | None = None, rules: int = 1) -> Problem:
+        """Return the problem, with the rules of a number."""
         words = {"sigma": 0.6, **self.words}
+        if RULES:
+            words["rules"] = RULES[rules]
         if words.get("noise") == "bernoulli":
             del words["sigma"]
         if budget is not None:
@@ -223,17 +231,19 @@ class Case:
     settings: tuple[tuple[str, Any], ...]
     question: str
     seed: int
+    rules: int = 1
 
     @property
     def name(self) -> str:
         """Its key in the files."""
         settings = "".join(f":{word}={value}" for word, value in self.settings)
+        settings += "" if self.rules == 1 else f":rules={self.rules}"
         return f"{self.strategy}{settings} | {self.question} | {self.seed}"
 
     def made(self, question: Question) -> tuple[Strategy, Problem]:
         """Return the strategy with its settings, and the problem."""
         budgeted = promise_of(STRATEGIES[self.strategy]) == "budget"
-        problem = question.problem(BUDGET if budgeted else None)
+        problem = question.problem(BUDGET if budgeted else None, self.rules)
         strategy: Any = named(self.strategy, problem.arms, np.array(question.theta))
         return replace(strategy, **dict(self.settings)), problem
 
@@ -333,7 +343,8 @@ def cases() -> Iterator[Case]:
         for settings in ({}, *SETTINGS.get(strategy, [])):
             for question in FEW if settings else QUESTIONS:
                 for seed in SEEDS:
-                    yield Case(strategy, tuple(settings.items()), question, seed)
+                    for rules in RULES or (1,) if strategy == "gauntlet" else (1,):
+                        yield Case(strategy, tuple(settings.items()), question, seed, rules)
 
 
 def outcomes() -> Iterator[tuple[Case, Outcome]]:

@@ -1,4 +1,4 @@
-"""Runs that version 0.1.0 made: sizes of batches, survivors and winners are those of then.
+"""Runs by all rules, 1 as version 0.1.0 had them: sizes, survivors and winners are those of then.
 
 Only runs are kept in which rounding cannot matter (`golden_runs`); `make golden-runs` compares all
 of them with another commit, on one machine.
@@ -8,6 +8,7 @@ import json
 
 import pytest
 
+from finalist import rules
 from finalist.problem import FEATURES
 from finalist.strategies import STRATEGIES
 from tests.golden_runs import CLEAR, KEPT, QUESTIONS, Case, cases, whole
@@ -18,7 +19,7 @@ CASES = {case.name: case for case in cases()}
 
 @pytest.mark.parametrize("strategy", CLEAR)
 def test_runs_are_those_of_then(strategy):
-    names = [name for name in RUNS if name.split(" | ")[0] == strategy]
+    names = [name for name in RUNS if name.split(" | ")[0].split(":")[0] == strategy]
     assert names
     for name in names:
         assert CASES[name].run().plain() == RUNS[name], name
@@ -33,6 +34,11 @@ def test_every_strategy_has_a_case_that_it_takes():
 def test_every_option_is_asked():
     needs = [question.problem().needs for question in QUESTIONS.values()]
     assert frozenset().union(*needs) == FEATURES
+
+
+def test_all_rules_have_runs():
+    names = {name.split(" | ")[0] for name in RUNS}
+    assert {"gauntlet", *(f"gauntlet:rules={n}" for n in rules.RULES if n > 1)} <= names
 
 
 def test_a_hash_is_of_whole_numbers_and_not_of_words():

@@ -4,33 +4,14 @@ A study keeps the rules that it began with, so that what was decided stays decid
 it with a later version gets the decisions that are in its log, and goes on by the same rules.
 Whatever changes the evidence or the decisions of a strategy gets a new number here, as a constant
 or a choice that differs, with golden studies of its own. Sentences, intervals and estimates are
-no decisions; they may get better without a new number.
+no decisions; they may get better without a new number. A mistake is mended under all numbers: where
+a study was decided by it, its replay decides otherwise than its log, and says so (`study.state`).
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from finalist.errors import ProblemError
-
-if TYPE_CHECKING:
-    from finalist.problem import Problem
-
-
-@dataclass(frozen=True)
-class Defect:
-    """A mistake in rules that later ones do not have.
-
-    Parameters
-    ----------
-    words : str
-        What was wrong, for people.
-    touches : function
-        Whether it can have changed what was decided in a problem.
-    """
-
-    words: str
-    touches: Callable[["Problem"], bool]
 
 
 @dataclass(frozen=True)
@@ -43,8 +24,11 @@ class Rules:
     pilot, first, fewest : int
         Pulls of the gauntlet's pilot and of its first tested batch, and the fewest of later ones,
         each times the rank.
-    defects : tuple of Defect
-        What was found to be wrong with them.
+    untilted : float
+        The share of the gauntlet's bets that no data tilt.
+    forgiving : bool
+        Whether the gauntlet leaves out what later rewards contradict when it chooses, and goes by
+        arms' own means where the linear model may be wrong.
 
     Examples
     --------
@@ -56,15 +40,12 @@ class Rules:
     pilot: int = 4
     first: int = 4
     fewest: int = 3
-    defects: tuple[Defect, ...] = ()
-
-    def defects_of(self, problem: "Problem") -> list[str]:
-        """Return what is wrong with what these rules decide in a problem, in words."""
-        return [defect.words for defect in self.defects if defect.touches(problem)]
+    untilted: float = 0.0
+    forgiving: bool = False
 
 
 #: All rules that there have been.
-RULES: Mapping[int, Rules] = {1: Rules(1)}
+RULES: Mapping[int, Rules] = {1: Rules(1), 2: Rules(2, untilted=0.2, forgiving=True)}
 #: The rules of new studies and simulations.
 NEWEST = RULES[max(RULES)]
 

@@ -1,16 +1,18 @@
 """Make the studies that later versions must go on with: python -m tests.study.make_golden_studies.
 
-They are files of schema 1 that version 0.1.0 wrote, with what it decided beside them:
+They are files with what was decided beside them, the first two as version 0.1.0 wrote them:
 
 - studies-1: two whole lives with every kind of event; its JSON has all that was said then.
 - rules-1: the small lives of `golden_lives`, every strategy and every option.
+- rules-2: those of the gauntlet by rules 2. No release has had them yet, so this file may be
+  deleted and made again.
 
 A later version must decide the same, from the log alone. What it says of the decisions, and how
 certain it is, may get better. A file that is there is left as it is.
 """
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +31,7 @@ from tests.study.lab import ARMS, Lab
 
 FILE = Path(__file__).with_name("golden") / "studies-1.db"
 RULES = FILE.with_name("rules-1.db")
+RULES_2 = FILE.with_name("rules-2.db")
 AT = "2026-01-02T03:04:05.000006+00:00"
 HARD = Lab(theta=[1.0, 0.3, 0.0])
 #: What a status says that is decided, and not estimated or put into words.
@@ -67,14 +70,21 @@ def make(where: str) -> None:
             study.tell(Lab().rewards(batch))
 
 
-def make_rules(where: str) -> None:
+def make_rules(where: str, strategies: Collection[str] | None = None) -> None:
     """Live the small lives, all at the same moment, so that the file is always the same."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(database_writer, "_now", lambda: AT)
         for name, life in LIVES.items():
+            if strategies is not None and life.strategy not in strategies:
+                continue
             words, seed = life.words, life.seed
             with Study.create(where, name, life.arms, life.strategy, seed=seed, **words) as study:
                 life.live(study, life.truth)
+
+
+def make_gauntlets(where: str) -> None:
+    """Live those of the gauntlet: other strategies have the same rules since the first."""
+    make_rules(where, ["gauntlet"])
 
 
 def said(where: str) -> dict[str, Any]:
@@ -161,7 +171,7 @@ def nearest(state: State) -> float:
 
 
 if __name__ == "__main__":
-    for file, live in ((FILE, make), (RULES, make_rules)):
+    for file, live in ((FILE, make), (RULES, make_rules), (RULES_2, make_gauntlets)):
         if not file.exists():
             live(str(file))
             check_margins(str(file))

@@ -1,7 +1,7 @@
-"""Studies that version 0.1.0 wrote: every later version decides the same and goes on with them.
+"""Studies by all rules: every later version decides the same and goes on with them.
 
-Only decisions are compared, and those exactly. What is said of them, estimates, intervals and
-evidence may get better.
+Version 0.1.0 wrote those of rules 1. Only decisions are compared, and those exactly. What is said
+of them, estimates, intervals and evidence may get better.
 """
 
 import json
@@ -16,10 +16,10 @@ from finalist.problem import FEATURES
 from finalist.strategies import STRATEGIES, named
 from finalist.study import Study
 from tests.study.golden_lives import ARMS, EXCLUDED, LIVES, THETA
-from tests.study.make_golden_studies import DECIDED, FILE, RULES, said
+from tests.study.make_golden_studies import DECIDED, FILE, RULES, RULES_2, said
 from tests.study.test_guards import mend
 
-BOTH = pytest.mark.parametrize("file", [FILE, RULES], ids=lambda file: file.stem)
+ALL = pytest.mark.parametrize("file", [FILE, RULES, RULES_2], ids=lambda file: file.stem)
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def part(found, expected):
     return {**{key: found[key] for key in expected}, "status": status}
 
 
-@BOTH
+@ALL
 def test_decisions_are_those_of_then(file, where):
     entries = json.loads(file.with_suffix(".json").read_text())
     then = {name: known(entry) for name, entry in entries.items()}
@@ -61,7 +61,7 @@ def test_decisions_are_those_of_then(file, where):
         assert part(now[name], expected) == expected, name
 
 
-@BOTH
+@ALL
 def test_every_decision_is_found_again(file, where):
     for study in opened(where(file)):
         state = study._log.now()
@@ -87,7 +87,7 @@ def test_decisions_stay_when_evidence_is_computed_otherwise(where, limit, monkey
     assert differ > 3
 
 
-@BOTH
+@ALL
 def test_what_is_not_decided_goes_on(file, where):
     for study in opened(where(file)):
         before = study.status(forecast=False)

@@ -480,8 +480,8 @@ def mend(monkeypatch, limit=0.01):
 
     against = Bets.against
 
-    def mended(arms, delta, capped):
-        bets = against(arms, delta, capped)
+    def mended(*words):
+        bets = against(*words)
         bets.limit[:] *= limit
         return bets
 
@@ -566,31 +566,3 @@ def test_a_strategy_that_cannot_follow_its_log_is_left_out(tmp_path, monkeypatch
             study.tell(lab.rewards(study.ask(4)))
         assert study.status(forecast=False).pulls == before.pulls
         study.note("a remark is taken all the same")
-
-
-def test_a_defect_of_the_rules_leaves_nothing_certain(tmp_path, monkeypatch):
-    from finalist import rules
-    from finalist.rules import Defect, Rules
-
-    where, lab = tmp_path / "lab.db", Lab(sigma=0.1)
-    for name, sigma in (("touched", np.full(4, 0.1).tolist()), ("sound", 0.1)):
-        with Study.create(where, name, ARMS, sigma=sigma, seed=1) as study:
-            while batch := study.ask(20):
-                study.tell(lab.rewards(batch))
-            assert study.status().risk == 0.05
-    defect = Defect(
-        "the cap was wrong where noise differs", lambda p: isinstance(p.noise.sigma, tuple)
-    )
-    number = rules.NEWEST.number
-    monkeypatch.setitem(rules.RULES, number, Rules(number, defects=(defect,)))
-    with Study.open(where, "touched") as study, Study.open(where, "sound") as sound:
-        status = study.status()
-        assert status.verdict == "winner"
-        assert status.winner == sound.status().winner
-        assert (status.risk, status.certainty) == (None, None)
-        assert "the cap was wrong" in status.sentence
-        assert "probability at most" not in str(status)
-        with pytest.raises(ConflictError, match="has a recommendation"):
-            study.stop("x")
-        assert sound.status().risk == 0.05
-        assert "wrong with probability at most 0.05" in sound.status().sentence

@@ -1,11 +1,16 @@
-"""The bets: check values, a plain twin, and what a factor must be to keep the promise."""
+"""The bets: check values, a plain twin, and what a factor must be to keep the promise.
+
+Check values and the twin are of bets without an untilted share, unless they say so.
+"""
 
 import math
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy.integrate import quad
-from scipy.special import ndtr
+from scipy.special import log_ndtr, ndtr
 from scipy.stats import norm, truncnorm
 
 from finalist.simulation.binomial import exact_lower_bound
@@ -137,7 +142,7 @@ def test_a_capped_factor_has_mean_one_and_never_falls(seed):
     room = float(np.random.default_rng(seed).uniform(0.01, 7.0))
     cap = betting_kernels.find_cap(room, drifts, log_weights)
     if math.isinf(cap):
-        assert betting_kernels.log_price(9.0, room, drifts, np.exp(log_weights), log_weights) > 0
+        assert betting_kernels.log_price(9.0, room, drifts, log_weights) > 0
         return
 
     def log_ratio(z):
@@ -152,6 +157,169 @@ def test_a_capped_factor_has_mean_one_and_never_falls(seed):
     values = [factor(z) for z in np.linspace(-9, 9, 400)]
     assert np.all(np.diff(values) >= -1e-12)
     assert values[-1] == pytest.approx(math.exp(room))
+
+
+# ---- drifts of any size ------------------------------------------------------------------
+
+NODES, HEIGHTS = np.polynomial.legendre.leggauss(12)
+
+
+def pieces(end):
+    """Return nodes and weights of a quadrature up to an end, finer and finer towards it."""
+    edges = end - np.append(np.geomspace(60.0, 1e-12, 120), 0.0)
+    middle, half = (edges[1:] + edges[:-1]) / 2, (edges[1:] - edges[:-1]) / 2
+    return (middle[:, None] + half[:, None] * NODES).ravel(), (half[:, None] * HEIGHTS).ravel()
+
+
+def mean_of(log_factor, cap, room):
+    """Return the mean under N(0, 1) of a factor given by its logarithm, `room` above the cap."""
+    z, weight = pieces(cap)
+    below = float(np.sum(weight * np.exp(log_factor(z) + norm.logpdf(z))))
+    return below + math.exp(room + log_ndtr(-cap))
+
+
+def settled(room, drifts, log_weights):
+    """Return the cap of a bet, and the logarithm of its factor as a function of scores."""
+    cap = betting_kernels.find_cap(room, drifts, log_weights)
+
+    def log_factor(z):
+        return room + np.array(
+            [betting_kernels.log_growth(one, cap, drifts, log_weights) for one in z]
+        )
+
+    return cap, log_factor
+
+
+def test_large_drifts_do_not_reject():
+    # Phi(z - 45) is nothing in floating point, and exp(45^2 / 2) is infinite: their product is not.
+    assert betting_kernels.find_cap(3.0, np.array([30.0]), np.zeros(1)) == pytest.approx(
+        1.68, abs=0.01
+    )
+    for drift in (38.0, 45.0, 1e3, 1e6):
+        cap = betting_kernels.find_cap(3.0, np.array([drift]), np.zeros(1))
+        # It costs e^3 (phi(z) R(l - z) + Phi(-z)), with the ratio of Mills R(u) = 1/u - 1/u^3 + ...
+        u = drift - cap
+        price = math.exp(3.0) * (norm.pdf(cap) * (1 / u - 1 / u**3 + 3 / u**5) + norm.sf(cap))
+        assert price == pytest.approx(1.0, abs=1e-6)
+        assert cap > 1.6
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.lists(st.tuples(st.floats(-3.0, 6.0), st.floats(-80.0, 0.0)), min_size=1, max_size=6),
+    st.floats(-6.0, 2.8),
+)
+def test_a_factor_of_any_drifts_never_falls_and_costs_at_most_one(lines, log_room):
+    drifts = 10.0 ** np.array([drift for drift, _ in lines])
+    log_weights = np.array([weight for _, weight in lines])
+    log_weights -= np.logaddexp.reduce(log_weights)
+    room = 10.0**log_room
+    cap, log_factor = settled(room, drifts, log_weights)
+    if math.isinf(cap):
+        assert betting_kernels.log_price(9.0, room, drifts, log_weights) > -1e-10
+        return
+    assert -9.0 <= cap <= 9.0
+    assert mean_of(log_factor, cap, room) <= 1.0 + 1e-9
+    values = log_factor(pieces(cap)[0])
+    assert np.all(np.diff(values) >= -1e-9)
+    assert values[-1] <= room
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.floats(-3.0, 3.0),
+    st.floats(-3.0, 6.0),
+    st.floats(-300.0, 300.0),
+    st.floats(-4.0, 4.0),
+    st.booleans(),
+    st.sampled_from([0.0, 0.2]),
+)
+def test_a_placed_bet_never_falls_and_costs_at_most_one(
+    log_first, log_speed, gap, log_time, capped, untilted
+):
+    """Each arm has another score, all else is the same: the wealth is the factor itself."""
+
+    def place(z):
+        bets = Bets.against(len(z), 0.01, capped, untilted)
+        bets.scale[:] = 10.0**log_first
+        time, one = np.full(len(z), 10.0**log_time), np.ones(len(z))
+        past = (gap * time, time)
+        speed = 10.0**log_speed * one
+        expert = expected_drifts(gap * speed, speed / np.sqrt(time))
+        return bets.log_m, bets.place(z, speed, one > 0, past, expert)
+
+    cap = float(place(np.zeros(1))[1][0])
+    if not math.isfinite(cap):
+        log_m, _ = place(np.linspace(-40.0, 40.0, 401))
+        assert np.all(np.diff(log_m) >= -1e-9)
+        assert np.all(np.isfinite(log_m))
+        return
+    assert capped
+    log_m, _ = place(np.append(pieces(cap)[0], [cap, cap + 1.0]))
+    assert np.all(np.diff(log_m) >= -1e-9)
+    assert log_m[-1] == log_m[-2] == -math.log(0.01)
+
+    def log_factor(z):
+        return place(z)[0]
+
+    assert mean_of(log_factor, cap, -math.log(0.01)) <= 1.0 + 1e-9
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize("where", ["z", "speed", "drift", "time", "expert"])
+def test_what_is_not_finite_speaks_against_no_arm(where, bad):
+    given = {name: np.ones(1) for name in ("z", "speed", "drift", "time")}
+    given["expert"] = np.ones((1, 9))
+    given["z"][0] = -0.5
+    given[where].flat[0] = bad
+    for capped in (True, False):
+        bets = Bets.against(1, 0.05, capped, 0.2)
+        past = given["drift"], given["time"]
+        bets.place(given["z"], given["speed"], TESTED, past, given["expert"])
+        rejects = where == "z" and bad == math.inf  # a score that is past all bounds
+        assert bets.rejected[0] == rejects
+        assert rejects or bets.log_m[0] <= 0.0
+        assert not np.isnan(bets.log_m[0])
+
+
+@pytest.mark.parametrize("drift", [math.nan, math.inf])
+def test_a_price_that_is_no_number_cannot_be_paid(drift):
+    assert betting_kernels.find_cap(3.0, np.array([drift]), np.zeros(1)) == math.inf
+    assert betting_kernels.find_cap(3.0, np.ones(1), np.array([drift])) == math.inf
+    assert betting_kernels.find_cap(math.nan, np.ones(1), np.zeros(1)) == math.inf
+
+
+# ---- the share that no data tilt ---------------------------------------------------------
+
+
+@pytest.mark.parametrize("capped", [True, False])
+def test_the_wealth_is_at_least_the_untilted_share_of_what_the_prior_makes(capped):
+    rng = np.random.default_rng(4)
+    for lie in (-1e4, 1e4):  # what the past says of the gap, in standard errors
+        bets, old, alone = Bets.against(1, 1e-12, capped, 0.2), Bets.against(1, 1e-12, capped), 0.0
+        for _ in range(8):
+            z, speed = rng.normal(2.0, 1.0, 1), rng.uniform(1.0, 3.0, 1)
+            rest = (TESTED, (np.array([lie]), ONE), expected_drifts(lie * speed, speed))
+            bets.place(z, speed, *rest)
+            old.place(z, speed, *rest)
+            drifts = GRID / math.sqrt(bets.scale[0]) * speed
+            alone += np.logaddexp.reduce(PRIOR + drifts * z - drifts**2 / 2)
+            assert bets.log_m[0] >= math.log(0.2) + alone - 1e-9
+        if lie < 0.0:  # the past says that there is nothing to find: so rules 1 find nothing
+            assert old.log_m[0] < 0.01 < 1.0 < bets.log_m[0]
+
+
+def test_the_untilted_share_in_plain_numbers():
+    # No past: the tilted grid is the prior too, and there is no expert. With z = 1 and speed 1
+    # LR = sum_m prior_m exp(l_m - l_m^2 / 2), whatever the share.
+    expected = math.log(sum(np.exp(PRIOR + GRID - GRID**2 / 2)))
+    for share in (0.0, 0.2, 0.7):
+        bets = Bets.against(1, 0.05, False, share)
+        bets.place(ONE, ONE, TESTED, (np.zeros(1), np.zeros(1)))
+        assert bets.log_m[0] == pytest.approx(expected, abs=1e-12)
+        np.testing.assert_allclose(
+            np.exp(bets.wealth[0, [0, 2]] - expected), [(1 - share) / 2, share]
+        )
 
 
 def test_without_a_cap_the_factor_has_mean_at_most_one_under_any_sub_gaussian_noise():

@@ -496,9 +496,9 @@ def test_the_scale_of_earlier_batches_does_not_enter_the_test(placed):
 def test_levels_and_scores_of_the_leaders(placed, monkeypatch):
     levels, against = [], Bets.against
 
-    def spy(K, level, capped):
+    def spy(K, level, *rest):
         levels.append(level)
-        return against(K, level, capped)
+        return against(K, level, *rest)
 
     monkeypatch.setattr(Bets, "against", spy)
     arms, epsilon = fl.Arms.unstructured(4), 0.5

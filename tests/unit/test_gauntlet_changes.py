@@ -43,7 +43,7 @@ def history(counts, totals):
 
 def test_a_history_steers_the_design_and_is_no_evidence():
     plain, informed = start(), start()
-    informed.inform(history([500, 500, 500, 500], [500.0, 490.0, -900.0, -900.0]))
+    informed.inform(history([500, 500, 500, 500], [500.0, 450.0, -200.0, -400.0]))
     for run in (plain, informed):
         lab = lab_of(MEANS, 3)
         batch = run.next()

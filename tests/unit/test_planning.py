@@ -149,7 +149,7 @@ def test_copies_share_the_arms_and_the_problem(monkeypatch):
     for twin in seen:
         assert twin._problem is problem
         assert twin._Z is arms.coordinates
-        assert twin._pooled is not run._pooled
+        assert twin._all is not run._all
 
 
 def test_a_decided_run_needs_no_more_pulls():

@@ -9,13 +9,17 @@ supermartingale from 1, and exceeds 1/delta with probability at most delta (Vill
 The factor is a mixture of likelihood ratios, LR(z) = sum_i w_i exp(l_i z - l_i^2 / 2), over drifts
 l_i >= 0 of the score:
 
-- half of the wealth on a geometric grid of effect sizes: a slowly falling prior, made a
-  posterior by what all earlier pulls say about the same direction (the method of mixtures, Robbins
-  1970, with the freedom to choose the weights anew for every batch);
-- half on an expert, who takes the drifts from the estimate of all earlier pulls.
+- a geometric grid of effect sizes: a slowly falling prior, made a posterior by what all earlier
+  pulls say about the same direction (the method of mixtures, Robbins 1970, with the freedom to
+  choose the weights anew for every batch);
+- an expert, who takes the drifts from the estimate of all earlier pulls;
+- the same grid with its prior, which no data tilt.
 
-Both may look at everything that was measured before the batch, also at pulls that were not
-tested: weights chosen from the past change nothing in the proof.
+The first two may look at everything that was measured before the batch, also at pulls that were
+not tested: weights chosen from the past change nothing in the proof. But the past may be wrong, and
+then they bet on effects that are not there, or on none. The third bets on, whatever the past says.
+The wealth is never less than its share at the start (a fifth, by rules 2; 0 by rules 1) of what it
+would have made alone. The shares of a bet are what each would have made of its share.
 
 Wealth beyond 1/delta is worth nothing. For Gaussian noise the factor is therefore capped where
 the wealth reaches 1/delta, and what that saves raises the factor below the cap, so that its mean
@@ -55,25 +59,32 @@ class Bets:
         Log of the wealth: the evidence against each arm.
     scale : (K,) array
         V1, that is 1 / v in the first tested batch.
-    wealth : (K, 2) array
-        Log of what the grid alone, and the expert alone, would have: their shares of a bet.
+    wealth : (K, 3) array
+        Log of what the tilted grid, the expert and the untilted grid would have made alone of
+        their shares at the start: their shares of a bet.
     """
 
     limit: Float[np.ndarray, " K"]
     capped: bool
     log_m: Float[np.ndarray, " K"]
     scale: Float[np.ndarray, " K"]
-    wealth: Float[np.ndarray, "K 2"]
+    wealth: Float[np.ndarray, "K 3"]
+    untilted: float = 0.0
 
     @classmethod
-    def against(cls, arms: int, delta: float, capped: bool) -> "Bets":
+    def against(cls, arms: int, delta: float, capped: bool, untilted: float = 0.0) -> "Bets":
         """Return the bets against a number of arms before the first batch."""
         limit = np.full(arms, -math.log(delta))
-        return cls(limit, capped, np.zeros(arms), np.zeros(arms), np.zeros((arms, 2)))
+        half = 0.5 * (1.0 - untilted)
+        with np.errstate(divide="ignore"):
+            shares = np.log([half, half, untilted])
+        return cls(
+            limit, capped, np.zeros(arms), np.zeros(arms), np.tile(shares, (arms, 1)), untilted
+        )
 
     def carried(self, kept: Int[np.ndarray, " n"], delta: float) -> "Bets":
         """Return these bets for other arms: old ones by number, new ones (-1) at level delta."""
-        new = Bets.against(len(kept), delta, self.capped)
+        new = Bets.against(len(kept), delta, self.capped, self.untilted)
         old = kept >= 0
         for name in ("limit", "log_m", "scale", "wealth"):
             getattr(new, name)[old] = getattr(self, name)[kept[old]]

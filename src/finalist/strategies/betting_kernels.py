@@ -1,4 +1,8 @@
-"""The compiled bet of one arm after another, cached on disk; `betting` explains it."""
+"""The compiled bet of one arm after another, cached on disk; `betting` explains it.
+
+A number that is not finite never speaks against an arm: what has no cap that is known to be
+affordable has none, and a score that is no number counts as the lowest.
+"""
 
 import math
 
@@ -9,10 +13,14 @@ from finalist.compiled import kept
 
 #: Where the cap is looked for; beyond it there is none.
 WIDEST = 9.0
-#: How exactly the cap is found.
-CAP_TOLERANCE = 1e-11
+#: How far below 1 the price of a capped factor may be.
+TOLERANCE = 1e-11
 #: Scores are cut here: the factor stays nondecreasing, and nothing overflows.
 LARGEST_SCORE = 1e4
+#: Drifts are cut here: a bet may take any, and the square of this one is a number.
+LARGEST_DRIFT = 1e8
+#: From here on the ratio of Mills is a continued fraction; below, the error function is exact.
+FAR, TERMS = 10.0, 20
 
 compiled = kept(error_model="numpy")
 inlined = njit(inline="always", error_model="numpy")
@@ -22,6 +30,17 @@ inlined = njit(inline="always", error_model="numpy")
 def normal_cdf(x):
     """P(N(0, 1) <= x)."""
     return 0.5 * math.erfc(-x * 0.7071067811865476)
+
+
+@compiled
+def mills(u):
+    """P(N(0, 1) > u) over the density at u, which does not vanish for large u (Laplace 1805)."""
+    if u < FAR:
+        return 2.5066282746310002 * math.exp(0.5 * u * u) * normal_cdf(-u)
+    below = u
+    for n in range(TERMS, 0, -1):
+        below = u + n / below
+    return 1.0 / below
 
 
 @inlined
@@ -58,52 +77,73 @@ def normalise(log_weights):
 
 
 @inlined
-def log_price(z, room, drifts, weights, log_weights):
+def log_growth(z, cap, drifts, log_weights):
+    """Log of LR(z) / LR(cap), by what each drift has of LR(cap): nothing large is subtracted."""
+    top = most = -math.inf
+    for i in range(len(drifts)):
+        value = log_weights[i] + drifts[i] * (cap - 0.5 * drifts[i])
+        top = value if value > top else top
+        value += drifts[i] * (z - cap)
+        most = value if value > most else most
+    before = after = 0.0
+    for i in range(len(drifts)):
+        value = log_weights[i] + drifts[i] * (cap - 0.5 * drifts[i])
+        before += math.exp(value - top)
+        after += math.exp(value - most + drifts[i] * (z - cap))
+    return most - top + math.log(after / before)
+
+
+@inlined
+def log_price(z, room, drifts, log_weights):
     """Log of what the factor that is capped at z costs: its mean under N(0, 1), with b = C / LR.
 
-    (C / LR(z)) sum_i w_i Phi(z - l_i) + C Phi(-z), C = exp(room), which decreases in z.
+    (C / LR(z)) sum_i w_i Phi(z - l_i) + C Phi(-z), C = exp(room), which decreases in z. With
+    p_i = w_i exp(l_i z - l_i^2 / 2) / LR(z) and the ratio of Mills R, the first part is
+    C phi(z) sum_i p_i R(l_i - z): no factor of it vanishes or overflows for drifts of any size.
     """
-    below = 0.0
+    top = -math.inf
     for i in range(len(drifts)):
-        below += weights[i] * normal_cdf(z - drifts[i])
-    scale = math.exp(-log_likelihood_ratio(z, drifts, log_weights))
-    return room + math.log(scale * below + normal_cdf(-z))
+        value = log_weights[i] + drifts[i] * (z - 0.5 * drifts[i])
+        top = value if value > top else top
+    total = below = 0.0
+    for i in range(len(drifts)):
+        part = math.exp(log_weights[i] + drifts[i] * (z - 0.5 * drifts[i]) - top)
+        if part > 0.0:
+            total += part
+            below += part * mills(drifts[i] - z)
+    density = 0.3989422804014327 * math.exp(-0.5 * z * z)
+    return room + math.log(density * (below / total) + normal_cdf(-z))
 
 
 @compiled
 def find_cap(room, drifts, log_weights):
-    """Return the z at which the capped factor costs exactly 1; infinity if there is no cap.
+    """Return the z at which the capped factor costs 1, or a hair less; infinity if there is no cap.
 
-    Between two ends of different sign the secant, halved where it would creep (Illinois).
+    Between two ends of different sign the secant, halved where it would creep (Illinois). What is
+    returned can be paid for: a price that is no number cannot.
     """
-    low, high, weights = -WIDEST, WIDEST, np.exp(log_weights)
-    above = log_price(high, room, drifts, weights, log_weights)
-    if above > 0.0:
+    low, high, hair = -WIDEST, WIDEST, 0.5 * TOLERANCE
+    above = log_price(high, room, drifts, log_weights) + hair
+    if not above <= 0.0:
         return math.inf
-    below = log_price(low, room, drifts, weights, log_weights)
-    if below <= 0.0:
-        return low
+    below = log_price(low, room, drifts, log_weights) + hair
     side = 0
     for _ in range(200):
         middle = (low * above - high * below) / (above - below)
         if not low < middle < high:
             middle = 0.5 * (low + high)
-        value = log_price(middle, room, drifts, weights, log_weights)
-        if value > 0.0:
-            if middle - low < CAP_TOLERANCE and side == 1:
-                return middle
-            low, below = middle, value
-            above = 0.5 * above if side == 1 else above
-            side = 1
-        else:
-            if high - middle < CAP_TOLERANCE and side == -1:
-                return middle
+        value = log_price(middle, room, drifts, log_weights) + hair
+        if value <= 0.0:
             high, above = middle, value
             below = 0.5 * below if side == -1 else below
             side = -1
-        if high - low < CAP_TOLERANCE:
-            break
-    return 0.5 * (low + high)
+        else:
+            low, below = middle, value
+            above = 0.5 * above if side == 1 else above
+            side = 1
+        if abs(value) <= hair:
+            return middle
+    return high
 
 
 @kept(error_model="numpy", nogil=True)
@@ -126,44 +166,44 @@ def bet(
         log(1 / delta).
     grid, prior : (g,) arrays
         Drifts in units of 1 / sqrt(V1), and the logarithms of their weights.
-    log_m, scale : (K,) arrays, wealth : (K, 2) array
+    log_m, scale : (K,) arrays, wealth : (K, 3) array
         Of `betting.Bets`, changed in place.
     caps : (K,) array
         Out: the score at which an arm was to be rejected; infinite without a cap.
     """
     g, q = len(grid), expert.shape[1]
-    drifts, log_weights = np.empty(g + q), np.empty(g + q)
+    drifts, log_weights, tilted = np.empty(g + q), np.empty(g + q), np.empty(g)
     for k in range(len(z)):
         if not tested[k] or log_m[k] >= limit[k]:
             continue
-        d = speed[k]
         if scale[k] == 0.0:
-            scale[k] = d * d
+            scale[k] = speed[k] * speed[k]
+        usable = speed[k] > 0.0
         for i in range(g):
             rate = grid[i] / math.sqrt(scale[k])
-            drifts[i] = rate * d
-            log_weights[i] = prior[i] + rate * (drift[k] - 0.5 * rate * time[k])
-        usable = normalise(log_weights[:g]) and math.isfinite(z[k])
-        log_weights[:g] += wealth[k, 0]
+            drifts[i] = min(rate * speed[k], LARGEST_DRIFT)
+            tilted[i] = prior[i] + rate * (drift[k] - 0.5 * rate * time[k])
+            usable = usable and drifts[i] >= 0.0
+        usable = normalise(tilted) and usable
+        for i in range(g):  # the same drifts, by what the past says and by what was said at first
+            log_weights[i] = np.logaddexp(tilted[i] + wealth[k, 0], prior[i] + wealth[k, 2])
         for i in range(q):
-            drifts[g + i] = expert[k, i]
+            drifts[g + i] = min(expert[k, i], LARGEST_DRIFT)
             log_weights[g + i] = wealth[k, 1] - math.log(q)
-            usable = usable and math.isfinite(expert[k, i])
+            usable = usable and drifts[g + i] >= 0.0
         if not (normalise(log_weights) and usable):
-            continue  # nothing to bet on: the wealth stays
-        score = min(max(z[k], -LARGEST_SCORE), LARGEST_SCORE)
+            continue  # the past gives nothing to bet on: the wealth stays
+        score = min(max(z[k], -LARGEST_SCORE), LARGEST_SCORE) if z[k] == z[k] else -LARGEST_SCORE
         caps[k] = find_cap(limit[k] - log_m[k], drifts, log_weights) if capped else math.inf
-        factor = log_likelihood_ratio(score, drifts, log_weights)
         if score >= caps[k]:
             log_m[k] = limit[k]
         elif caps[k] < math.inf:
-            gain = factor - log_likelihood_ratio(caps[k], drifts, log_weights)
-            log_m[k] = limit[k] + min(gain, 0.0)
+            log_m[k] = limit[k] + min(log_growth(score, caps[k], drifts, log_weights), 0.0)
         else:
+            factor = log_likelihood_ratio(score, drifts, log_weights)
             log_m[k] = min(log_m[k] + factor, limit[k])
-        for half, (first, last) in enumerate(((0, g), (g, g + q))):
-            if last > first:
-                log_weights[first:last] -= log_sum(log_weights[first:last])
-                wealth[k, half] += log_likelihood_ratio(
-                    score, drifts[first:last], log_weights[first:last]
-                )
+        wealth[k, 0] += log_likelihood_ratio(score, drifts[:g], tilted)
+        if q > 0:
+            log_weights[g:] = -math.log(q)
+            wealth[k, 1] += log_likelihood_ratio(score, drifts[g:], log_weights[g:])
+        wealth[k, 2] += log_likelihood_ratio(score, drifts[:g], prior)

@@ -86,7 +86,7 @@ class GauntletRun(Choosing):
         self._leaders_before = 0  # leaders of earlier questions, whose levels are spent
         # With epsilon, half of delta is for elimination and half for "c is good enough".
         share = 0.5 if problem.epsilon > 0 else 1.0
-        self._bets = Bets.against(K, share * problem.delta, self._gaussian)
+        self._bets = self._bets_against(K, share * problem.delta)
         self._leaders: dict[int, Bets] = {}
         self._rival: Int[np.ndarray, " K"] = np.full(K, -1)
         self._survivors: Int[np.ndarray, " m"] = np.flatnonzero(problem.arms.candidate)
@@ -99,7 +99,7 @@ class GauntletRun(Choosing):
         survivors = self._survivors.tolist()  # in increasing order
         if self._winner is not None and self._winner not in survivors:
             survivors = sorted([*survivors, self._winner])  # with epsilon, also another arm may win
-        return Verdict(self._winner, tuple(survivors), self._pooled.pulls + self._gone)
+        return Verdict(self._winner, tuple(survivors), self._all.pooled.pulls + self._gone)
 
     def evidence(self) -> Evidence:
         """Return the evidence against every arm, as people look at it."""
@@ -144,7 +144,7 @@ class GauntletRun(Choosing):
     def _test(self, size: int) -> Batch:
         """Return a batch with a rival for every survivor that it can test."""
         fit = self._past()
-        means = self._problem.sign * (self._Z @ fit.phi)
+        means = self._means(fit)
         means[~self._problem.arms.candidate] = -np.inf  # may be better than the best candidate
         leader = int(means.argmax())
         counts, info = allocate(self._aim(fit, leader), size)
@@ -184,7 +184,7 @@ class GauntletRun(Choosing):
     def _aim(self, fit: Estimate, leader: int) -> Aim:
         others = self._survivors[self._survivors != leader]
         missing = (self._bets.limit - self._bets.log_m) / self._bets.limit
-        age = self._pooled.pulls / self._rejected_at
+        age = self._all.pooled.pulls / self._rejected_at
         return self._aim_at(fit, np.full(len(others), leader), others, missing[others], leader, age)
 
     # ---- what a study may add --------------------------------------------------------------
@@ -219,9 +219,8 @@ class GauntletRun(Choosing):
         bets = self._bets.carried(np.full(len(kept), -1) if afresh else kept, share * level)
         new._bets = bets
         new._survivors = np.flatnonzero(~bets.rejected & problem.arms.candidate)
-        new._pooled = self._pooled.taken(kept, problem)
-        new._history = None if self._history is None else self._history.taken(kept)
-        new._gone = self._gone + self._pooled.pulls - new._pooled.pulls
+        new._all = self._all.taken(kept, problem)
+        new._gone = self._gone + self._all.pooled.pulls - new._all.pooled.pulls
         new._lost[old] = self._lost[kept[old]]
         new._recorded, new._batches = self._recorded, self._batches
         new._leaders_before = self._leaders_before + len(self._leaders)
@@ -245,7 +244,7 @@ class GauntletRun(Choosing):
         bets.log_m[out] = np.maximum(bets.log_m[out], bets.limit[out])
         bets.log_m[kept] = np.minimum(bets.log_m[kept], np.nextafter(bets.limit[kept], 0.0))
         self._rejected_at[kept] = np.inf
-        self._rejected_at[out] = np.minimum(self._rejected_at[out], self._pooled.pulls)
+        self._rejected_at[out] = np.minimum(self._rejected_at[out], self._all.pooled.pulls)
         self._survivors, self._winner = np.flatnonzero(kept), decision.winner
 
     # ---- learning ------------------------------------------------------------------------
@@ -284,9 +283,9 @@ class GauntletRun(Choosing):
         alive = self._survivors
         out = self._bets.rejected[alive]
         self._survivors = alive[~out]
-        self._rejected_at[alive[out]] = self._pooled.pulls + rewards.pulls
+        self._rejected_at[alive[out]] = self._all.pooled.pulls + rewards.pulls
         if len(self._survivors) == 0:  # all at once: the best of them by the rewards before
-            means = self._problem.sign * past.means()[alive]
+            means = self._means(past)[alive]
             self._survivors = alive[[int(np.nanargmax(means))]]
         if len(self._survivors) == 1:
             self._winner = int(self._survivors[0])
@@ -299,7 +298,7 @@ class GauntletRun(Choosing):
         if leader not in self._leaders:
             j = self._leaders_before + len(self._leaders) + 1
             level = self._problem.delta / (2 * j * (j + 1))
-            self._leaders[leader] = Bets.against(K, level, self._gaussian)
+            self._leaders[leader] = self._bets_against(K, level)
         bets, rivals = self._leaders[leader], np.full(K, leader)
         rivals[leader] = -1
         rivals[~self._problem.arms.candidate] = -1

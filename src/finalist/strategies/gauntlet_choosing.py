@@ -11,13 +11,14 @@ from finalist.design.rounding import MOST_PULLS
 from finalist.errors import ProblemError, RewardError
 from finalist.information import Information
 from finalist.intervals import pooled_widths
-from finalist.least_squares import Estimate, estimate
+from finalist.least_squares import Estimate, estimate, weights_of
 from finalist.noise import Gaussian
-from finalist.pooling import Pooled, batch_arms
+from finalist.pooling import batch_arms
 from finalist.problem import Problem
 from finalist.statistics import Statistics
 from finalist.strategies.betting import Bets, expected_drifts
 from finalist.strategies.gauntlet_design import Aim, pilot_weights, within
+from finalist.strategies.gauntlet_past import Past
 from finalist.strategies.gauntlet_scores import Pairs, scores_of
 from finalist.strategies.protocol import Batch, Verdict, check_size, refuse_decided
 from finalist.words import counted
@@ -39,9 +40,7 @@ class Choosing:
         self._problem, self._growth, self._seed = problem, growth, seed
         self._arms = batch_arms(problem)
         self._Z = self._arms.coordinates
-        self._pooled = Pooled(problem)
-        self._history: Statistics | None = None  # what was measured before, for choosing only
-        self._estimate: Estimate | None = None
+        self._all = Past(problem)
         self._start_log_det: float | None = None  # of the pilot, once it is complete
         self._other_arms = False  # whether arms were added or withdrawn
         self._lost: Int[np.ndarray, " K"] = np.zeros(K, dtype=np.int64)  # made, without reward
@@ -79,7 +78,7 @@ class Choosing:
         their own that has nothing to do with delta (`bounds.pooled_radius`). When sigma is
         unknown it is taken from the residuals, at the upper end of what is likely.
         """
-        fit = self._pooled.estimate()
+        fit = self._all.pooled.estimate()
         start = None if self._other_arms else self._start_log_det
         if self._problem.misspecification > 0.0:
             start = None  # directions at large have no bound on what the model leaves out
@@ -106,7 +105,7 @@ class Choosing:
     @property
     def _piloting(self) -> bool:
         """Whether too little is known to choose rivals; missing rewards make a pilot longer."""
-        if self._pooled.pulls < self._problem.rules.pilot * self._arms.rank:
+        if self._all.pooled.pulls < self._problem.rules.pilot * self._arms.rank:
             return True
         past = self._past()
         return past.information.rank < past.dimension
@@ -116,13 +115,13 @@ class Choosing:
         most, measurable = self._problem.most_pulls, self._problem.arms.measurable
         if most is None:
             return np.where(measurable, MOST_PULLS, 0)
-        left = np.maximum(most - self._pooled.statistics.count - self._lost, 0)
+        left = np.maximum(most - self._all.pooled.statistics.count - self._lost, 0)
         return np.where(measurable, left, 0)
 
     @property
     def own_size(self) -> int:
         """The size of the next batch unless another is asked for."""
-        r, done = self._arms.rank, self._pooled.pulls
+        r, done = self._arms.rank, self._all.pooled.pulls
         if self._piloting:
             return max(self._problem.rules.pilot * r - done, r)
         if self._batches == 0:
@@ -131,7 +130,7 @@ class Choosing:
 
     def _pilot(self, size: int) -> Batch:
         """Return pulls of the G-optimal design; they are not tested."""
-        done = self._pooled.pulls
+        done = self._all.pooled.pulls
         weights = pilot_weights(self._arms, self._problem, self._problem.rules.pilot)
         picks = Rounded(weights).extend(done + size)[done:]
         counts = within(np.bincount(picks, minlength=len(self._Z)), self._room())
@@ -142,10 +141,31 @@ class Choosing:
         return Batch(counts, note)
 
     def _past(self) -> Estimate:
-        """Return the estimate from all rewards so far."""
-        if self._estimate is None:
-            self._estimate = self._pooled.with_earlier(self._history).estimate()
-        return self._estimate
+        """Return the estimate from what was measured so far."""
+        return self._all.estimate()
+
+    def _means(self, fit: Estimate) -> Float[np.ndarray, " K"]:
+        """Return what is expected of the arms, large ones good."""
+        linear, off = self._problem.sign * (self._Z @ fit.phi), self._off(fit)
+        return np.asarray(linear if off is None else linear + off)
+
+    def _off(self, fit: Estimate) -> Float[np.ndarray, " K"] | None:
+        """Return how far the means seem to be from a linear model that may be wrong.
+
+        An arm's own rewards against the model, as deviations of the size that is allowed for and
+        the noise of these rewards would have it. Shifts between batches leave no such mean.
+        """
+        problem = self._problem
+        if (
+            problem.misspecification == 0.0
+            or problem.batch_intercept
+            or not problem.rules.forgiving
+        ):
+            return None
+        w, c = weights_of(fit.statistics.count, problem.precisions), problem.misspecification
+        believed = c * c * w / (c * c * w + self._scale(fit) ** 2)
+        apart = np.where(w > 0.0, fit.statistics.mean - self._Z @ fit.phi, 0.0)
+        return np.asarray(problem.sign * believed * apart)
 
     def _aim_at(
         self,
@@ -177,6 +197,7 @@ class Choosing:
             precisions=problem.precisions,
             costs=None if problem.cost == 1.0 else problem.costs,
             bias=problem.misspecification,
+            off=self._off(fit),
         )
 
     def _scale(self, fit: Estimate) -> float:
@@ -197,7 +218,7 @@ class Choosing:
             )
         if len(history.count) != len(self._Z):
             raise ProblemError(f"the history is of {len(history.count)} arms, not {len(self._Z)}.")
-        self._history, self._estimate = history.copy(), None
+        self._all.inform(history)
 
     def lose(self, counts: Int[np.ndarray, " K"]) -> None:
         """Count pulls that were made and gave no reward: they use up what can be pulled."""
@@ -235,12 +256,15 @@ class Choosing:
             self._batches += 1
             self._last = batch.counts
         self._recorded += 1
-        self._pooled.add(rewards)
-        self._estimate = None
+        self._all.add(rewards, tested=batch.note["kind"] == "test")
         if self._start_log_det is None and not self._piloting:
-            fit = self._pooled.estimate()
+            fit = self._all.pooled.estimate()
             if fit.information.rank == fit.dimension:
                 self._start_log_det = fit.information.log_det
+
+    def _bets_against(self, claims: int, level: float) -> Bets:
+        """Return bets against a number of claims, by the rules of the problem."""
+        return Bets.against(claims, level, self._gaussian, self._problem.rules.untilted)
 
     def _bet(
         self,
@@ -260,11 +284,34 @@ class Choosing:
         here = at[some]
         Y = self._Z[pairs.rivals[some]] - self._Z[pairs.arms[some]]
         gaps, variances, speed = np.zeros(n), np.ones(n), np.ones(n)
-        expected = self._problem.sign * (Y @ past.phi) + epsilon - scores.bias[some]
+        difference, variance = Y @ past.phi, past.information.variances(Y)
+        if (
+            self._problem.rules.forgiving
+            and not self._problem.batch_intercept
+            and pairs.direct is not None
+        ):
+            self._take_own_means(past, pairs, some, difference, variance)
+        expected = self._problem.sign * difference + epsilon - scores.bias[some]
         gaps[here] = expected / self._scale(past)
-        variances[here] = past.information.variances(Y)
+        variances[here] = variance
         speed[here] = scores.speed[some]
         expert = expected_drifts(gaps * speed, np.sqrt(variances) * speed)
         z, tested = np.zeros(n), np.zeros(n, dtype=bool)
         z[here], tested[here] = scores.z[some], True
         bets.place(z, speed, tested, (gaps / variances, 1.0 / variances), expert)
+
+    def _take_own_means(
+        self,
+        past: Estimate,
+        pairs: Pairs,
+        some: Int[np.ndarray, " n"],
+        difference: Float[np.ndarray, " n"],
+        variance: Float[np.ndarray, " n"],
+    ) -> None:
+        """Take what is expected of pairs that are compared directly from their own rewards."""
+        assert pairs.direct is not None
+        w, mean = weights_of(past.statistics.count, self._problem.precisions), past.statistics.mean
+        a, x = pairs.rivals[some], pairs.arms[some]
+        own = pairs.direct[some] & (w[a] > 0.0) & (w[x] > 0.0)
+        difference[own] = (mean[a] - mean[x])[own]
+        variance[own] = 1.0 / w[a[own]] + 1.0 / w[x[own]]

@@ -66,6 +66,8 @@ class Aim:
         1 / sigma^2 and the cost of a pull, where they differ between arms.
     bias : float
         How far a mean may be from the linear model.
+    off : (K,) array or None
+        How far the means seem to be from it; None for not at all.
     """
 
     Z: Float[np.ndarray, "K r"]
@@ -83,17 +85,25 @@ class Aim:
     precisions: Float[np.ndarray, " K"] | None = None
     costs: Float[np.ndarray, " K"] | None = None
     bias: float = 0.0
+    off: Float[np.ndarray, " K"] | None = None
 
     @cached_property
     def needed(self) -> Float[np.ndarray, "n r"]:
         """What the batch has to estimate."""
         return np.asarray(self.Z[self.first] - self.Z[self.second])
 
+    def gaps(self) -> Float[np.ndarray, "S n"]:
+        """Return by how much each first arm is better, for each parameter."""
+        gaps = np.asarray(self.thetas @ self.needed.T)
+        if self.off is not None:
+            gaps += self.off[self.first] - self.off[self.second]
+        return gaps
+
     def directions(self) -> Float[np.ndarray, "S n r"]:
         """Return, for each parameter, (first - second) / gap with the weight of each pair."""
         Y = self.needed
         widths = self._errors(Y)
-        gaps = np.maximum(self.thetas @ Y.T, LEAST_GAP * widths) + self.epsilon
+        gaps = np.maximum(self.gaps(), LEAST_GAP * widths) + self.epsilon
         gaps = np.minimum(gaps, MOST_GAP * gaps.min(axis=1, keepdims=True))
         weights = np.sqrt(np.maximum(LEAST_MISSING, self.missing))
         scale = gaps.min() * weights / gaps
@@ -176,7 +186,7 @@ def _worst_score(aim: Aim, counts: Int[np.ndarray, " K"], info: Information) -> 
     """
     bias = Bias.of(aim.bias, aim.precisions, aim.Z, counts, info)
     assert bias is not None
-    gaps = aim.needed @ aim.thetas[0] + aim.epsilon
+    gaps = aim.gaps()[0] + aim.epsilon
     linear = gaps - bias.of_pairs(aim.first, aim.second)
     score = np.maximum(
         linear / np.sqrt(info.variances(aim.needed)),

@@ -22,7 +22,6 @@ from jaxtyping import Bool, Float, Int
 from finalist.errors import ProblemError
 from finalist.problem import Problem
 from finalist.statistics import Statistics
-from finalist.strategies.betting import Bets
 from finalist.strategies.gauntlet_bias import Bias
 from finalist.strategies.gauntlet_choosing import Choosing
 from finalist.strategies.gauntlet_claims import AllPairs, Sets
@@ -51,14 +50,14 @@ class TopRun(Choosing):
             )
         self._claims: Sets | AllPairs = Sets(C, m) if self._by_sets else AllPairs(C, m)
         level = problem.delta / self._claims.union
-        self._bets = Bets.against(len(self._claims), level, self._gaussian)
+        self._bets = self._bets_against(len(self._claims), level)
         self._rival: Int[np.ndarray, " n"] = np.full(len(self._claims), -1)
         self._winners: Int[np.ndarray, " m"] | None = None
 
     @property
     def verdict(self) -> Verdict:
         """What is certain now: winners when all are known; survivors may be among them."""
-        pulls = self._pooled.pulls
+        pulls = self._all.pooled.pulls
         if self._winners is not None:
             found = tuple(self._candidates[self._winners].tolist())
             return Verdict(found[0], tuple(sorted(found)), pulls, found)
@@ -85,7 +84,7 @@ class TopRun(Choosing):
     def words(self) -> str:
         """Say in one sentence what is certain now."""
         problem, names = self._problem, self._problem.arms.names
-        m, pulls = problem.top, counted(self._pooled.pulls, "pull")
+        m, pulls = problem.top, counted(self._all.pooled.pulls, "pull")
         if self._winners is not None:
             who = _listed([names[i] for i in self._candidates[self._winners]])
             return (
@@ -108,7 +107,7 @@ class TopRun(Choosing):
         """Return a batch with a pair of arms for every claim that it can test."""
         fit, rejected = self._past(), self._bets.rejected
         C = self._candidates
-        means = self._problem.sign * (self._Z @ fit.phi)[C]
+        means = self._means(fit)[C]
         counts, info = allocate(self._aim(means), size)
         self._planned = counts, info
         misspecification, precisions = self._problem.misspecification, self._problem.precisions
