@@ -2,10 +2,11 @@
 
 A width is radius * ||y||_{A^-1} for a direction y. `static_radius` holds for allocations fixed
 before the rewards are seen (Soare 2014, Prop. 1); `adaptive_radius` (Prop. 2) and
-`determinant_radius` (Abbasi-Yadkori et al. 2011, Thm. 2) hold for any, `pooled_radius` for any that
-begin with pulls fixed in advance. `smallest_pulls` solves the implicit equations in which the
-number of pulls is also inside the logarithm, and `lower_bound_pulls` is what no method can beat.
-Noise is sub-Gaussian with a known sigma.
+`determinant_radius` (Abbasi-Yadkori et al. 2011, Thm. 2) hold for any, and so does `pooled_radius`,
+which needs no bound on the parameter and multiplies another norm. `smallest_pulls` solves the
+implicit equations in which the number of pulls is also inside the logarithm, and
+`lower_bound_pulls` bounds what methods need that are right for every parameter. Noise is
+sub-Gaussian with a known sigma.
 """
 
 import math
@@ -173,72 +174,54 @@ def determinant_radius(
     return sigma * math.sqrt(log_det_ratio - 2 * math.log(delta)) + math.sqrt(eta) * S
 
 
-def pooled_radius(log_det_ratio: float, rank: int, delta: float, sigma: float) -> float:
-    """Return the radius for all pulls together when the first of them were fixed in advance.
+def pooled_radius(log_det_ratio: float, delta: float, sigma: float) -> float:
+    """Return the radius for all pulls together, however each was chosen from the past.
 
-    With a pilot whose design matrix A_0 is regular and fixed, and any later pulls, it multiplies
-    ||y||_{A^-1} for the least-squares estimate of all pulls, for all directions and all times at
-    once; no bound on the parameter is needed. Half of delta is for the pilot, whose noise has
-    ||S_0||_{A_0^-1} <= sigma sqrt(r + 2 sqrt(r x) + 2 x), x = log(2/delta) (Hsu, Kakade and Zhang
-    2012, Thm. 1), half for the later pulls by the method of mixtures with precision A_0
-    (Abbasi-Yadkori et al. 2011, Thm. 1). Both norms are at least those by A^-1.
+    Let A_0 be positive definite and fixed in advance: no pull need be behind it. With probability
+    at least 1 - delta, for all directions y and all times at which A is regular,
+
+        |y'(theta_hat - theta)| <= radius sqrt(y'A^-1 y + y'A^-1 A_0 A^-1 y).
+
+    For S the sum of x e over all pulls, theta_hat - theta = A^-1 S, and exp(u'S/sigma - u'Au/2) is
+    a supermartingale for every u. Its mixture over u ~ N(0, A_0^-1) exceeds 1/delta with
+    probability at most delta, which bounds S'(A + A_0)^-1 S by sigma^2 (log(det(A + A_0) / det A_0)
+    + 2 log(1/delta)) at all times (method of mixtures; Abbasi-Yadkori et al. 2011, Thm. 1). The
+    inequality of Cauchy and Schwarz does the rest. The noise may be sub-Gaussian.
 
     Parameters
     ----------
     log_det_ratio : float
-        log(det A / det A_0).
-    rank : int
-        The dimension r.
+        log(det(A + A_0) / det A_0).
     delta, sigma : float
         Probability of error and size of the noise.
 
     Examples
     --------
-    >>> round(pooled_radius(3.0, rank=5, delta=0.05, sigma=1.0), 3)
-    7.8
+    >>> round(pooled_radius(3.0, delta=0.05, sigma=1.0), 3)  # sqrt(3 + 2 log 20)
+    2.999
     """
     _check(delta, sigma)
     _require(0 <= log_det_ratio < math.inf, "log_det_ratio", log_det_ratio, "it is 0 or more")
-    _require(rank >= 1, "rank", rank, "it is a dimension, 1 or more")
-    x = math.log(2.0 / delta)
-    pilot = math.sqrt(rank + 2.0 * math.sqrt(rank * x) + 2.0 * x)
-    return sigma * (pilot + math.sqrt(log_det_ratio + 2.0 * x))
+    return sigma * math.sqrt(log_det_ratio - 2.0 * math.log(delta))
 
 
-def pooled_level(log_det_ratio: float, rank: int, z: float) -> float:
+def pooled_level(log_det_ratio: float, z: float) -> float:
     """Return the smallest delta at which `pooled_radius` for sigma 1 is at most z; 1 if none is.
 
-    It is the always-valid p-value of an estimate that is z standard errors away: the radius grows
-    as delta falls, so the intervals of all levels hold together.
-
-    Parameters
-    ----------
-    log_det_ratio : float
-        log(det A / det A_0).
-    rank : int
-        The dimension r.
-    z : float
+    It is the always-valid p-value of an estimate that is z units away: the radius grows as delta
+    falls, so the intervals of all levels hold together.
 
     Examples
     --------
-    >>> round(pooled_level(3.0, rank=5, z=pooled_radius(3.0, 5, 0.05, 1.0)), 6)
+    >>> round(pooled_level(3.0, z=pooled_radius(3.0, 0.05, 1.0)), 6)
     0.05
-    >>> pooled_level(3.0, rank=5, z=2.0)
+    >>> pooled_level(3.0, z=1.7)
     1.0
     """
-    z = min(max(z, 0.0), 1e100)  # beyond it nothing changes, and its square is a number
-    low, high = math.log(2.0), z**2 / 8.0  # of x = log(2/delta); radius >= sqrt(8 x)
-
-    def holds(x: float) -> bool:
-        return pooled_radius(log_det_ratio, rank, 2.0 * math.exp(-x), 1.0) <= z
-
-    if high <= low or not holds(math.nextafter(low, math.inf)):
+    z = min(z, 1e100)  # beyond it nothing changes, and its square is a number
+    if not z > 0.0:
         return 1.0
-    high = min(high, 700.0)  # delta stays a normal number
-    for _ in range(100):
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if holds(middle) else (low, middle)
-    return 2.0 * math.exp(-low)
+    return math.exp(-min(max(z * z - log_det_ratio, 0.0), 1400.0) / 2.0)
 
 
 def smallest_pulls(h: float, radius: Callable[[float], float]) -> int:

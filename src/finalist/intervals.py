@@ -6,24 +6,92 @@ an estimate and no more.
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from finalist.bounds import likely_sigma, pooled_level, pooled_radius
 from finalist.errors import EstimateError
+from finalist.information import row_norms
 from finalist.least_squares import Estimate
+from finalist.pooling import batch_arms
+from finalist.problem import Problem
 
 #: Draws of the parameter at once, how often at most, and the most of all draws times arms.
 DRAWS, MOST_ROUNDS, MOST_WORK = 500, 8, 40_000_000
+#: Pulls for each dimension that the start of intervals counts for.
+STARTING = 4
 #: Rivals that are so many standard errors behind are never drawn to be better.
 FAR = 9.0
+
+
+def start_of(problem: Problem) -> Float[np.ndarray, "r r"]:
+    """Return A_0 of `bounds.pooled_radius`, from the question alone.
+
+    It is what `STARTING` pulls for each dimension would tell, spread evenly over the arms that can
+    be measured: around as many pulls intervals are narrowest. Shifts between batches leave what
+    arms differ by.
+
+    Examples
+    --------
+    >>> import finalist as fl
+    >>> arms = fl.Arms.unstructured(3)  # 12 pulls in all, 4 of each
+    >>> Z = arms.coordinates
+    >>> np.allclose(start_of(Problem(arms, noise=fl.Gaussian(1.0))), 4 * Z.T @ Z)
+    True
+    """
+    arms = batch_arms(problem)
+    usable = arms.measurable
+    Z, w = arms.coordinates[usable], np.ones(int(usable.sum()))
+    if problem.precisions is not None:
+        w = problem.precisions[usable]
+    if problem.batch_intercept:
+        Z = Z - (w @ Z) / w.sum()
+    return np.asarray((Z * w[:, None]).T @ Z * (STARTING * arms.rank / len(Z)))
+
+
+@dataclass(frozen=True, eq=False)
+class Ellipsoid:
+    """Where the parameter is, at all times at once (`bounds.pooled_radius`).
+
+    Attributes
+    ----------
+    fit : Estimate
+        From all pulls.
+    root : (s, r) array
+        R with R'R = A^-1 + A^-1 A_0 A^-1.
+    log_det_ratio : float
+        log(det(A + A_0) / det A_0).
+    """
+
+    fit: Estimate
+    root: Float[np.ndarray, "s r"]
+    log_det_ratio: float
+
+    @classmethod
+    def of(cls, fit: Estimate, start: Float[np.ndarray, "r r"] | None) -> "Ellipsoid | None":
+        """Return it for A_0, fixed in advance; None if there is none, or A is not regular yet."""
+        if start is None or fit.information.rank < fit.dimension:
+            return None
+        R = fit.information.inverse_root
+        inner = R @ start @ R.T  # A_0 in coordinates in which A is the identity
+        sizes = np.linalg.eigvalsh(inner)
+        if not sizes[0] > 0.0:
+            return None
+        factor = np.linalg.cholesky(np.eye(len(R)) + inner)
+        return cls(fit, np.asarray(factor.T @ R), float(np.log1p(1.0 / sizes).sum()))
+
+    def units(self, directions: Float[np.ndarray, "M r"]) -> Float[np.ndarray, " M"]:
+        """Return what the radius is multiplied by, infinity where nothing is known."""
+        values = np.sqrt(row_norms(directions, self.root))
+        return np.where(self.fit.information.spans(directions), values, np.inf)
 
 
 def pooled_widths(
     fit: Estimate,
     directions: Float[np.ndarray, "M r"],
-    start: float | None,
+    start: Float[np.ndarray, "r r"] | None,
     confidence: float,
     sigma: float | None,
 ) -> Float[np.ndarray, " M"]:
@@ -35,9 +103,8 @@ def pooled_widths(
         From all pulls.
     directions : (M, r) array
         In span coordinates.
-    start : float or None
-        Log-determinant of the first pulls, which span and were fixed in advance; None if there
-        are none.
+    start : (r, r) array or None
+        A_0, fixed in advance (`start_of`); None if the arms were not.
     confidence : float
     sigma : float or None
         If None, its upper 99 % bound from the residuals (`bounds.likely_sigma`).
@@ -50,18 +117,17 @@ def pooled_widths(
     >>> s = Statistics.empty(1)
     >>> s.add_many([0] * 100, [1.0] * 100)
     >>> fit = estimate(fl.Arms([[1.0]]), s)
-    >>> pooled_widths(fit, np.array([[1.0]]), fit.information.log_det, 0.95, sigma=1.0).round(2)
-    array([0.62])
+    >>> pooled_widths(fit, np.array([[1.0]]), np.array([[4.0]]), 0.95, sigma=1.0).round(2)
+    array([0.31])
     """
-    none = np.full(len(directions), np.inf)
-    if start is None or fit.information.rank < fit.dimension:
-        return none
     if sigma is None:
         if fit.degrees_of_freedom < 1 or fit.residual_variance == 0.0:
-            return none
+            return np.full(len(directions), np.inf)
         sigma = likely_sigma(fit.residual_variance, fit.degrees_of_freedom)
-    grown = max(fit.information.log_det - start, 0.0)
-    return pooled_radius(grown, fit.dimension, 1.0 - confidence, sigma) * fit.widths(directions)
+    found = Ellipsoid.of(fit, start)
+    if found is None:
+        return np.full(len(directions), np.inf)
+    return pooled_radius(found.log_det_ratio, 1.0 - confidence, sigma) * found.units(directions)
 
 
 def leader(fit: Estimate, sign: int, among: Sequence[int]) -> int:
@@ -151,8 +217,9 @@ def certainty(
     *,
     sign: int,
     sigma: float | None,
-    start: float | None,
+    start: Float[np.ndarray, "r r"] | None,
     epsilon: float = 0.0,
+    bias: Float[np.ndarray, " K"] | None = None,
 ) -> float | None:
     """Return the largest confidence with which no arm is better than the winner, by epsilon.
 
@@ -163,8 +230,10 @@ def certainty(
     ----------
     fit, winner, sign, sigma, epsilon
         As in `error_estimate`.
-    start : float or None
+    start : (r, r) array or None
         As in `pooled_widths`.
+    bias : (K,) array, optional
+        How far the difference of the winner and each arm may be from the linear model.
 
     Returns
     -------
@@ -177,20 +246,22 @@ def certainty(
     >>> from finalist.least_squares import estimate
     >>> from finalist.statistics import Statistics
     >>> s = Statistics.empty(2)
-    >>> s.add_many([0] * 50 + [1] * 50, [1.5] * 50 + [0.0] * 50)
-    >>> fit = estimate(fl.Arms.unstructured(2), s)
-    >>> start = fit.information.log_det
-    >>> round(certainty(fit, 0, sign=1, sigma=1.0, start=start), 3)
-    0.988
+    >>> s.add_many([0] * 50 + [1] * 50, [1.0] * 50 + [0.0] * 50)
+    >>> arms = fl.Arms.unstructured(2)
+    >>> start = start_of(Problem(arms, noise=fl.Gaussian(1.0)))
+    >>> round(certainty(estimate(arms, s), 0, sign=1, sigma=1.0, start=start), 4)
+    0.9999
     """
-    if sigma is None or start is None or fit.information.rank < fit.dimension:
+    found = None if sigma is None else Ellipsoid.of(fit, start)
+    if sigma is None or found is None:
         return None
-    _, gaps, widths = _rivals(fit, winner, sign, epsilon)
+    Y, gaps, _ = _rivals(fit, winner, sign, epsilon)
     if len(gaps) == 0:
         return 1.0
-    z = float(_standard_errors(gaps, sigma, widths).min())
-    grown = max(fit.information.log_det - start, 0.0)
-    return min(1.0 - pooled_level(grown, fit.dimension, z), math.nextafter(1.0, 0.0))
+    if bias is not None:
+        gaps = gaps - bias[_others(fit, winner)]
+    z = float(_standard_errors(gaps, sigma, found.units(Y)).min())
+    return min(1.0 - pooled_level(found.log_det_ratio, z), math.nextafter(1.0, 0.0))
 
 
 def _standard_errors(
@@ -205,10 +276,16 @@ def _rivals(
     fit: Estimate, winner: int, sign: int, epsilon: float
 ) -> tuple[Float[np.ndarray, "M r"], Float[np.ndarray, " M"], Float[np.ndarray, " M"]]:
     """Return the winner minus each other arm, how far that is above -epsilon, and its width."""
-    Z, others = fit.arms.coordinates, fit.arms.candidate.copy()
-    others[winner] = False
-    Y = sign * (Z[winner] - Z[others])
+    Z = fit.arms.coordinates
+    Y = sign * (Z[winner] - Z[_others(fit, winner)])
     return Y, fit.gaps(Y) + epsilon, fit.widths(Y)
+
+
+def _others(fit: Estimate, winner: int) -> Bool[np.ndarray, " K"]:
+    """Return who could win instead."""
+    others = fit.arms.candidate.copy()
+    others[winner] = False
+    return others
 
 
 def _share_below(W: Float[np.ndarray, "m s"], z: Float[np.ndarray, " m"], freedom: int) -> float:

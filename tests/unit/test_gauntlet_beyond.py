@@ -1,6 +1,7 @@
 """The gauntlet beyond equal noise and one winner: noise, cost and roles of arms, shifts, bias."""
 
 import json
+import math
 from typing import Any
 
 import numpy as np
@@ -263,6 +264,25 @@ def test_the_m_best_by_sets_and_by_pairs(sets, monkeypatch):
         assert set(early.certain) <= {1, 2, 4}
         assert {1, 2, 4} <= set(early.verdict.survivors)
     assert "may still" in early.words()
+
+
+def test_p_values_of_the_m_best_by_pairs_count_the_claims_that_they_are_the_largest_of(monkeypatch):
+    from finalist.strategies import gauntlet_top
+
+    monkeypatch.setattr(gauntlet_top, "MOST_SETS", 0)
+    run: Any = Gauntlet().start(as_problem(fl.Arms.unstructured(6), top=2, delta=0.08, sigma=1.0))
+    assert run._bets.limit[0] == pytest.approx(math.log(8 / 0.08))  # 2 (6 - 2) = 8 pairs
+    # Evidence that the first arm is worse than the others: the second largest counts, log 30.
+    run._bets.log_m[:5] = np.log([50.0, 30.0, 20.0, 0.5, 1.0])
+    run._bets.log_m[5:10] = run._bets.limit[0]
+    p_value = run.evidence().p_value
+    assert p_value[0] == pytest.approx(4 / 30)  # of 4 true claims the largest is at most that
+    assert p_value[1] == pytest.approx(4 * 0.08 / 8)  # out, at delta / m
+    assert p_value[2] == 1.0
+    monkeypatch.setattr(gauntlet_top, "MOST_SETS", 5000)
+    run = Gauntlet().start(as_problem(fl.Arms.unstructured(3), top=2, delta=0.08, sigma=1.0))
+    run._bets.log_m[:] = np.log([4.0, 2.0, 3.0])  # sets 01, 02, 12: one true set for each arm
+    assert run.evidence().p_value == pytest.approx([1 / 2, 1 / 3, 1 / 2])
 
 
 def test_one_of_one_is_the_best_arm():

@@ -8,8 +8,12 @@ from scipy import stats
 
 import finalist as fl
 from finalist.bounds import pooled_level, pooled_radius
-from finalist.intervals import certainty, error_estimate, leader, pooled_widths
+from finalist.intervals import certainty, error_estimate, leader, pooled_widths, start_of
 from finalist.least_squares import estimate
+from finalist.pooling import Pooled, batch_arms
+from finalist.problem import as_problem
+from finalist.rewards import DrawnRewards
+from finalist.simulation.binomial import exact_lower_bound
 from finalist.statistics import Statistics
 from tests import instances
 
@@ -86,9 +90,9 @@ def test_nothing_is_estimated_where_nothing_is_known():
 def test_certainty_is_where_the_intervals_just_exclude_a_better_arm(sign, epsilon):
     arms = fl.Arms(instances.gaussian(6, 3, 2))
     theta = sign * np.array([1.0, 0.5, -0.5])
-    fit = fitted(arms, [250] * 6, arms.means(theta))
+    fit = fitted(arms, [120] * 6, arms.means(theta))
     best = int((sign * arms.means(theta)).argmax())
-    start = fit.information.log_det - 2.0
+    start = start_of(as_problem(arms, sigma=1.0))
     sure = certainty(fit, best, sign=sign, sigma=1.0, start=start, epsilon=epsilon)
     assert sure is not None
     assert 0.1 < sure < 1 - 1e-9
@@ -105,29 +109,93 @@ def test_certainty_is_where_the_intervals_just_exclude_a_better_arm(sign, epsilo
 
 def test_certainty_is_none_without_intervals_and_zero_without_evidence():
     fit = fitted(TWO, [20, 20], [0.1, 0.0], spread=1.0)
-    start = fit.information.log_det
+    start = start_of(as_problem(TWO, sigma=1.0))
     assert certainty(fit, 0, sign=1, sigma=1.0, start=start) == 0.0
     assert certainty(fit, 1, sign=1, sigma=1.0, start=start) == 0.0
     assert certainty(fit, 0, sign=1, sigma=1.0, start=None) is None
     assert certainty(fit, 0, sign=1, sigma=None, start=start) is None
     three = fitted(fl.Arms.unstructured(3), [5, 5, 0], [1, 0, 0])
-    assert certainty(three, 0, sign=1, sigma=1.0, start=0.0) is None
+    assert certainty(three, 0, sign=1, sigma=1.0, start=np.eye(3)) is None
+
+
+@pytest.mark.parametrize("bias", [0.0, 0.3, 2.0])
+def test_certainty_with_what_a_wrong_model_can_feign(bias):
+    fit, start = fitted(TWO, [50, 50], [1.0, 0.0]), start_of(as_problem(TWO, sigma=1.0))
+    sure = certainty(fit, 0, sign=1, sigma=1.0, start=start, bias=np.array([0.0, bias]))
+    # A = 50 and A_0 = 4 for each arm: 1 - bias is z units of sqrt(2 (1/50 + 4/50^2)).
+    z = (1.0 - bias) / math.sqrt(2 * (1 / 50 + 4 / 50**2))
+    expected = 1 - math.exp(-(z**2 - 2 * math.log(54 / 4)) / 2) if z > 0 else 0.0
+    assert sure == pytest.approx(max(expected, 0.0), abs=1e-12)
 
 
 @pytest.mark.parametrize("delta", [0.9, 0.05, 1e-12, 1e-200])
 def test_the_level_is_the_inverse_of_the_radius(delta):
-    z = pooled_radius(4.0, 7, delta, 1.0)
-    assert math.log(pooled_level(4.0, 7, z)) == pytest.approx(math.log(delta), abs=1e-8)
-    assert pooled_radius(4.0, 7, pooled_level(4.0, 7, z * 1.01), 1.0) <= z * 1.01
+    z = pooled_radius(4.0, delta, 1.0)
+    assert math.log(pooled_level(4.0, z)) == pytest.approx(math.log(delta), abs=1e-8)
+    assert pooled_radius(4.0, pooled_level(4.0, z * 1.01), 1.0) <= z * 1.01
 
 
-@pytest.mark.parametrize("z", [-3.0, 0.0, 1.0])
+@pytest.mark.parametrize("z", [-3.0, 0.0, 1.9, math.nan])
 def test_too_little_is_no_evidence(z):
-    assert pooled_level(4.0, 7, z) == 1.0
+    assert pooled_level(4.0, z) == 1.0
 
 
 def test_overwhelming_evidence_stays_a_number():
-    assert 0.0 < pooled_level(0.0, 2, 1e6) < 1e-300
+    assert 0.0 < pooled_level(0.0, 1e6) < 1e-300
+
+
+# ---- where the parameter is, at all times --------------------------------------------------
+
+
+def test_a_width_by_hand():
+    # Two arms, A = diag(10, 30), A_0 = diag(4, 4): y = e_1 - e_2.
+    # y'A^-1 y = 1/10 + 1/30, y'A^-1 A_0 A^-1 y = 4/100 + 4/900, sum 0.1777778;
+    # log(14/4) + log(34/4) = 3.3928292, 2 log 20 = 5.9914645, sqrt of both together 3.0633797.
+    fit, Z = fitted(TWO, [10, 30], [0.0, 0.0]), TWO.coordinates
+    start = start_of(as_problem(TWO, sigma=1.0))
+    width = pooled_widths(fit, Z[[0]] - Z[[1]], start, 0.95, sigma=2.0)
+    assert width[0] == pytest.approx(2.0 * 3.0633797 * math.sqrt(0.1777778), rel=1e-6)
+
+
+def test_the_start_is_from_the_question_alone():
+    arms = fl.Arms(instances.gaussian(5, 3, 4), measurable=[True, True, True, True, False])
+    sigma = (1.0, 2.0, 0.5, 1.0, 9.0)
+    Z, p = arms.coordinates, 1.0 / np.square(sigma[:4])
+    expected = sum(p[i] * np.outer(Z[i], Z[i]) for i in range(4)) * 4 * 3 / 4
+    np.testing.assert_allclose(start_of(as_problem(arms, sigma=sigma)), expected)
+    shifted = start_of(as_problem(arms, sigma=1.0, batch_intercept=True))
+    one = arms.with_intercept().coordinates[:4]
+    np.testing.assert_allclose(
+        shifted, (one - one.mean(0)).T @ (one - one.mean(0)) * 4 * 4 / 4, atol=1e-12
+    )
+
+
+def misses(q, factor=1.0, runs=200, **words):
+    """Count runs in which an interval misses a difference at any time; pulls follow the noise."""
+    arms, theta = fl.Arms(instances.unit_sphere(6, 3, 3)), np.array([0.3, -0.2, 0.1])
+    problem = as_problem(arms, sigma=1.0, **words)
+    start, truth, missed = start_of(problem), arms.means(theta), 0
+    Y = np.diff(batch_arms(problem).coordinates, axis=0)
+    shift = 2.0 if problem.batch_intercept else 0.0
+    for seed in range(runs):
+        lab = DrawnRewards(truth, 1.0, "gaussian", np.random.default_rng(seed), shift)
+        pooled, counts = Pooled(problem), np.ones(6, dtype=np.int64)
+        for _ in range(30):
+            pooled.add(lab.batch(counts))
+            fit = pooled.estimate()
+            widths = factor * pooled_widths(fit, Y, start, 1.0 - q, 1.0)
+            if np.any(np.abs(fit.gaps(Y) - np.diff(truth)) > widths):
+                missed += 1
+                break
+            best = int((pooled.arms.coordinates @ fit.phi).argmax())
+            counts = np.bincount([best, best, (best + 1) % 6], minlength=6)
+    return missed, runs
+
+
+@pytest.mark.parametrize("words", [{}, {"batch_intercept": True}])
+def test_intervals_hold_at_all_times_and_narrower_ones_do_not(words):
+    assert exact_lower_bound(*misses(0.2, **words), 0.999) <= 0.2
+    assert exact_lower_bound(*misses(0.2, factor=0.55, **words), 0.999) > 0.2
 
 
 def test_the_leader_is_among_those_asked_for():
@@ -142,8 +210,8 @@ def test_any_number_of_standard_errors_has_a_level():
     s = Statistics.empty(2)
     s.add_many([0] * 5 + [1] * 5, [1e150] * 5 + [0.0] * 5)
     fit = estimate(fl.Arms.unstructured(2), s)
-    start = fit.information.log_det
+    start = start_of(as_problem(TWO, sigma=1.0))
     assert certainty(fit, 0, sign=1, sigma=1e-150, start=start) == math.nextafter(1.0, 0.0)
     assert certainty(fit, 1, sign=1, sigma=1e-150, start=start) == 0.0
     assert error_estimate(fit, 0, sign=1, sigma=1e-150) == 0.0
-    assert pooled_level(3.0, 5, math.inf) == pooled_level(3.0, 5, 1e200) < 1e-300
+    assert pooled_level(3.0, math.inf) == pooled_level(3.0, 1e200) < 1e-300

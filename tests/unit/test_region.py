@@ -1,5 +1,6 @@
 """Regions: designs, losses and refined nets, against brute force and closed forms."""
 
+import math
 from itertools import product
 from typing import Any
 
@@ -67,7 +68,7 @@ def known(region: Region, theta: np.ndarray, radius: float = 0.0, sign: int = 1)
     pulls = np.where(arms.measurable, 5, 0)
     means = Statistics.of_batch(pulls, pulls * arms.means(theta))
     fit = Record.of(as_problem(arms), [means]).fit
-    return Belief(fit, radius, sign)
+    return Belief(fit, fit.information.inverse_root, radius, sign)
 
 
 def everywhere(region: Region, n: int, rng: np.random.Generator) -> np.ndarray:
@@ -339,25 +340,21 @@ def test_the_bounds_hold_for_every_parameter_of_the_set(region):
 def test_for_a_minimum_the_parameter_changes_its_sign():
     region = Region.box([0, 0], [1, 2])
     net, theta = region.net(5), np.array([0.0, 1.0, -2.0, 3.0, 1.0, -4.0])
-    low = record_of(net, theta, objective="min")
-    up = Record(as_problem(net.arms), known(region, -theta).fit, low.start)
-    down = Record(as_problem(net.arms, objective="min"), known(region, theta).fit, low.start)
+    up = Record(as_problem(net.arms), known(region, -theta).fit)
+    down = Record(as_problem(net.arms, objective="min"), known(region, theta).fit)
     assert net.loss(down) == pytest.approx(net.loss(up))
-    assert net.loss(down) != pytest.approx(net.loss(Record(up.problem, down.fit, up.start)))
+    assert net.loss(down) != pytest.approx(net.loss(Record(up.problem, down.fit)))
 
 
 def test_the_set_is_the_log_det_interval():
-    from finalist.bounds import pooled_radius
-
     net = Region.box([0], [1]).net(9)
     record = record_of(net, [0.0, 1.0, 0.0], n=30)
     belief = record.belief(0.02)
-    assert record.start is not None
-    grown = record.fit.information.log_det - record.start
-    assert grown == pytest.approx(3 * np.log(2.0))
-    assert belief.radius == pytest.approx(pooled_radius(grown, 3, 0.02, 1.0))
+    # 60 pulls at 0, 1/2 and 1, and 4 each to start from: A_0 = A / 15.
+    assert belief.radius == pytest.approx(math.sqrt(3 * math.log(16) + 2 * math.log(50)))
     # The coefficient of x^2 at ends 0 and 1 has variance 4 + 16 + 4 over the 60 pulls of each.
-    assert belief.widths(np.eye(3))[2] == pytest.approx(belief.radius * np.sqrt(24 / 60))
+    unit = math.sqrt(24 / 60 * (1 + 1 / 15))
+    assert belief.widths(np.eye(3))[2] == pytest.approx(belief.radius * unit)
     assert net.loss(record, 0.02) == pytest.approx(
         max(-2 * belief.estimates(np.eye(3))[2] + 2 * belief.widths(np.eye(3))[2], 0) / 16**2 / 2
     )

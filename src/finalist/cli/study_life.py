@@ -68,9 +68,9 @@ Example:
   finalist list --db lab.db
 
 --format csv has one row per study; --format json has them under the key 'studies', each with name,
-created, strategy, arms, pulls, verdict, winner, risk (null without a guarantee: the winner is a
-recommendation), error (null unless the study cannot be read). '(no proof)' marks a strategy whose
-delta is not proven.
+created, strategy, arms, pulls, verdict, certain, winner, risk (null if nothing is certain: the
+winner is a recommendation), error (null unless the study cannot be read). '(no proof)' marks a
+strategy whose delta is not proven.
 """
 
 
@@ -159,7 +159,18 @@ def list_studies(
     output.deliver(text, None)
 
 
-_COLUMNS = ("name", "created", "strategy", "arms", "pulls", "verdict", "winner", "risk", "error")
+_COLUMNS = (
+    "name",
+    "created",
+    "strategy",
+    "arms",
+    "pulls",
+    "verdict",
+    "certain",
+    "winner",
+    "risk",
+    "error",
+)
 
 
 def _row(db: str | None, name: str) -> dict[str, Any]:
@@ -171,7 +182,12 @@ def _row(db: str | None, name: str) -> dict[str, Any]:
             row |= {"created": study.created, "strategy": _strategy(study.settings["strategy"])}
     except FinalistError as error:
         return row | {"error": str(error)}
-    values = {"arms": len(found.arms), "pulls": found.pulls, "verdict": found.verdict}
+    values = {
+        "arms": len(found.arms),
+        "pulls": found.pulls,
+        "verdict": found.verdict,
+        "certain": found.certain,
+    }
     return row | values | {"winner": found.winner, "risk": found.risk}
 
 
@@ -186,7 +202,9 @@ def _table(rows: list[dict[str, Any]], everything: bool) -> Any:
     for row in rows:
         verdict = row["verdict"] or f"cannot be read: {row['error']}"
         if row["winner"] is not None:
-            what = "recommended" if row["risk"] is None else "winner"
+            what = "winner" if row["certain"] else "recommended"
+            if row["verdict"] == "uncertain":
+                what = "not certain"
             verdict = f"{what}: {row['winner']}"
         plain = [row["strategy"], row["arms"], row["pulls"], (row["created"] or "")[:16]]
         shown_ = ["" if value is None else str(value) for value in plain]

@@ -31,17 +31,17 @@ evidence over the pulls. --format csv has one row per arm; --format json has eve
 keys
 
 \b
-  name, verdict (continue, winner, undecided), winner, winners, top, leader,
-  survivors,
-  risk, recommendation, error_estimate, certainty, advice, sentence,
-  pulls, open_pulls, batches, budget_left, assumptions, warnings,
+  name, verdict (continue, winner, uncertain, undecided), certain,
+  winner, winners, top, leader, survivors, risk, recommendation,
+  error_estimate, certainty, advice, sentence, pulls, open_pulls,
+  batches, budget_left, assumptions, warnings,
   forecast (median, low, high, cap, words), arms (list of name, pulls,
   estimate, low, high, evidence, p_value, rival, survives, measurable,
   candidate)
 
 'recommendation' is the arm to take when a study has ended. Without a guarantee (the budget is used
 up, or the strategy is one for a fixed budget or without a proof, whose 'risk' is null) it is null
-if the rewards tell of no arm that is left, and has two figures:
+if the rewards tell of no arm that is left, and has two figures, unless an assumption fails:
 'error_estimate', the probability that another arm is better, which is an estimate under a flat
 prior, and 'certainty', the confidence with which none is, from a bound that holds at all times.
 """

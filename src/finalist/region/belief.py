@@ -1,8 +1,8 @@
 """What rewards say of a linear model on a region: a set that holds the parameter, at all times.
 
-The set is {theta: |theta - estimate|_A <= radius} with the radius of `bounds.pooled_radius`: the
+The set is the ellipsoid of `intervals.Ellipsoid` with the radius of `bounds.pooled_radius`: the
 parameter is in it at all times at once, with probability at least 1 - delta, however the pulls
-were chosen after the first ones.
+were chosen.
 """
 
 from collections.abc import Iterable
@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Float
 
+from finalist.bounds import pooled_radius
 from finalist.errors import EstimateError, ProblemError
-from finalist.intervals import pooled_widths
+from finalist.intervals import Ellipsoid, start_of
 from finalist.least_squares import Estimate
 from finalist.pooling import Pooled
 from finalist.problem import Problem
@@ -32,29 +33,18 @@ class Record:
     problem : Problem
     fit : Estimate
         From all rewards.
-    start : float or None
-        Log-determinant of the first batches that span; None if none do yet.
     """
 
     problem: Problem
     fit: Estimate
-    start: float | None
 
     @classmethod
     def of(cls, problem: Problem, batches: Iterable[Statistics]) -> "Record":
-        """Return it from the rewards of each batch, in their order.
-
-        The first batches, until they span, must have been chosen without looking at rewards, as
-        the pilot of the gauntlet is.
-        """
-        pooled, start = Pooled(problem), None
+        """Return it from the rewards of each batch."""
+        pooled = Pooled(problem)
         for rewards in batches:
             pooled.add(rewards)
-            if start is None:
-                fit = pooled.estimate()
-                if fit.information.rank == fit.dimension:
-                    start = fit.information.log_det
-        return cls(problem, pooled.estimate(), start)
+        return cls(problem, pooled.estimate())
 
     @classmethod
     def of_study(cls, study: "Study") -> "Record":
@@ -88,14 +78,13 @@ class Record:
                 f"misspecification is {problem.misspecification:g}; what is said of a region needs "
                 "a model that is linear in its basis. Use misspecification=0."
             )
-        if self.start is None or fit.information.rank < fit.dimension:
+        found = Ellipsoid.of(fit, start_of(problem))
+        if found is None:
             raise EstimateError(
                 "the complete batches so far do not tell the whole model; measure more."
             )
-        # A direction of standard error 1: its half-width is the radius.
-        unit = fit.information.basis @ fit.information.root[0]
-        widths = pooled_widths(fit, unit[None], self.start, 1.0 - delta, problem.scale)
-        return Belief(fit, float(widths[0]), problem.sign)
+        radius = pooled_radius(found.log_det_ratio, delta, problem.scale)
+        return Belief(fit, found.root, radius, problem.sign)
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,11 +94,14 @@ class Belief:
     Attributes
     ----------
     fit : Estimate
+    root : (s, r) array
+        Of `intervals.Ellipsoid`.
     radius : float
     sign : int
     """
 
     fit: Estimate
+    root: Float[np.ndarray, "s r"]
     radius: float
     sign: int
 
@@ -132,8 +124,8 @@ class Belief:
         return np.asarray(np.abs(middle) + width)
 
     def largest_norm(self, rows: Float[np.ndarray, "m p"]) -> float:
-        """Return a bound of |Y theta|: |Y estimate| + radius |Y A^-1/2|, spectral norm."""
-        image = self._span(rows) @ self.fit.information.inverse_root.T
+        """Return a bound of |Y theta|: |Y estimate| + radius |Y root'|, spectral norm."""
+        image = self._span(rows) @ self.root.T
         size = float(np.linalg.norm(image, 2)) if np.isfinite(self.widths(rows)).all() else np.inf
         return float(np.linalg.norm(self.estimates(rows))) + self.radius * size
 
@@ -146,6 +138,6 @@ class Belief:
     def _both(self, rows: Float[np.ndarray, "*n p"]) -> tuple[np.ndarray, np.ndarray]:
         inside = self._span(rows)
         middle = self.sign * (inside @ self.fit.phi)
-        width = self.radius * self.fit.widths(inside)
+        width = self.radius * Ellipsoid(self.fit, self.root, 0.0).units(inside)
         shape = rows.shape[:-1]
         return middle.reshape(shape), width.reshape(shape)

@@ -133,8 +133,6 @@ class EliminationRun:
         self._number, self._phases, self._spent, self._pulls = 1, plan.phases, 0, 0
         self._stage: Stage | None = None
         self._phase, self._ended = Phase(K), False
-        #: Batches that were fixed before any reward was seen: those of the first phase.
-        self.fixed_batches = 0
 
     @property
     def verdict(self) -> Verdict:
@@ -172,8 +170,6 @@ class EliminationRun:
         """Take over rewards; at the end of a phase rank its arms by it alone."""
         check_record(self.verdict, len(self._problem.arms), batch, rewards)
         stage = self._stage_of(batch)
-        if self._number == 1:
-            self.fixed_batches += 1
         self._stage, self._survivors = stage, stage.survivors
         self._pulls += batch.size
         self._ended = self._phase.record(batch, rewards)

@@ -10,7 +10,7 @@ from finalist.design import Rounded
 from finalist.design.rounding import MOST_PULLS
 from finalist.errors import ProblemError, RewardError
 from finalist.information import Information
-from finalist.intervals import pooled_widths
+from finalist.intervals import pooled_widths, start_of
 from finalist.least_squares import Estimate, estimate, weights_of
 from finalist.noise import Gaussian
 from finalist.pooling import batch_arms
@@ -41,7 +41,6 @@ class Choosing:
         self._arms = batch_arms(problem)
         self._Z = self._arms.coordinates
         self._all = Past(problem)
-        self._start_log_det: float | None = None  # of the pilot, once it is complete
         self._other_arms = False  # whether arms were added or withdrawn
         self._lost: Int[np.ndarray, " K"] = np.zeros(K, dtype=np.int64)  # made, without reward
         self._planned: tuple[Int[np.ndarray, " K"], Information] | None = None
@@ -79,9 +78,10 @@ class Choosing:
         unknown it is taken from the residuals, at the upper end of what is likely.
         """
         fit = self._all.pooled.estimate()
-        start = None if self._other_arms else self._start_log_det
-        if self._problem.misspecification > 0.0:
-            start = None  # directions at large have no bound on what the model leaves out
+        # With other arms nothing was fixed in advance, and directions at large have no bound on
+        # what a model leaves out that may be wrong.
+        none = self._other_arms or self._problem.misspecification > 0.0
+        start = None if none else start_of(self._problem)
         sigma = self._problem.scale
         return fit.gaps(directions), pooled_widths(fit, directions, start, confidence, sigma)
 
@@ -257,10 +257,6 @@ class Choosing:
             self._last = batch.counts
         self._recorded += 1
         self._all.add(rewards, tested=batch.note["kind"] == "test")
-        if self._start_log_det is None and not self._piloting:
-            fit = self._all.pooled.estimate()
-            if fit.information.rank == fit.dimension:
-                self._start_log_det = fit.information.log_det
 
     def _bets_against(self, claims: int, level: float) -> Bets:
         """Return bets against a number of claims, by the rules of the problem."""

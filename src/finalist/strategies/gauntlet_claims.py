@@ -11,9 +11,13 @@ from jaxtyping import Bool, Float, Int
 
 
 class Sets:
-    """The claims "these are the m best", for all sets of m of C candidates."""
+    """The claims "these are the m best", for all sets of m of C candidates.
 
-    union = 1
+    If an arm is one of the m best, the true set has it: the evidence against the arm, the smallest
+    of its sets, is at most that against one true claim.
+    """
+
+    union = of_one_arm = 1
 
     def __init__(self, C: int, m: int) -> None:
         self._sets: Int[np.ndarray, "n m"] = np.array(list(combinations(range(C), m)), dtype=int)
@@ -75,10 +79,15 @@ class Sets:
 
 
 class AllPairs:
-    """The claims "x is not worse than a", for all ordered pairs (x, a) of C candidates."""
+    """The claims "x is not worse than a", for all ordered pairs (x, a) of C candidates.
+
+    If x is one of the m best, at most m - 1 arms are better: the m-th largest evidence against it
+    is at most the largest against C - m true claims, those about the arms that are not among the m
+    best.
+    """
 
     def __init__(self, C: int, m: int) -> None:
-        self._C, self._m, self.union = C, m, m * (C - m)
+        self._C, self._m, self.union, self.of_one_arm = C, m, m * (C - m), C - m
         x, a = np.nonzero(~np.eye(C, dtype=bool))
         self._x, self._a = x, a
 

@@ -78,7 +78,8 @@ class TopRun(Choosing):
         whole[self._candidates] = share
         rival[self._candidates] = self._rival[claim]
         # Like the p-values of single arms these never fall below the level at which bets end.
-        p_value, rejected = np.exp(-whole * float(bets.limit[0])), whole >= 1.0
+        p_value = np.minimum(self._claims.of_one_arm * np.exp(-whole * float(bets.limit[0])), 1.0)
+        rejected = whole >= 1.0
         return Evidence(whole, p_value, rival, rejected)
 
     def words(self) -> str:

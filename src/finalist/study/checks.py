@@ -1,11 +1,12 @@
 """Do the rewards contradict what the guarantee assumes? Tests on everything measured so far.
 
-Each gives a p-value; below `ALARM` a person is warned. They are looked at after every batch, so a
-false warning comes up in a few of a hundred studies.
+Each gives a p-value after every batch. At the k-th look it is compared with 2 ALARM / (k (k + 1)),
+which sums to 2 ALARM over all looks: a study in which all is well hardly ever gets a warning.
 """
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
@@ -28,24 +29,57 @@ LEAST_FREEDOM = 10
 ROUNDING = 1e-12
 
 
-def warnings_of(
-    problem: Problem,
-    fit: Estimate,
-    measured: Sequence[Measured],
-    stage: int,
-    *,
-    promised: bool = True,
-) -> list[str]:
-    """Return warnings, each with what to do.
+@dataclass(frozen=True)
+class Check:
+    """What a test of an assumption has found.
 
-    `fit` is the estimate from all rewards; `promised` tells whether there is a guarantee to lose.
+    Attributes
+    ----------
+    seen : str
+        What is not as assumed, as the beginning of a sentence.
+    fails : bool
+        Whether the guarantee rests on it.
+    remedy : str
     """
+
+    seen: str
+    fails: bool
+    remedy: str
+
+    def words(self, promised: bool) -> str:
+        """Return the warning; `promised` tells whether there is a guarantee to lose."""
+        if self.fails:
+            return f"{self.seen}: {_broken(promised)}. {self.remedy}"
+        return f"{self.seen}. {self.remedy if promised else TOO_CAUTIOUS}"
+
+    @property
+    def reason(self) -> str:
+        """Why nothing is certain, as a part of a sentence."""
+        return self.seen[0].lower() + self.seen[1:]
+
+
+TOO_CAUTIOUS = "The error estimate, the certainty and the intervals are too cautious."
+
+
+def checks_of(state: State) -> list[Check]:
+    """Return what the tests of a study have found after its complete batches."""
+    moment = (len(state.decisions), state.stage)
+    if state.checked is None or state.checked[0] != moment:
+        fit = state.pooled.estimate()
+        state.checked = (moment, found(state.problem, fit, state.measured, state.stage))
+    return list(state.checked[1])
+
+
+def found(problem: Problem, fit: Estimate, measured: Sequence[Measured], stage: int) -> list[Check]:
+    """Return what the tests have found; `fit` is the estimate from all rewards."""
     if fit.statistics.pulls == 0:
         return []
-    found = [_noise(problem, fit, promised), _fit(problem, fit, promised)]
+    looks = max(len(measured), 1)
+    level = 2.0 * ALARM / (looks * (looks + 1))
+    checks = [_noise(problem, fit, level), _fit(problem, fit, level)]
     if not problem.batch_intercept:
-        found.append(_shift(problem, [m for m in measured if m.stage == stage], promised))
-    return [words for words in found if words is not None]
+        checks.append(_shift(problem, [m for m in measured if m.stage == stage], level))
+    return [check for check in checks if check is not None]
 
 
 def _broken(promised: bool) -> str:
@@ -55,7 +89,7 @@ def _broken(promised: bool) -> str:
     return "the error estimate, the certainty and the intervals are wrong"
 
 
-def _noise(problem: Problem, fit: Estimate, promised: bool) -> str | None:
+def _noise(problem: Problem, fit: Estimate, level: float) -> Check | None:
     """Compare the scatter of the rewards with sigma."""
     from scipy.special import chdtr, chdtrc, chndtr
 
@@ -76,22 +110,23 @@ def _noise(problem: Problem, fit: Estimate, promised: bool) -> str | None:
     # A model that may be wrong by c adds up to c^2 for every pull to the squares.
     beyond = float(fit._weights().sum()) * (problem.misspecification / sigma) ** 2
     above = chdtrc(freedom, score) if beyond == 0.0 else 1.0 - chndtr(score, freedom, beyond)
-    if above < ALARM:
-        return (
-            f"{seen}, more than {given}: {_broken(promised)}. Create a study with a larger sigma, "
-            "or sigma=None; or the model is wrong (see lack of fit)."
+    if above < level:
+        return Check(
+            f"{seen}, more than {given}",
+            True,
+            "Create a study with a larger sigma, or sigma=None; or the model is wrong (see lack "
+            "of fit).",
         )
-    if isinstance(problem.noise, Gaussian) and chdtr(freedom, score) < ALARM:
-        more = (
-            "The guarantee holds, but a smaller sigma would need fewer pulls."
-            if promised
-            else "The error estimate, the certainty and the intervals are too cautious."
+    if isinstance(problem.noise, Gaussian) and chdtr(freedom, score) < level:
+        return Check(
+            f"{seen}, less than {given}",
+            False,
+            "The guarantee holds, but a smaller sigma would need fewer pulls.",
         )
-        return f"{seen}, less than {given}. {more}"
     return None
 
 
-def _fit(problem: Problem, fit: Estimate, promised: bool) -> str | None:
+def _fit(problem: Problem, fit: Estimate, level: float) -> Check | None:
     """Compare the means of arms with the linear model, by the scatter within arms."""
     try:
         test = fit.lack_of_fit()
@@ -102,14 +137,15 @@ def _fit(problem: Problem, fit: Estimate, promised: bool) -> str | None:
     c, p_value = problem.misspecification, test.p_value
     if c > 0.0:
         p_value = _p_value_within(test, c * c * float(fit._weights().sum()))
-    if p_value >= ALARM:
+    if not p_value < level:
         return None
     more = "" if c == 0.0 else f", also if they are off by {c:g}"
     missing = "squares, interactions" if problem.arms.has_intercept else "a constant, squares"
-    return (
+    return Check(
         f"The means of the arms are not linear in their features{more} (lack of fit, "
-        f"F = {test.f:.3g}, p = {p_value:.1g}): {_broken(promised)}. Add features ({missing}"
-        "), allow for it (misspecification), or use arms without features."
+        f"F = {test.f:.3g}, p = {p_value:.1g})",
+        True,
+        f"Add features ({missing}), allow for it (misspecification), or use arms without features.",
     )
 
 
@@ -127,15 +163,16 @@ def _p_value_within(test: LackOfFit, most: float) -> float:
     return float(1.0 - ncfdtr(test.df_fit, test.df_pure, most / variance, test.f))
 
 
-def _shift(problem: Problem, measured: Sequence[Measured], promised: bool) -> str | None:
+def _shift(problem: Problem, measured: Sequence[Measured], level: float) -> Check | None:
     """Compare batches: their rewards may be shifted against each other, each by a constant."""
     p = shift_p_value(problem.arms, measured, problem.precisions)
-    if p is None or p >= ALARM:
+    if p is None or not p < level:
         return None
-    return (
-        f"Batches are shifted against each other (p = {p:.1g}), as by plates or days: differences "
-        f"between arms of one batch may still be right, but {_broken(promised)}. Look for what "
-        "changed between batches, or create a study that allows for it (batch_intercept)."
+    return Check(
+        f"Batches are shifted against each other (p = {p:.1g}), as by plates or days",
+        True,
+        "Look for what changed between batches, or create a study that allows for it "
+        "(batch_intercept).",
     )
 
 

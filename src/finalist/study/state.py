@@ -99,6 +99,7 @@ class State:
         self.workers: list[str] = []
         self.stopped: str | None = None
         self.history_pulls = 0
+        self.checked: tuple[Any, Any] | None = None  # of `checks.checks_of`, which keeps it here
         self._read_arms = read_arms
         self._apply: dict[str, Callable[[EventRow, Any], None]] = {
             "created": self._nothing,

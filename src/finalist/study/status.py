@@ -8,19 +8,18 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from finalist.arms import Arms
-from finalist.intervals import certainty, error_estimate, pooled_widths
+from finalist.intervals import certainty, error_estimate, pooled_widths, start_of
 from finalist.intervals import leader as leader_of
 from finalist.least_squares import Estimate
 from finalist.planning import Forecast
 from finalist.planning import forecast as forecast_of
-from finalist.pooling import Pooled
 from finalist.span import SPAN_TOLERANCE
-from finalist.strategies import promise_of
+from finalist.strategies import guaranteed, promise_of
 from finalist.strategies.gauntlet_bias import Bias
-from finalist.study.checks import better_by_all, doubts, given_up, warnings_of
+from finalist.study.checks import better_by_all, checks_of, doubts, given_up
 from finalist.study.pulls import Fate
 from finalist.study.state import State
-from finalist.study.words import advice, assumptions, promised, risk_of, sentence
+from finalist.study.words import advice, assumptions, doubts_of, promised, risk_of, sentence
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -73,9 +72,13 @@ class Status:
     Attributes
     ----------
     name : str
-    verdict : "continue", "winner" or "undecided"
-        "undecided" when it has ended without a winner: stopped, no budget, no arm left to pull,
-        no reward of the arms that are left.
+    verdict : "continue", "winner", "uncertain" or "undecided"
+        "uncertain" when it has ended with a winner by a test whose guarantee does not hold: an
+        assumption fails, or this version decides otherwise. "undecided" when it has ended without a
+        winner: stopped, no budget, no arm left to pull, no reward of the arms that are left.
+    certain : bool
+        Whether what is decided is wrong with probability at most `risk`. If not, a winner is the
+        best estimate and no more.
     winner : str or None
     winners : tuple of str
         All of them, the best by the estimate first, where several of the best are asked for.
@@ -88,17 +91,19 @@ class Status:
         promises that.
     risk : float or None
         The probability with which this is wrong, at most: delta, unless the arms were changed.
-        None for strategies that keep a budget and promise nothing else, and for those whose
-        threshold has no proof.
+        None without a guarantee: when an assumption fails (see `warnings`), for strategies that
+        keep a budget and promise nothing else, and for those whose threshold has no proof.
     recommendation : str or None
         When the study has ended: the winner, or the best of the survivors by the estimate.
         None if the rewards do not tell the mean of any of them.
     error_estimate : float or None
         For a recommendation without a guarantee: the probability that another arm is better, by
-        more than epsilon, as a flat prior has it (`intervals.error_estimate`). An estimate.
+        more than epsilon, as a flat prior has it (`intervals.error_estimate`). An estimate. None
+        where an assumption fails or the model may be wrong by a given amount.
     certainty : float or None
         For the same: the confidence with which no arm is better (`intervals.certainty`), 0 if
-        the rewards give none. None where there are no intervals, or sigma is unknown.
+        the rewards give none; what a model that may be wrong can feign is taken off. None where
+        there are no intervals, sigma is unknown, or an assumption fails.
     advice : str or None
         These three in words, and which arm all rewards together speak for, if they speak against
         a recommendation without a guarantee.
@@ -114,7 +119,8 @@ class Status:
     """
 
     name: str
-    verdict: Literal["continue", "winner", "undecided"]
+    verdict: Literal["continue", "winner", "uncertain", "undecided"]
+    certain: bool
     winner: str | None
     winners: tuple[str, ...]
     top: int
@@ -180,12 +186,13 @@ def status_of(name: str, state: State, *, forecast: bool) -> Status:
     open_end = ended and not (certain and verdict.decided)
     error, sure = _figures(state, fit, chosen) if open_end and chosen is not None else (None, None)
     other = None if certain else better_by_all(state.problem, fit, chosen, error)
-    warnings = _warnings(state, fit, certain)
+    warnings = _warnings(state)
     if open_end:
         warnings += doubts(state, fit, chosen, error, other)
     return Status(
         name=name,
-        verdict="winner" if winner is not None else "undecided" if ended else "continue",
+        verdict=_verdict(state, winner is not None),
+        certain=certain,
         winner=None if winner is None else names[winner],
         winners=() if winner is None else tuple(names[i] for i in verdict.winners),
         top=state.problem.top,
@@ -208,6 +215,14 @@ def status_of(name: str, state: State, *, forecast: bool) -> Status:
     )
 
 
+def _verdict(state: State, found: bool) -> Literal["continue", "winner", "uncertain", "undecided"]:
+    """Say where a study stands; `found` tells whether there is a winner."""
+    if not found:
+        return "continue" if state.end is None else "undecided"
+    lost = guaranteed(state.settings.strategy) and not promised(state)
+    return "uncertain" if lost and len(state.problem.candidates) > 1 else "winner"
+
+
 def _chosen(state: State, fit: Estimate) -> int | None:
     """Return the winner, or the best of the survivors; None if the rewards tell of none.
 
@@ -224,18 +239,29 @@ def _chosen(state: State, fit: Estimate) -> int | None:
 
 def _figures(state: State, fit: Estimate, arm: int) -> tuple[float | None, float | None]:
     """Return how likely it is by an estimate that another arm is better, and what is certain."""
+    if doubts_of(state):
+        return None, None
     problem = state.problem
-    sign, epsilon = problem.sign, problem.epsilon
-    sigma = problem.scale
-    error = error_estimate(fit, arm, sign=sign, sigma=sigma, epsilon=epsilon)
-    if state.doubts:
-        return error, None
-    return error, certainty(fit, arm, sign=sign, sigma=sigma, start=_start(state), epsilon=epsilon)
+    sign, epsilon, sigma = problem.sign, problem.epsilon, problem.scale
+    bias, feigned = _bias(state, fit), None
+    if bias is not None:
+        arms = np.arange(len(state.arms))
+        feigned = bias.of_pairs(np.full(len(arms), arm), arms)
+    # An estimate of how likely a wrong model is right has no meaning.
+    error = None
+    if bias is None:
+        error = error_estimate(fit, arm, sign=sign, sigma=sigma, epsilon=epsilon)
+    start = _start(state)
+    return error, certainty(
+        fit, arm, sign=sign, sigma=sigma, start=start, epsilon=epsilon, bias=feigned
+    )
 
 
-def _warnings(state: State, fit: Estimate, promised: bool) -> list[str]:
-    found = warnings_of(state.problem, fit, state.measured, state.stage, promised=promised)
-    found += given_up(state, promised=promised)
+def _warnings(state: State) -> list[str]:
+    # A check that fails takes the guarantee away, where the strategy has one.
+    had = guaranteed(state.settings.strategy)
+    found = [check.words(had) for check in checks_of(state)]
+    found += given_up(state, promised=had)
     found += [
         f"Nothing here is certain: {doubt}. Start a new study, and bring in these rewards as "
         "earlier measurements."
@@ -290,18 +316,21 @@ def _numbers(values: Float[np.ndarray, " K"]) -> list[float | None]:
 
 
 def _widths(state: State, fit: Estimate) -> Float[np.ndarray, " K"]:
-    """Return half-widths of intervals for the means, for all arms and times at once.
-
-    `bounds.pooled_radius`: the pulls are compared with the first batches that span, which are
-    chosen without looking at rewards.
-    """
+    """Return half-widths of intervals for the means, for all arms and times at once."""
     problem, Z = state.problem, fit.arms.coordinates
     widths = pooled_widths(fit, Z, _start(state), CONFIDENCE, problem.scale)
-    count, info = fit.statistics.count, fit.information
-    bias = Bias.of(problem.misspecification, problem.precisions, Z, count, info)
+    if doubts_of(state):
+        return np.full(len(Z), np.inf)
+    bias = _bias(state, fit)
     if bias is not None and np.isfinite(widths).any():
         widths = widths + bias.of_arms(np.arange(len(Z)))
     return np.where(_have_level(state.arms), widths, np.inf)
+
+
+def _bias(state: State, fit: Estimate) -> Bias | None:
+    """Return what a model that may be wrong can feign in the estimate from all rewards."""
+    problem, Z, count = state.problem, fit.arms.coordinates, fit.statistics.count
+    return Bias.of(problem.misspecification, problem.precisions, Z, count, fit.information)
 
 
 def _have_level(arms: Arms) -> Bool[np.ndarray, " K"]:
@@ -319,18 +348,13 @@ def _have_level(arms: Arms) -> Bool[np.ndarray, " K"]:
     return np.asarray(inside)
 
 
-def _start(state: State) -> float | None:
-    """Return the log-determinant of the first batches that span the arms.
+def _start(state: State) -> Float[np.ndarray, "r r"] | None:
+    """Return what intervals start from; None where they have no proof.
 
-    None if there are none, or the arms have changed. A run may say how many batches were fixed
-    before the first reward: no others count.
+    That is when the arms were changed, perhaps because of rewards, and where batches are shifted
+    and the model may be wrong as well: what it can feign is known for one batch only.
     """
-    if state.stage > 0:
+    problem = state.problem
+    if state.stage > 0 or (problem.batch_intercept and problem.misspecification > 0.0):
         return None
-    first = Pooled(state.problem)
-    for measured in state.measured[: getattr(state.run, "fixed_batches", None)]:
-        first.add(measured.statistics(len(state.arms)))
-        fit = first.estimate()
-        if fit.information.rank == fit.dimension:
-            return fit.information.log_det
-    return None
+    return start_of(problem)

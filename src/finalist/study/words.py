@@ -7,6 +7,7 @@ import numpy as np
 from finalist.arms import Arms
 from finalist.noise import Bernoulli, Gaussian, SubGaussian
 from finalist.strategies import guaranteed, promise_of
+from finalist.study.checks import checks_of
 from finalist.study.pulls import Fate
 from finalist.study.state import State
 from finalist.words import counted, first_few
@@ -17,7 +18,12 @@ def promised(state: State) -> bool:
 
     This is the one place that says so: without it nothing is called certain anywhere.
     """
-    return guaranteed(state.settings.strategy) and not state.doubts
+    return guaranteed(state.settings.strategy) and not doubts_of(state)
+
+
+def doubts_of(state: State) -> list[str]:
+    """Return why nothing is certain, whatever was decided: checks that fail come after the log."""
+    return [*state.doubts, *(check.reason for check in checks_of(state) if check.fails)]
 
 
 def risk_of(state: State) -> float | None:
@@ -51,7 +57,7 @@ def sentence(state: State, *, known: bool = True) -> str:
     if promise_of(state.settings.strategy) == "budget":
         return _budget_sentence(state, known)
     if not promised(state):
-        return _unproven_sentence(state)
+        return _unproven_sentence(state, known)
     words = getattr(state.run, "words", None)
     if (verdict.decided or state.end is None) and words is not None and state.stage == 0:
         return str(words())
@@ -80,19 +86,30 @@ def _so_far(state: State) -> str:
     }.get(state.end or "", f"After {pulls}: ")
 
 
-def _unproven_sentence(state: State) -> str:
-    """Say what a strategy has come to without a guarantee: why there is none comes last."""
+def _unproven_sentence(state: State, known: bool) -> str:
+    """Say what a strategy has come to without a guarantee, and why there is none."""
     verdict, names = state.verdict, state.arms.names
-    if len(names) == 1:
-        return f"{names[0]} is the only arm."
+    if len(state.problem.candidates) == 1:
+        return f"{state.problem.candidates.names[0]} is the only arm."
+    doubts, after = doubts_of(state), counted(verdict.pulls, "pull")
+    epsilon = state.problem.epsilon
+    what = "the best" if epsilon == 0 else f"within {epsilon:g} of the best"
+    if guaranteed(state.settings.strategy):
+        why = f"Nothing is certain, because {'; and '.join(doubts)}."
+        if verdict.winner is not None and known:
+            names_ = first_few([names[i] for i in verdict.winners])
+            verb, what = (
+                ("is", "the best estimate")
+                if len(verdict.winners) == 1
+                else ("are", "the best estimates")
+            )
+            return f"{why} {names_} {verb} {what} after {after}."
+        left = counted(len(verdict.survivors), "arm")
+        return f"{why} {_so_far(state)}The test has left {left} of {len(state.problem.candidates)}."
     if verdict.winner is None:
         found = f"{_so_far(state)}The strategy names no winner"
     else:
-        epsilon = state.problem.epsilon
-        what = "the best" if epsilon == 0 else f"within {epsilon:g} of the best"
-        found = f"{names[verdict.winner]} is named {what}, after {counted(verdict.pulls, 'pull')}"
-    if guaranteed(state.settings.strategy):
-        return f"{found}; nothing is certain: {'; '.join(state.doubts)}."
+        found = f"{names[verdict.winner]} is named {what}, after {after}"
     return f"{found}; this threshold has no proof, so nothing is guaranteed."
 
 

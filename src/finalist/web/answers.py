@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel
 
-Verdict = Literal["continue", "winner", "undecided"]
+Verdict = Literal["continue", "winner", "uncertain", "undecided"]
 
 
 class ErrorAnswer(BaseModel):
@@ -33,6 +33,7 @@ class Line(BaseModel):
     pulls: int | None
     open_pulls: int | None
     verdict: Verdict | None
+    certain: bool | None
     winner: str | None
     winners: list[str] | None
     risk: float | None
@@ -102,6 +103,7 @@ class ToldAnswer(BaseModel):
     new: int
     repeated: bool
     verdict: Verdict
+    certain: bool
     winner: str | None
     risk: float | None
 
@@ -139,6 +141,7 @@ class StatusAnswer(BaseModel):
     last: int
     name: str
     verdict: Verdict
+    certain: bool
     winner: str | None
     winners: list[str]
     top: int

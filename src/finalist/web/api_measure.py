@@ -10,7 +10,7 @@ from finalist.study import Batch, Pull, Study
 from finalist.study.measuring import Told
 from finalist.study.results import write_pulls
 from finalist.study.status import status_of
-from finalist.study.words import risk_of
+from finalist.study.words import promised, risk_of
 from finalist.web.answers import BatchAnswer, PullAnswer, ToldAnswer, WordsAnswer
 from finalist.web.depends import (
     CSV_BODY,
@@ -109,6 +109,7 @@ def told(study: Study, result: Told) -> dict[str, Any]:
         "new": result.new if result.repeated is None else result.repeated,
         "repeated": result.repeated is not None,
         "verdict": "continue" if ended is None else ended.verdict,
+        "certain": promised(state),
         "winner": None if ended is None else ended.winner,
         "risk": risk_of(state),
     }

@@ -28,6 +28,7 @@ _READ = (
     "pulls",
     "open_pulls",
     "verdict",
+    "certain",
     "winner",
     "winners",
     "risk",
@@ -122,10 +123,10 @@ class Looking:
         """Return a line for each study, by name; one that cannot be read hides no other.
 
         Each has the keys number, name, created, strategy, last, arms, candidates, survivors,
-        pulls, open_pulls, verdict, winner, winners, risk, sentence, error; without a risk, the
-        winner is a recommendation. Studies with news are read in the background if there is
-        little patience: after so many seconds, those that are not read yet have None in all that
-        has to be read.
+        pulls, open_pulls, verdict, certain, winner, winners, risk, sentence, error; if it is not
+        certain, the winner is a recommendation. Studies with news are read in the background if
+        there is little patience: after so many seconds, those that are not read yet have None in
+        all that has to be read.
         """
         if patience is None:
             return self._lines(read=True)
@@ -187,6 +188,7 @@ class Looking:
             "pulls": found.pulls,
             "open_pulls": found.open_pulls,
             "verdict": found.verdict,
+            "certain": found.certain,
             "winner": found.winner,
             "winners": list(found.winners),
             "risk": found.risk,

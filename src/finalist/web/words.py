@@ -81,6 +81,8 @@ def state(status: Status, stopped: str | None = None) -> tuple[str, str]:
         return "Stopped", "ended"
     if status.verdict == "continue" and status.pulls == 0 and status.open_pulls == 0:
         return "Not started", "new"
+    if status.verdict == "uncertain":
+        return "Ended, not certain", "ended"
     if status.verdict == "winner" and status.risk is None:
         return "Ended with a recommendation", "won"
     if status.verdict == "winner":
