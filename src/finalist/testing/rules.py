@@ -9,6 +9,7 @@ from finalist.arms import Arms
 from finalist.errors import ProblemError
 from finalist.strategies import promise_of
 from finalist.testing import rules_of_answers as answers
+from finalist.testing import rules_of_errors as errors
 from finalist.testing import rules_of_runs as runs
 from finalist.testing.elsewhere import same_pulls_in_another_process
 from finalist.testing.runs import THETA, Make, NotApplicable, maker
@@ -89,11 +90,21 @@ def _variants() -> dict[str, Callable[[Make], None]]:
     return found
 
 
+def _trials() -> dict[str, Callable[[Make], None]]:
+    """Return the rule about errors, once for each trial."""
+    check = errors.errors_are_as_rare_as_promised
+    return {
+        f"errors are as rare as promised, {trial}": partial(check, trial=trial)
+        for trial in errors.TRIALS
+    }
+
+
 #: Every rule by its name; those that need many runs come last.
 RULES: dict[str, Rule] = {
     name: Rule(name, check)
     for name, check in {
         "it is a strategy": runs.is_a_strategy,
+        "start solves no design": runs.start_solves_no_design,
         "next changes nothing": runs.next_changes_nothing,
         "a log kept as JSON goes on": runs.a_log_kept_as_json_goes_on,
         "one arm needs no pull": runs.one_arm_needs_no_pull,
@@ -110,8 +121,8 @@ RULES: dict[str, Rule] = {
         "same pulls in another process": same_pulls_in_another_process,
         "ties never end in a wrong answer": answers.ties_never_end_in_a_wrong_answer,
         "a good enough arm ends a tie": answers.a_good_enough_arm_ends_a_tie,
-        "good enough rules out no best arm": answers.good_enough_rules_out_no_best_arm,
-        "errors are as rare as promised": answers.errors_are_as_rare_as_promised,
+        "good enough rules out no best arm": errors.good_enough_rules_out_no_best_arm,
+        **_trials(),
     }.items()
 }
 

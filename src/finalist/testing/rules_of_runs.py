@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,9 @@ from finalist.testing.runs import (
     step,
 )
 
+#: Seeds of arms that no run has seen.
+_NEW = count(10_000)
+
 
 def is_a_strategy(make: Make) -> None:
     """Every strategy has a name and `start`; a run has `verdict`, `next` and `record`."""
@@ -35,6 +39,14 @@ def is_a_strategy(make: Make) -> None:
     ensure(strategy.name and isinstance(strategy.name, str), f"its name is {strategy.name!r}")
     run = strategy.start(as_problem(arms))
     ensure(isinstance(run, Run), f"start returns {run!r} without verdict, next or record")
+
+
+def start_solves_no_design(make: Make, budget: int | None = None) -> None:
+    """`start` is quick: a page, a command and a replay begin with it, and may need no pulls."""
+    arms = Arms(gaussian(5, 5, next(_NEW)))  # new ones: nobody has kept a design for them
+    problem, strategy = as_problem(arms, sigma=1.0, budget=budget), make(arms, np.ones(5))
+    with no_design("start"):
+        ensure(strategy.start(problem).verdict.winner is None, "an arm wins without a pull")
 
 
 def next_changes_nothing(make: Make) -> None:
@@ -66,8 +78,8 @@ def replay_equals_live(make: Make, size: int | None) -> None:
     problem, strategy = as_problem(arms, sigma=0.3), make(arms, THETA)
     run, log = step(strategy, problem, THETA, seed=0, size=size)
     ensure(run.verdict.decided, f"there is no winner after {run.verdict.pulls:,} pulls")
-    with no_design(type(strategy).__module__):
-        replay = strategy.start(problem, seed=1)
+    replay = strategy.start(problem, seed=1)
+    with no_design("record"):
         for batch, rewards in log:
             replay.record(batch, rewards)
     ensure(replay.verdict == run.verdict, f"{run.verdict} becomes {replay.verdict} when replayed")
