@@ -2,23 +2,39 @@
 
     python -m tests.statistical.contract_power [--runs 2000]
 
-Each strategy is told that sigma is a part of what it is, which makes its widths that part. Runs have
-other seeds than those of `check_strategy`. From their error rate follows the probability that as
-many of the runs of a trial are wrong as it takes to be told off, by the binomial distribution.
+Each strategy is told that sigma is a part of what it is, which makes its widths that part. Runs
+have other seeds than those of `check_strategy`. From their error rate follows the probability that
+as many of the runs of a trial are wrong as it takes to be told off, by the binomial distribution.
 """
 
 import argparse
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from scipy.stats import binom
 
 import finalist as fl
 from finalist.problem import as_problem
+from finalist.strategies import Run, Strategy
 from finalist.testing.rules_of_errors import TIED, TRIALS, Trial, ensure_rare
 from finalist.testing.runs import maker, play
 
 STRATEGIES = ("uniform", "g", "xy-adaptive", "rage", "lingape", "gauntlet")
 FIRST_SEED = 100_000
+
+
+@dataclass(frozen=True)
+class Narrow:
+    """A strategy that believes in less noise than there is."""
+
+    name: ClassVar[str] = "narrow"
+    like: Strategy
+    part: float
+
+    def start(self, problem: fl.Problem, seed: int = 0) -> Run:
+        """Begin with a problem that it takes for an easier one."""
+        return self.like.start(problem.with_(noise=fl.Gaussian(self.part * problem.sigma)), seed)
 
 
 def critical(trial: Trial) -> int:
@@ -34,19 +50,11 @@ def critical(trial: Trial) -> int:
 def wrong(name: str, trial: Trial, part: float, runs: int) -> int:
     """Return how many runs are wrong when widths are a part of what they should be."""
     problem, found = as_problem(trial.arms, sigma=1.0, delta=trial.delta), 0
-    told = problem.with_(noise=fl.Gaussian(part))
     for seed in range(FIRST_SEED, FIRST_SEED + runs):
         theta = trial.parameter(seed)
-        strategy = maker(name)(trial.arms, theta)
+        strategy = Narrow(maker(name)(trial.arms, theta), part)
         least = len(trial.arms)
-
-        class Narrow:
-            name = "narrow"
-
-            def start(self, _: fl.Problem, seed: int = 0, strategy=strategy):  # type: ignore[no-untyped-def]
-                return strategy.start(told, seed)
-
-        run = play(Narrow(), problem, theta, seed, trial.cap, least=least, own_seed=seed)
+        run = play(strategy, problem, theta, seed, trial.cap, least=least, own_seed=seed)
         means = trial.arms.means(theta)
         best = set(np.flatnonzero(means >= means.max() - TIED).tolist())
         left = run.verdict.winners if run.verdict.decided else run.verdict.survivors

@@ -115,7 +115,7 @@ def a_budget_is_needed(make: Make) -> None:
 
 
 def lost_pulls_are_spent(make: Make) -> None:
-    """Pulls that gave no reward are not made again, and the best arm is found.
+    """Lost pulls count, so nobody makes them again, and the best arm is found.
 
     A study records what is left of a batch and then calls `lose` with what is not, if a run has it.
     """
