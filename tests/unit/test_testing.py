@@ -5,19 +5,23 @@ import os
 import re
 import threading
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 import finalist as fl
+from finalist import optimal_design as solve_under_another_name
 from finalist.errors import ProblemError
 from finalist.least_squares import estimate
 from finalist.problem import as_problem
 from finalist.statistics import Statistics
-from finalist.strategies import STRATEGIES, Batch, Verdict, XYAdaptive
+from finalist.strategies import STRATEGIES, Batch, Run, Strategy, Uniform, Verdict, XYAdaptive
 from finalist.testing import RULES, NotApplicable, check_strategy
 from finalist.testing.designs import no_design
+from finalist.testing.rules_of_errors import ALPHA, TRIALS, ensure_rare
 from finalist.testing.runs import maker, step
 
 
@@ -26,7 +30,7 @@ class Wrapped:
 
     def __init__(self, problem: fl.Problem, seed: int) -> None:
         self.problem, self.seed = problem, seed
-        self.inner = XYAdaptive().start(problem, seed)
+        self.inner: Run = XYAdaptive().start(problem, seed)
 
     @property
     def verdict(self) -> Verdict:
@@ -160,6 +164,14 @@ class IgnoresEpsilon(Wrapped):
         super().__init__(problem.with_(goal=fl.Best()), seed)
 
 
+class PrefersItsName(Wrapped):
+    """It expects more noise where names are late in the alphabet."""
+
+    def __init__(self, problem, seed):
+        noise = fl.Gaussian(problem.sigma * (40 if problem.arms.names[0] > "m" else 1))
+        super().__init__(problem.with_(noise=noise), seed)
+
+
 class OtherUnits(Wrapped):
     """Its threshold has a unit."""
 
@@ -196,6 +208,44 @@ class Jumps(Wrapped):
         if self.seen.pulls >= 8:
             means = self.problem.sign * estimate(self.problem.arms, self.seen).means()
             self.winner = int(np.nan_to_num(means, nan=-np.inf).argmax())
+
+
+class Quarter(Wrapped):
+    """Its widths are a quarter of what they should be; it names a winner and rules out nobody."""
+
+    part = 0.25
+    like: Strategy = Uniform()
+
+    def __init__(self, problem, seed):
+        self.problem, self.seed = problem, seed
+        noise = fl.Gaussian(problem.sigma * self.part)
+        self.inner = self.like.start(problem.with_(noise=noise), seed)
+
+
+class QuarterRulesOut(Quarter):
+    like = XYAdaptive()
+
+
+class Half(Quarter):
+    part = 0.5
+
+
+class Whole(Quarter):
+    """Nothing is wrong with it."""
+
+    part = 1.0
+
+
+class SolvesAtOnce(Wrapped):
+    def __init__(self, problem, seed):
+        super().__init__(problem, seed)
+        self.design = kept_design(problem.arms)
+
+
+@lru_cache
+def kept_design(arms):
+    """Return a design that is solved once: the second run with these arms does not see it."""
+    return solve_under_another_name(arms, "g", tol=0.1)
 
 
 class LooksAround(Wrapped):
@@ -299,13 +349,21 @@ FAULTS: list[tuple[type, str, str]] = [
     (Contrary, "the best arm wins, two arms, scale 1", "arm 1 wins and arm 0 is the best"),
     (Contrary, "the best arm wins, rank-deficient, scale 1e-120", "is the best"),
     (IgnoresTheObjective, "the smallest wins if asked for", "is the smallest"),
+    (PrefersItsName, "names and order change no winner", "when the arms have other names"),
     (OtherUnits, "units of the rewards change nothing", "in other units of the rewards"),
     (Units, "units of the features change nothing", "in other units of the features"),
     (LooksAround, "same pulls in another process", "in another process Verdict"),
     (Unlucky, "ties never end in a wrong answer", "are tied and 3 wins"),
     (IgnoresEpsilon, "a good enough arm ends a tie", "are tied and None wins"),
     (DropsTheBest, "good enough rules out no best arm", "the best arm is no survivor"),
-    (Jumps, "errors are as rare as promised", r"wrong in \d+ of 400 runs.*promised is 0\.2"),
+    (Jumps, "errors are as rare as promised, to the end", r"wrong in 20 of \d+ .*is 0\.05"),
+    (Quarter, "errors are as rare as promised, two arms", r"in 8 of \d+ .*below 1e-07.*is 0\.001"),
+    (Quarter, "errors are as rare as promised, five arms", r"wrong in 6 of \d+ runs"),
+    (Quarter, "errors are as rare as promised, tied best arms", r"wrong in 6 of \d+ runs"),
+    (Quarter, "errors are as rare as promised, linear", r"wrong in 6 of \d+ runs"),
+    (QuarterRulesOut, "errors are as rare as promised, many arms", r"wrong in 5 of \d+ runs"),
+    (Half, "errors are as rare as promised, two arms", r"wrong in 8 of \d+ runs"),
+    (SolvesAtOnce, "start solves no design", "start solves a design; solve it in `next`"),
     (Hasty, "lost rewards rule out nobody, one arm, epsilon 0", "ruled out that has no rewards"),
     (Hasty, "lost rewards rule out nobody, everything, epsilon 0.1", "ruled out that has no"),
 ]
@@ -387,6 +445,28 @@ def test_a_strategy_that_never_decides_is_no_endless_loop(monkeypatch):
         step(Made(Undecided), as_problem(fl.Arms.unstructured(3)), np.zeros(3), 0)
 
 
+def test_widths_of_a_quarter_break_the_contract_and_whole_ones_keep_it():
+    rules = [rule for rule in RULES if rule.startswith("errors")]
+    with pytest.raises(AssertionError, match="made breaks 4 of 6 rules"):
+        check_strategy(Made(Quarter), rules)
+    for rule in rules:
+        if rule.endswith(("two arms", "linear")):
+            RULES[rule](Made(Whole))
+
+
+def test_a_strategy_that_keeps_delta_passes_whatever_the_seeds():
+    """Where errors are as likely as promised: the exact probability of a complaint."""
+    told_off = 0.0
+    for trial in TRIALS.values():
+        chances = binom.pmf(np.arange(trial.runs + 1), trial.runs, trial.delta)
+        for errors, chance in enumerate(chances):
+            try:
+                ensure_rare(errors, trial.runs, trial.delta, "it is wrong")
+            except AssertionError:
+                told_off += chance
+    assert 1e-9 < told_off < ALPHA
+
+
 def test_what_a_strategy_refuses_by_name_is_left_out():
     class Plain(Wrapped):
         def __init__(self, problem, seed):
@@ -409,7 +489,7 @@ def test_arms_that_a_strategy_is_not_for_are_left_out():
 
 def test_without_a_proof_no_error_probability_is_tested():
     with pytest.raises(NotApplicable, match="promises no error probability"):
-        RULES["errors are as rare as promised"](fl.LazyTS(threshold="heuristic"))
+        RULES["errors are as rare as promised, two arms"](fl.LazyTS(threshold="heuristic"))
 
 
 @pytest.mark.parametrize(
@@ -430,8 +510,6 @@ def test_what_cannot_be_checked_is_refused():
         check_strategy(7)
     with pytest.raises(ProblemError, match="'speed' is no rule; the rules are it is a strategy,"):
         check_strategy("gauntlet", ["speed"])
-    with pytest.raises(ProblemError, match="'gse' spends a fixed budget"):
-        check_strategy("gse")
 
 
 def test_a_strategy_that_only_this_process_knows_runs_in_others():
@@ -455,8 +533,10 @@ def test_one_that_cannot_be_sent_is_told_so():
 def test_solvers_are_back_afterwards():
     arms = fl.Arms.unstructured(2)
     before = fl.optimal_design(arms, "g").value
-    with pytest.raises(AssertionError, match="record solves a design"), no_design(__name__):
+    with pytest.raises(AssertionError, match="record solves a design"), no_design("record"):
         fl.optimal_design(arms, "g")
+    with pytest.raises(AssertionError, match="start solves a design"), no_design("start"):
+        solve_under_another_name(arms, "g")
     assert fl.optimal_design(arms, "g").value == before
 
 

@@ -30,7 +30,7 @@ from finalist.strategies.lingame import LinGame
 from finalist.strategies.lingape import LinGapE
 from finalist.strategies.od_linbai import ODLinBAI
 from finalist.strategies.peace import Peace
-from finalist.strategies.protocol import Strategy
+from finalist.strategies.protocol import Promise, Strategy, check_choice, promise_of
 from finalist.strategies.rage import RAGE
 from finalist.strategies.track_and_stop import TrackAndStop
 from finalist.strategies.uniform import Uniform
@@ -218,6 +218,7 @@ def _check_class(cls: Any) -> None:
         )
     if not callable(getattr(cls, "start", None)):
         raise ProblemError(f"{full} has no method start(problem, seed=0) that returns a run.")
+    check_choice(f"{full}: promise", promise_of(cls), Promise)
     if not (is_dataclass(cls) and cls.__dataclass_params__.frozen):  # type: ignore[attr-defined]
         raise ProblemError(
             f"{full} is no frozen dataclass, so its settings cannot be written down; put "

@@ -1,51 +1,72 @@
 """A stretch of code in which no design may be solved."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import ModuleType
-from typing import Any
+from typing import Any, Literal
 
-#: What solves a design, wherever it is imported.
-SOLVERS = ("optimal_design", "solve_task", "static_sequence", "oracle_sequence", "Greedy")
+#: What solves a design, by the module that defines it. Those of strategies keep what they found, so
+#: that the solvers behind them are not always called.
+SOLVERS: dict[str, tuple[str, ...]] = {
+    "finalist.design.optimal": ("optimal_design", "solve_task"),
+    "finalist.design.greedy": ("Greedy", "greedy", "greedy_allocation"),
+    "finalist.design.rough": ("rough_design",),
+    "finalist.strategies.static": ("static_sequence", "static_design"),
+    "finalist.strategies.xy_oracle": ("oracle_sequence", "oracle_design", "oracle_allocation"),
+    "finalist.strategies.xy_adaptive": ("phase_design", "phase_allocation"),
+    "finalist.strategies.rage": ("survivors_design",),
+    "finalist.strategies.eliminations": ("survivor_design",),
+    "finalist.strategies.peace": ("difference_design",),
+    "finalist.strategies.lingape": ("pair_shares",),
+}
+#: Which method may solve none, and what it does instead.
+REMEDY = {
+    "start": "solve it in `next`, which a replay does not call",
+    "record": "keep what it needs in the note of the batch",
+}
 
 
 @contextmanager
-def no_design(module: str) -> Iterator[None]:
-    """Make the solvers of finalist raise AssertionError, in finalist and in a module that uses it.
+def no_design(where: Literal["start", "record"]) -> Iterator[None]:
+    """Make the solvers of finalist raise AssertionError, in all modules that have imported them.
 
-    Not for several threads at once: the solvers are replaced for the whole process.
+    Not for several threads at once: the solvers are replaced for the whole process. Solvers of
+    other packages are not known here.
 
     Examples
     --------
     >>> import finalist as fl
-    >>> with no_design("__main__"):
+    >>> with no_design("record"):
     ...     fl.optimal_design(fl.Arms.unstructured(3), "g")
     Traceback (most recent call last):
     AssertionError: record solves a design; keep what it needs in the note of the batch
     """
-    places = [(vars(home), name) for home in _homes(module) for name in SOLVERS]
-    known = [(names, name, names[name]) for names, name in places if _is_ours(names.get(name))]
+
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError(f"{where} solves a design; {REMEDY[where]}")
+
+    known = _places()
     try:
         for names, name, _ in known:
-            names[name] = _refuse
+            names[name] = refuse
         yield
     finally:
         for names, name, solver in known:
             names[name] = solver
 
 
-def _homes(module: str) -> list[ModuleType]:
+def _places() -> list[tuple[dict[str, Any], str, Callable[..., Any]]]:
+    """Return where the solvers are, under any name: the names of a module, a name, the solver."""
+    solvers = {
+        id(vars(sys.modules[home])[name])
+        for home, names in SOLVERS.items()
+        if home in sys.modules
+        for name in names
+    }
+    modules = [vars(module) for module in list(sys.modules.values()) if hasattr(module, "__dict__")]
     return [
-        home
-        for name, home in list(sys.modules.items())
-        if name == module or name.partition(".")[0] == "finalist"
+        (names, name, value)
+        for names in modules
+        for name, value in list(names.items())
+        if id(value) in solvers
     ]
-
-
-def _is_ours(solver: Any) -> bool:
-    return str(getattr(solver, "__module__", "")).partition(".")[0] == "finalist"
-
-
-def _refuse(*_: object, **__: object) -> None:
-    raise AssertionError("record solves a design; keep what it needs in the note of the batch")

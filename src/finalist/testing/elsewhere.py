@@ -8,7 +8,7 @@ import sys
 from finalist.arms import Arms
 from finalist.problem import as_problem
 from finalist.simulation.instances import gaussian
-from finalist.strategies import Strategy
+from finalist.strategies import Strategy, promise_of
 from finalist.testing.runs import THETA, Make, NotApplicable, ensure, step
 
 
@@ -25,7 +25,9 @@ def same_pulls_in_another_process(make: Make) -> None:
 
 def pulls_of(strategy: Strategy) -> str:
     """Return what a run pulls and finds, as text."""
-    run, log = step(strategy, as_problem(_arms(), sigma=0.5), THETA, seed=2, cap=500)
+    budget = 120 if promise_of(strategy) == "budget" else None
+    problem = as_problem(_arms(), sigma=0.5, budget=budget)
+    run, log = step(strategy, problem, THETA, seed=2, cap=500)
     return f"{run.verdict} {[batch.counts.tolist() for batch, _ in log]}"
 
 

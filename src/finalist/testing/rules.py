@@ -3,12 +3,16 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, get_args
 
 from finalist.arms import Arms
 from finalist.errors import ProblemError
+from finalist.problem import as_problem
 from finalist.strategies import promise_of
+from finalist.strategies.protocol import Promise
 from finalist.testing import rules_of_answers as answers
+from finalist.testing import rules_of_budgets as budgets
+from finalist.testing import rules_of_errors as errors
 from finalist.testing import rules_of_runs as runs
 from finalist.testing.elsewhere import same_pulls_in_another_process
 from finalist.testing.runs import THETA, Make, NotApplicable, maker
@@ -66,58 +70,155 @@ class Report:
         return "\n".join([f"{words}; {len(left)} {verb} not apply:", *left])
 
 
-def _variants() -> dict[str, Callable[[Make], None]]:
-    """Return the rules that exist for several sizes, kinds and problems."""
-    found: dict[str, Callable[[Make], None]] = {}
+Check = Callable[[Make], None]
+
+
+def _shared(budget: Callable[[int], int | None]) -> dict[str, Check]:
+    """Return the rules of both kinds of strategies, for problems with or without a budget."""
+    found: dict[str, Check] = {
+        "it is a strategy": partial(runs.is_a_strategy, budget=budget(30)),
+        "start solves no design": partial(runs.start_solves_no_design, budget=budget(100)),
+        "next changes nothing": partial(runs.next_changes_nothing, budget=budget(120)),
+        "a log kept as JSON goes on": partial(runs.a_log_kept_as_json_goes_on, budget=budget(120)),
+        "one arm needs no pull": partial(runs.one_arm_needs_no_pull, budget=budget(50)),
+        "wrong rewards and sizes are refused": partial(
+            runs.wrong_rewards_and_sizes_are_refused, budget=budget(30)
+        ),
+        "a decided run takes nothing more": partial(
+            runs.a_decided_run_takes_nothing_more, budget=budget(30)
+        ),
+        "two best arms, or a refusal": partial(runs.two_best_arms_or_a_refusal, budget=budget(60)),
+        "other candidates, or a refusal": partial(
+            runs.other_candidates_or_a_refusal, budget=budget(60)
+        ),
+        "limited pulls, or a refusal": partial(runs.limited_pulls_or_a_refusal, budget=budget(30)),
+    }
     for words, size in {"own size": None, "plates of 40": 40}.items():
-        found[f"replay equals live, {words}"] = partial(runs.replay_equals_live, size=size)
+        replay = partial(runs.replay_equals_live, size=size, budget=budget(150))
+        found[f"replay equals live, {words}"] = replay
     for kind in ("gaussian", "bounded", "bernoulli"):
-        check = partial(runs.playing_equals_stepping, kind=kind)
+        check = partial(runs.playing_equals_stepping, kind=kind, budget=budget(200))
         found[f"playing equals stepping, {kind}"] = check
     for problem in answers.ODD:
         for scale in (1.0, 1e-120, 1e120):
-            odd = partial(
-                answers.an_odd_problem_ends_with_the_best_arm, problem=problem, scale=scale
+            odd = answers.an_odd_problem_ends_with_the_best_arm
+            found[f"the best arm wins, {problem}, scale {scale:g}"] = partial(
+                odd, problem=problem, scale=scale, budget=budget(90)
             )
-            found[f"the best arm wins, {problem}, scale {scale:g}"] = odd
+    return found | {
+        "the smallest wins if asked for": partial(
+            answers.minimising_is_maximising_the_opposite, budget=budget(70)
+        ),
+        "names and order change no winner": partial(
+            answers.names_and_order_change_no_winner, budget=budget(70)
+        ),
+        "units of the rewards change nothing": partial(
+            answers.units_of_the_rewards_change_nothing, budget=budget(70)
+        ),
+        "units of the features change nothing": partial(
+            answers.units_of_the_features_change_nothing, budget=budget(70)
+        ),
+        "same pulls in another process": same_pulls_in_another_process,
+    }
+
+
+def _of_confidence() -> dict[str, Check]:
+    """Return the rules that speak of delta, of epsilon, or of runs that may be endless."""
+    found: dict[str, Check] = {
+        "the cap of a simulation is kept": runs.the_cap_of_a_simulation_is_kept
+    }
     for words, lost in {"one arm": [2], "everything": [0, 1, 2]}.items():
         for epsilon in (0.0, 0.1):
             left = partial(
                 answers.an_arm_without_rewards_is_not_ruled_out, lost=lost, epsilon=epsilon
             )
             found[f"lost rewards rule out nobody, {words}, epsilon {epsilon:g}"] = left
+    found["ties never end in a wrong answer"] = answers.ties_never_end_in_a_wrong_answer
+    found["a good enough arm ends a tie"] = answers.a_good_enough_arm_ends_a_tie
+    found["good enough rules out no best arm"] = errors.good_enough_rules_out_no_best_arm
+    for trial in errors.TRIALS:
+        rare = partial(errors.errors_are_as_rare_as_promised, trial=trial)
+        found[f"errors are as rare as promised, {trial}"] = rare
     return found
 
 
-#: Every rule by its name; those that need many runs come last.
-RULES: dict[str, Rule] = {
-    name: Rule(name, check)
-    for name, check in {
-        "it is a strategy": runs.is_a_strategy,
-        "next changes nothing": runs.next_changes_nothing,
-        "a log kept as JSON goes on": runs.a_log_kept_as_json_goes_on,
-        "one arm needs no pull": runs.one_arm_needs_no_pull,
-        "wrong rewards and sizes are refused": runs.wrong_rewards_and_sizes_are_refused,
-        "a decided run takes nothing more": runs.a_decided_run_takes_nothing_more,
-        "two best arms, or a refusal": runs.two_best_arms_or_a_refusal,
-        "other candidates, or a refusal": runs.other_candidates_or_a_refusal,
-        "limited pulls, or a refusal": runs.limited_pulls_or_a_refusal,
-        "the cap of a simulation is kept": runs.the_cap_of_a_simulation_is_kept,
-        **_variants(),
-        "the smallest wins if asked for": answers.minimising_is_maximising_the_opposite,
-        "units of the rewards change nothing": answers.units_of_the_rewards_change_nothing,
-        "units of the features change nothing": answers.units_of_the_features_change_nothing,
-        "same pulls in another process": same_pulls_in_another_process,
-        "ties never end in a wrong answer": answers.ties_never_end_in_a_wrong_answer,
-        "a good enough arm ends a tie": answers.a_good_enough_arm_ends_a_tie,
-        "good enough rules out no best arm": answers.good_enough_rules_out_no_best_arm,
-        "errors are as rare as promised": answers.errors_are_as_rare_as_promised,
-    }.items()
-}
+def _of_budgets() -> dict[str, Check]:
+    """Return the rules that speak of the budget."""
+    found: dict[str, Check] = {"a budget is needed": budgets.a_budget_is_needed}
+    for size in (None, 1, 7, 96):
+        words = "own size" if size is None else f"plates of {size}"
+        spent = partial(budgets.never_more_than_the_budget, size=size)
+        found[f"never more than the budget, {words}"] = spent
+    found["who is out stays out"] = budgets.who_is_out_stays_out
+    found["lost pulls are spent"] = budgets.lost_pulls_are_spent
+    found["all rewards may be lost"] = budgets.all_rewards_may_be_lost
+    found["a small budget is better than a guess"] = budgets.a_small_budget_is_better_than_a_guess
+    for task in budgets.LARGE:
+        large = partial(budgets.a_large_budget_finds_the_best_arm, task=task)
+        found[f"a large budget finds the best arm, {task}"] = large
+    return found
+
+
+def _named(checks: dict[str, Check]) -> dict[str, Rule]:
+    return {name: Rule(name, check) for name, check in checks.items()}
+
+
+#: The rules of strategies that promise an error probability, by name; those that need many runs
+#: come last.
+RULES: dict[str, Rule] = _named(_shared(lambda _: None) | _of_confidence())
+#: The rules of strategies that spend a fixed budget.
+BUDGET_RULES: dict[str, Rule] = _named(_shared(lambda budget: budget) | _of_budgets())
+
+
+def rules_of(strategy: Any) -> dict[str, Rule]:
+    """Return the rules of a strategy by name: `RULES`, or `BUDGET_RULES` if it spends a budget.
+
+    Its class attribute `promise` decides (`finalist.strategies.promise_of`).
+
+    Examples
+    --------
+    >>> import finalist as fl
+    >>> rules_of(fl.Gauntlet) is RULES, rules_of(fl.ODLinBAI) is BUDGET_RULES
+    (True, True)
+    """
+    arms = Arms.unstructured(3)
+    made = maker(strategy)(arms, THETA)
+    promise: str = promise_of(made)
+    if promise not in get_args(Promise):
+        raise ProblemError(
+            f"{_name(made)} has promise = {promise!r}; it is 'confidence' or 'budget'."
+        )
+    if promise == "confidence" and _wants_budget(made, arms):
+        raise ProblemError(
+            f"{_name(made)} starts with a budget only and does not say that it spends one; write "
+            'promise: ClassVar[str] = "budget" in its class.'
+        )
+    return BUDGET_RULES if promise == "budget" else RULES
+
+
+def _wants_budget(strategy: Any, arms: Arms) -> bool:
+    """Tell whether a strategy refuses a problem and takes the same one with a budget."""
+    try:
+        strategy.start(as_problem(arms, sigma=1.0))
+        return False
+    except Exception:
+        pass
+    try:
+        strategy.start(as_problem(arms, sigma=1.0, budget=1000))
+    except Exception:
+        return False
+    return True
+
+
+def _name(strategy: Any) -> str:
+    return str(getattr(strategy, "name", type(strategy).__name__))
 
 
 def check_strategy(strategy: Any, rules: Iterable[str] | None = None) -> Report:
-    """Check a strategy that promises an error probability against the rules of the contract.
+    """Check a strategy against the rules of its contract.
+
+    A strategy that promises an error probability is held to `RULES`, and one that spends a fixed
+    budget (`promise: ClassVar[str] = "budget"` in its class) to `BUDGET_RULES`.
 
     Parameters
     ----------
@@ -125,7 +226,7 @@ def check_strategy(strategy: Any, rules: Iterable[str] | None = None) -> Report:
         A class with defaults or with `knowing(arms, theta)`; an object with its settings; the name
         of a registered class; or a function (arms, theta) -> strategy.
     rules : iterable of str, optional
-        Names from `RULES`; all of them unless given, which takes seconds to a minute.
+        Some of their names; all of them unless given, which takes seconds to a minute.
 
     Returns
     -------
@@ -145,8 +246,11 @@ def check_strategy(strategy: Any, rules: Iterable[str] | None = None) -> Report:
     >>> print(check_strategy(fl.RAGE(), ["the cap of a simulation is kept"]))
     rage keeps 0 rules; 1 does not apply:
     - the cap of a simulation is kept: it has no compiled loop
+    >>> print(check_strategy("od-linbai", ["a budget is needed", "lost pulls are spent"]))
+    od-linbai keeps 2 rules.
     """
-    name, chosen = _name_of(strategy), _chosen(rules)
+    name = _name(maker(strategy)(Arms.unstructured(3), THETA))
+    chosen = _chosen(rules_of(strategy), rules)
     kept: list[str] = []
     skipped: dict[str, str] = {}
     broken: dict[str, Exception] = {}
@@ -167,24 +271,12 @@ def check_strategy(strategy: Any, rules: Iterable[str] | None = None) -> Report:
     return Report(name, tuple(kept), skipped)
 
 
-def _name_of(given: Any) -> str:
-    """Return the name of the strategy; refuse one that promises no error probability."""
-    strategy = maker(given)(Arms.unstructured(3), THETA)
-    name = str(getattr(strategy, "name", type(strategy).__name__))
-    if promise_of(strategy) == "budget":
-        raise ProblemError(
-            f"strategy {name!r} spends a fixed budget; these rules are for strategies that keep an "
-            "error probability."
-        )
-    return name
-
-
-def _chosen(names: Iterable[str] | None) -> list[Rule]:
-    wanted = list(RULES if names is None else names)
-    unknown = [name for name in wanted if name not in RULES]
+def _chosen(rules: dict[str, Rule], names: Iterable[str] | None) -> list[Rule]:
+    wanted = list(rules if names is None else names)
+    unknown = [name for name in wanted if name not in rules]
     if unknown:
-        raise ProblemError(f"{unknown[0]!r} is no rule; the rules are {', '.join(RULES)}.")
-    return [RULES[name] for name in wanted]
+        raise ProblemError(f"{unknown[0]!r} is no rule; the rules are {', '.join(rules)}.")
+    return [rules[name] for name in wanted]
 
 
 def _words(error: Exception) -> str:

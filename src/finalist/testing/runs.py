@@ -114,12 +114,20 @@ def step(
     cap: int = MOST_PULLS,
     size: int | None = None,
     kind: Kind = "gaussian",
+    least: int = 1,
+    own_seed: int = 1,
 ) -> tuple[Run, Log]:
-    """Run batch by batch to the end, or to `cap` pulls; return the run and its log."""
-    rewards, run = rewards_of(problem, theta, seed, kind), strategy.start(problem, seed=1)
+    """Run batch by batch to the end, or to `cap` pulls; return the run and its log.
+
+    `seed` is that of the rewards, `own_seed` that of the strategy. A batch that would be smaller
+    than `least` is asked for again with that size.
+    """
+    rewards, run = rewards_of(problem, theta, seed, kind), strategy.start(problem, seed=own_seed)
     log: Log = []
     while not run.verdict.decided and run.verdict.pulls < cap:
         batch = run.next(size)
+        if batch.size < least:
+            batch = run.next(least)
         ensure(batch.size, "next returns an empty batch although there is no winner")
         log.append((batch, rewards.batch(batch.counts)))
         run.record(*log[-1])
@@ -128,11 +136,17 @@ def step(
 
 
 def play(
-    strategy: Strategy, problem: Problem, theta: ArrayLike, seed: int, cap: int = MOST_PULLS
+    strategy: Strategy,
+    problem: Problem,
+    theta: ArrayLike,
+    seed: int,
+    cap: int = MOST_PULLS,
+    least: int = 1,
+    own_seed: int = 1,
 ) -> Run:
-    """Run to the end as a simulation does."""
-    run = strategy.start(problem, seed=1)
+    """Run to the end as a simulation does: with its compiled loop, or as `step` does."""
+    run = strategy.start(problem, seed=own_seed)
     if isinstance(run, Playable):
         run.play(rewards_of(problem, theta, seed), cap)
         return run
-    return step(strategy, problem, theta, seed, cap)[0]
+    return step(strategy, problem, theta, seed, cap, least=least, own_seed=own_seed)[0]

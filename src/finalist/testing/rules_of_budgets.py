@@ -1,0 +1,180 @@
+"""Rules for strategies that spend a fixed budget: never more of it, one winner, and it learns.
+
+A winner after a fixed budget is a recommendation without a promised error probability, so there is
+no delta to hold it against. Held against is what nobody should miss. With a large budget the best
+arm is wrong in `EASY` of the runs at most, on instances where equal shares are hardly ever wrong;
+with a small one it is found more often than by a guess. Bounds are exact (Clopper and Pearson
+1934), and another arm is the best in each run where arms are alike, so that a strategy that always
+names the same arm does no better than one that guesses. A strategy that is wrong less often than
+`EASY` is told off with probability `ALPHA` at most, one that guesses passes with no more.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from finalist.arms import Arms
+from finalist.errors import FinalistError
+from finalist.problem import as_problem
+from finalist.simulation import exact_lower_bound
+from finalist.simulation.instances import gaussian, paper
+from finalist.strategies import Batch
+from finalist.testing.rules_of_errors import ALPHA, TIED
+from finalist.testing.runs import Make, ensure, ensure_refused, play, rewards_of, step
+
+#: The error probability that a strategy may have where the budget is large.
+EASY = 0.05
+#: Runs of a statistical rule, and the batches of one at least (some phases make it more).
+RUNS, BATCHES = 100, 20
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """An instance and a budget.
+
+    Attributes
+    ----------
+    arms : Arms
+    theta : (d,) array
+    budget : int
+    turned : bool
+        Whether another arm is the best in each run; only where all arms are alike.
+    """
+
+    arms: Arms
+    theta: Float[np.ndarray, " d"]
+    budget: int
+    turned: bool = True
+
+
+def _alike(means: list[float], budget: int) -> Task:
+    return Task(Arms.unstructured(len(means)), np.array(means), budget)
+
+
+def _linear(budget: int) -> Task:
+    """Return the paper's instance (Soare 2014, Sect. 6) with a wide angle, the best arm last."""
+    found = paper(4, 0.8)
+    return Task(Arms(found.features[::-1]), found.theta, budget, turned=False)
+
+
+#: Budgets that are large: equal shares leave a standard error of a fifth of the gap or less.
+LARGE: dict[str, Task] = {
+    "five arms": _alike([0.6, 0.0, 0.0, 0.0, 0.0], 1_000),
+    "tied best arms": _alike([0.6, 0.6, 0.0, 0.0, 0.0], 1_000),
+    "many arms": _alike([0.6, *[0.0] * 11], 2_400),
+    "linear": _linear(1_000),
+}
+#: One that is small: equal shares are right in nine runs of ten.
+SMALL = _alike([0.6, 0.0, 0.0, 0.0, 0.0], 100)
+
+
+def never_more_than_the_budget(make: Make, size: int | None) -> None:
+    """There is a winner when the budget is spent, or before; in batches of any size.
+
+    The pulls of the verdict are those that were recorded, and no batch is larger than asked for.
+    """
+    arms = Arms(gaussian(12, 4, 0))
+    for budget in (97, 160):
+        problem = as_problem(arms, sigma=1.0, budget=budget)
+        run, log = step(make(arms, np.ones(4)), problem, np.ones(4), seed=0, size=size)
+        made = sum(batch.size for batch, _ in log)
+        ensure(made <= budget, f"{made} pulls are made with a budget of {budget}")
+        ensure(run.verdict.pulls == made, f"{made} pulls are recorded and {run.verdict} says so")
+        largest = max(batch.size for batch, _ in log)
+        ensure(size is None or largest <= size, f"{largest} pulls when asked for {size}")
+        ensure(run.verdict.winner in run.verdict.survivors, f"no survivor wins: {run.verdict}")
+
+
+def who_is_out_stays_out(make: Make) -> None:
+    """Survivors become fewer, and the winner was always among them."""
+    arms = Arms(gaussian(12, 4, 0))
+    problem = as_problem(arms, sigma=1.0, budget=200)
+    run, rewards = make(arms, np.ones(4)).start(problem, seed=1), rewards_of(problem, np.ones(4), 0)
+    left = set(range(12))
+    while not run.verdict.decided:
+        ensure(set(run.verdict.survivors) <= left, f"arms come back: {run.verdict}")
+        left = set(run.verdict.survivors)
+        batch = run.next(9)
+        run.record(batch, rewards.batch(batch.counts))
+    ensure(run.verdict.winner in left, f"an arm wins that was out: {run.verdict}")
+
+
+def a_budget_is_needed(make: Make) -> None:
+    """Without a budget `start` refuses; one pull for 12 arms is refused, or is enough."""
+    arms = Arms(gaussian(12, 4, 0))
+    strategy = make(arms, np.ones(4))
+    missing, small = as_problem(arms, sigma=1.0), as_problem(arms, sigma=1.0, budget=1)
+    ensure_refused(lambda: strategy.start(missing), "a problem without a budget")
+    try:
+        strategy.start(small)
+    except FinalistError:
+        return
+    made = sum(batch.size for batch, _ in step(strategy, small, np.ones(4), seed=0)[1])
+    ensure(made <= 1, f"{made} pulls are made with a budget of 1")
+
+
+def lost_pulls_are_spent(make: Make) -> None:
+    """Lost pulls count, so nobody makes them again, and the best arm is found.
+
+    A study records what is left of a batch and then calls `lose` with what is not, if a run has it.
+    """
+    arms, theta, budget = Arms.unstructured(4), np.array([0.0, 0.0, 1.0, 0.0]), 60
+    problem = as_problem(arms, sigma=0.1, budget=budget)
+    run, rewards = make(arms, theta).start(problem, seed=1), rewards_of(problem, theta, 0)
+    rng, made = np.random.default_rng(0), 0
+    while not run.verdict.decided:
+        batch = run.next(7)
+        made += batch.size
+        ensure(made <= budget, f"{made} pulls, with those that were lost, and {budget} can be made")
+        ensure(batch.size, "next returns an empty batch although there is no winner")
+        lost = np.minimum(batch.counts, rng.integers(0, 2, 4))
+        run.record(Batch(batch.counts - lost, batch.note), rewards.batch(batch.counts - lost))
+        getattr(run, "lose", lambda _: None)(lost)
+    ensure(run.verdict.winner == 2, f"arm {run.verdict.winner} wins and arm 2 is the best")
+
+
+def all_rewards_may_be_lost(make: Make) -> None:
+    """Even then the run ends, with some winner."""
+    arms, budget = Arms.unstructured(4), 60
+    run = make(arms, np.ones(4)).start(as_problem(arms, sigma=1.0, budget=budget), seed=1)
+    nothing, made = np.zeros(4, dtype=np.int64), 0
+    while not run.verdict.decided:
+        batch = run.next(7)
+        made += batch.size
+        ensure(batch.size > 0 and made <= budget, f"{made} pulls, all lost, with {budget} to make")
+        empty = rewards_of(as_problem(arms, sigma=1.0), np.ones(4), 0).batch(nothing)
+        run.record(Batch(nothing.copy(), batch.note), empty)
+        getattr(run, "lose", lambda _: None)(batch.counts)
+    ensure(run.verdict.winner in range(4), f"the winner is {run.verdict.winner}")
+
+
+def a_large_budget_finds_the_best_arm(make: Make, task: str) -> None:
+    """Where equal shares are hardly ever wrong, neither is the strategy."""
+    wrong = _wrong(make, LARGE[task])
+    share = ALPHA / (len(LARGE) + 1)
+    words = f"it is wrong in {wrong} of {RUNS} runs with {LARGE[task].budget:,} pulls"
+    least = exact_lower_bound(wrong, RUNS, 1.0 - share)
+    ensure(least <= EASY, f"{words}, so with probability {least:.2f} at least; this one is easy")
+
+
+def a_small_budget_is_better_than_a_guess(make: Make) -> None:
+    """With 20 pulls for each arm it learns something."""
+    K, share = len(SMALL.arms), ALPHA / (len(LARGE) + 1)
+    right = RUNS - _wrong(make, SMALL)
+    words = f"it is right in {right} of {RUNS} runs with {SMALL.budget} pulls"
+    least = exact_lower_bound(right, RUNS, 1.0 - share)
+    ensure(least > 1.0 / K, f"{words}; a guess among {K} arms may be as good")
+
+
+def _wrong(make: Make, task: Task) -> int:
+    """Return how many runs name an arm that is not among the best."""
+    problem, wrong = as_problem(task.arms, sigma=1.0, budget=task.budget), 0
+    for run in range(RUNS):
+        theta = np.roll(task.theta, run) if task.turned else task.theta
+        strategy, least = make(task.arms, theta), task.budget // BATCHES
+        winner = play(strategy, problem, theta, run, least=least, own_seed=run).verdict.winner
+        means = task.arms.means(theta)
+        ensure(winner in range(len(means)), f"the winner is {winner}")
+        wrong += bool(means[winner] < means.max() - TIED)
+    return wrong
