@@ -61,7 +61,11 @@ def pooled_widths(
             return none
         sigma = likely_sigma(fit.residual_variance, fit.degrees_of_freedom)
     grown = max(fit.information.log_det - start, 0.0)
-    return pooled_radius(grown, fit.dimension, 1.0 - confidence, sigma) * fit.widths(directions)
+    if not (grown < math.inf and sigma < math.inf):
+        return none
+    radius = pooled_radius(grown, fit.dimension, 1.0 - confidence, sigma)
+    widths = radius * fit.widths(directions)
+    return np.where(np.isnan(widths), np.inf, widths)
 
 
 def leader(fit: Estimate, sign: int, among: Sequence[int]) -> int:
@@ -138,6 +142,8 @@ def error_estimate(
     if sigma == 0.0 or not np.isfinite(widths).all():
         return None
     z = _standard_errors(gaps, sigma, widths)
+    if np.isnan(z).any():  # 0 / 0: rounding leaves nothing to tell these arms apart by
+        return None
     tails = ndtr(-z) if freedom == 0 else stdtr(freedom, -z)
     near = z < FAR if freedom == 0 else np.ones(len(z), dtype=bool)
     W = Y[near] @ fit.information.inverse_root.T / widths[near, None]
@@ -190,6 +196,8 @@ def certainty(
         return 1.0
     z = float(_standard_errors(gaps, sigma, widths).min())
     grown = max(fit.information.log_det - start, 0.0)
+    if not grown < math.inf:
+        return None
     return min(1.0 - pooled_level(grown, fit.dimension, z), math.nextafter(1.0, 0.0))
 
 
@@ -197,7 +205,7 @@ def _standard_errors(
     gaps: Float[np.ndarray, " m"], sigma: float, widths: Float[np.ndarray, " m"]
 ) -> Float[np.ndarray, " m"]:
     """Return how many standard errors gaps are; infinitely many are as good as very many."""
-    with np.errstate(over="ignore", divide="ignore"):
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         return np.asarray(gaps / (sigma * widths))
 
 
