@@ -7,6 +7,7 @@ decision would be taken without. Then whole runs with sizes at the ends of what 
 import dataclasses
 import math
 from importlib import import_module
+from typing import Any
 
 import numpy as np
 import pytest
@@ -211,7 +212,12 @@ def test_noise_too_unequal_for_updates_is_refused():
 )
 def test_unequal_noise_and_a_gap_that_cannot_be_seen(name, ratio):
     theta = [1.0, 1.0 + 0.02 * ratio, 0.0]
-    words = {"sigma": (ratio, ratio, 1.0), "delta": 1e-3, "runs": 5, "max_pulls": 500}
+    words: dict[str, Any] = {
+        "sigma": (ratio, ratio, 1.0),
+        "delta": 1e-3,
+        "runs": 5,
+        "max_pulls": 500,
+    }
     try:
         found = fl.simulate(FREE, theta, name, progress=False, **words)
     except ProblemError:
@@ -267,7 +273,7 @@ def test_static_rule_does_not_take_zero_by_zero_for_certain():
 def test_static_rewards_that_overflow_in_units_of_noise(name):
     """All four runs ended after three pulls, with the first arm."""
     sigma = (1e-148, 1e-148, 1e-148)
-    words = {"sigma": sigma, "runs": 4, "max_pulls": 300, "progress": False}
+    words: dict[str, Any] = {"sigma": sigma, "runs": 4, "max_pulls": 300, "progress": False}
     found = fl.simulate(FREE, [0.0, 1e140, 0.0], name, **words)
     assert found.errors == 0
 
@@ -368,7 +374,7 @@ def test_oracle_with_gaps_whose_squares_vanish():
 
 
 def test_oracle_with_an_estimate_that_is_none(monkeypatch):
-    real = xy_oracle.estimate
+    real = vars(xy_oracle)["estimate"]
 
     def broken(*args, **words):
         fit = real(*args, **words)
@@ -564,8 +570,10 @@ def fit_of(arms=FREE, means=(1.0, 0.0, 0.0)):
 @pytest.mark.parametrize("value", [NAN, INF, -INF])
 def test_intervals_of_an_estimate_that_is_none(value):
     fit, start = fit_of(), 3.0 * math.log(20.0)
-    words = {"sign": 1, "sigma": 0.01}
-    assert intervals.certainty(fit, 0, start=start, **words) > 0.999
+    words: dict[str, Any] = {"sign": 1, "sigma": 0.01}
+    sure = intervals.certainty(fit, 0, start=start, **words)
+    assert sure is not None
+    assert sure > 0.999
     phi = fit.phi.copy()
     phi[0] = value
     broken = dataclasses.replace(fit, phi=phi)
