@@ -14,7 +14,7 @@ import pytest
 
 import finalist as fl
 from finalist import bounds, intervals
-from finalist.design import design_value, greedy_kernels, rough_kernels
+from finalist.design import design_value, greedy_kernels, minimax, rough_kernels
 from finalist.design.farthest import DirectionList, farthest_pairs
 from finalist.design.measured import Measured
 from finalist.design.optimal import solve_task
@@ -440,6 +440,17 @@ def test_smooth_solver_does_not_take_nan_for_optimal(monkeypatch):
     assert now.gap == INF
     with np.errstate(invalid="ignore"):
         found = column_generation(np.eye(2), Smooth(np.eye(2)), 1e-6, INF)
+    assert found.status != SOLVED
+    assert found.lower_bound == 0.0
+
+
+def test_minimax_solver_does_not_take_an_infinite_bound(monkeypatch):
+    problem = minimax.starting_problem(np.eye(2), DirectionList(np.array([[1.0, -1.0]])), INF)
+    monkeypatch.setattr(minimax, "starting_problem", lambda *_: problem)
+    monkeypatch.setattr(minimax, "row_norms", lambda Z, _: np.zeros(len(Z)))
+    directions = DirectionList(np.array([[1.0, -1.0]]))
+    with np.errstate(divide="ignore"):
+        found = minimax.solve_minimax(np.eye(2), directions, 1e-6, INF)
     assert found.status != SOLVED
     assert found.lower_bound == 0.0
 
