@@ -143,7 +143,7 @@ def adaptive_radius(
     if d < 2:
         # 2 log(1/delta) <= d log(1/delta) is a step of the proof.
         raise BoundError(f"d is {d}; Prop. 2 as printed needs 2 or more. Use determinant_radius.")
-    radius = sigma * np.sqrt(d * (np.log1p(n * L**2 / eta) - math.log(delta)))
+    radius = sigma * np.sqrt(d * (np.log1p(n * (L * L) / eta) - math.log(delta)))
     radius = radius + math.sqrt(eta) * S
     return radius if isinstance(n, np.ndarray) else float(radius)
 

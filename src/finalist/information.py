@@ -15,6 +15,7 @@ from jaxtyping import Bool, Float
 from scipy.linalg.blas import dtrsm
 from scipy.linalg.lapack import dgeqp3, dgeqrf, dorgqr
 
+from finalist.errors import EstimateError
 from finalist.span import SPAN_TOLERANCE
 
 #: Rows of length 1 are dependent when they are up to this much.
@@ -88,7 +89,7 @@ class Information:
     ) -> Float[np.ndarray, " M"]:
         """Return y'A^+ y for each direction, infinity where it cannot be estimated."""
         values = row_norms(directions, self.inverse_root)
-        return np.where(self.spans(directions, tolerance), values, np.inf)
+        return np.where(self.spans(directions, tolerance) & ~np.isnan(values), values, np.inf)
 
     def solve(self, vector: Float[np.ndarray, " r"]) -> Float[np.ndarray, " r"]:
         """Return A^+ b for a vector b in the row space."""
@@ -144,7 +145,12 @@ def information(
     diagonal = np.abs(packed.diagonal())
     s = int(np.count_nonzero(diagonal > ROUNDING * diagonal[0])) if diagonal[0] > 0 else 0
     basis = _identity(r) if s == r else np.asarray(dorgqr(packed[:, :s], reflectors[:s])[0])
-    return Information(basis, _triangle(roots * (rows @ basis)))
+    root = _triangle(roots * (rows @ basis))
+    if not np.isfinite(root).all():
+        raise EstimateError(
+            "the design matrix of these pulls is too large to be computed; give a larger sigma."
+        )
+    return Information(basis, root)
 
 
 def _triangle(weighted: Float[np.ndarray, "p s"]) -> Float[np.ndarray, "q s"]:

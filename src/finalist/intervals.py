@@ -76,16 +76,20 @@ class Ellipsoid:
             return None
         R = fit.information.inverse_root
         inner = R @ start @ R.T  # A_0 in coordinates in which A is the identity
+        if not np.isfinite(inner).all():
+            return None
         sizes = np.linalg.eigvalsh(inner)
         if not sizes[0] > 0.0:
             return None
+        ratio = float(np.log1p(1.0 / sizes).sum())
         factor = np.linalg.cholesky(np.eye(len(R)) + inner)
-        return cls(fit, np.asarray(factor.T @ R), float(np.log1p(1.0 / sizes).sum()))
+        return cls(fit, np.asarray(factor.T @ R), ratio) if ratio < math.inf else None
 
     def units(self, directions: Float[np.ndarray, "M r"]) -> Float[np.ndarray, " M"]:
         """Return what the radius is multiplied by, infinity where nothing is known."""
         values = np.sqrt(row_norms(directions, self.root))
-        return np.where(self.fit.information.spans(directions), values, np.inf)
+        known = self.fit.information.spans(directions) & ~np.isnan(values)
+        return np.where(known, values, np.inf)
 
 
 def pooled_widths(
@@ -125,7 +129,7 @@ def pooled_widths(
             return np.full(len(directions), np.inf)
         sigma = likely_sigma(fit.residual_variance, fit.degrees_of_freedom)
     found = Ellipsoid.of(fit, start)
-    if found is None:
+    if found is None or not sigma < math.inf:
         return np.full(len(directions), np.inf)
     return pooled_radius(found.log_det_ratio, 1.0 - confidence, sigma) * found.units(directions)
 
@@ -204,6 +208,8 @@ def error_estimate(
     if sigma == 0.0 or not np.isfinite(widths).all():
         return None
     z = _standard_errors(gaps, sigma, widths)
+    if np.isnan(z).any():  # 0 / 0: rounding leaves nothing to tell these arms apart by
+        return None
     tails = ndtr(-z) if freedom == 0 else stdtr(freedom, -z)
     near = z < FAR if freedom == 0 else np.ones(len(z), dtype=bool)
     W = Y[near] @ fit.information.inverse_root.T / widths[near, None]
@@ -268,7 +274,7 @@ def _standard_errors(
     gaps: Float[np.ndarray, " m"], sigma: float, widths: Float[np.ndarray, " m"]
 ) -> Float[np.ndarray, " m"]:
     """Return how many standard errors gaps are; infinitely many are as good as very many."""
-    with np.errstate(over="ignore", divide="ignore"):
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         return np.asarray(gaps / (sigma * widths))
 
 

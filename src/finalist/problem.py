@@ -57,6 +57,11 @@ Feature = Literal[
 #: Every word that `Problem.needs` can contain.
 FEATURES: frozenset[Feature] = frozenset(get_args(Feature))
 
+#: Sizes of the noise: squares of smaller and larger ones are no numbers.
+SIGMAS = (1e-150, 1e150)
+#: How much larger the noise of one arm may be than that of another: squares are compared.
+LARGEST_RATIO = 1e50
+
 
 @dataclass(frozen=True)
 class Problem:
@@ -127,6 +132,7 @@ class Problem:
         if isinstance(self.noise.sigma, tuple):
             sigma = _of_all("sigma", self.noise.sigma, self.arms, given)
             object.__setattr__(self, "noise", replace(self.noise, sigma=sigma))
+        _check_sizes(self)
         if isinstance(self.cost, tuple):
             cost = _of_all("cost", self.cost, self.arms, given)
             object.__setattr__(self, "cost", cost)
@@ -346,6 +352,25 @@ def _per_arm(value: PerArm, arms: Arms) -> Float[np.ndarray, " K"]:
     array = np.array(np.broadcast_to(np.asarray(value, dtype=float), len(arms)))
     array.setflags(write=False)
     return array
+
+
+def _check_sizes(problem: Problem) -> None:
+    """Refuse noise whose square is not a number, or which differs too much between arms."""
+    if problem.noise.sigma is None:
+        return
+    each = problem.sigmas[problem.arms.measurable]
+    least, most = float(each.min()), float(each.max())
+    if not (SIGMAS[0] <= least and most <= SIGMAS[1]):
+        wrong = least if least < SIGMAS[0] else most
+        raise ProblemError(
+            f"sigma is {wrong:g}; it lies between {SIGMAS[0]:g} and {SIGMAS[1]:g}, so that its "
+            "square is a number. Give rewards and sigma in another unit."
+        )
+    if not most / least <= LARGEST_RATIO:
+        raise ProblemError(
+            f"sigma goes from {least:g} to {most:g}; the largest may be {LARGEST_RATIO:g} times "
+            "the smallest. Leave out arms whose noise says nothing."
+        )
 
 
 def _check_choices(problem: Problem) -> None:

@@ -74,7 +74,7 @@ class Span:
         W = np.empty((len(Y), len(self.scale)))
         for rows in blocks(Y):
             unit, power = self._unit(Y[rows])
-            outside = self._residuals(unit) > SPAN_TOLERANCE
+            outside = ~(self._residuals(unit) <= SPAN_TOLERANCE)
             if outside.any():
                 i = rows.start + int(outside.argmax())
                 raise OutsideSpanError(

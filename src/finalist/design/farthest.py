@@ -30,7 +30,7 @@ class Directions(Protocol):
         """Return up to `count` directions with ||R y||^2 > floor, and the largest such value.
 
         The value is exact when it exceeds `floor`; otherwise it is `floor`, and no
-        direction exceeds it.
+        direction exceeds it. It is infinite, without directions, if some are not a number.
         """
         ...
 
@@ -46,6 +46,8 @@ class DirectionList:
     ) -> tuple[Float[np.ndarray, "m r"], float]:
         """See `Directions.worst`."""
         values = row_norms(self.rows, R)
+        if np.isnan(values).any():
+            return self.rows[:0], np.inf
         top = max(floor, float(values.max()))
         candidates = np.flatnonzero(values > max(floor, WORTH_ADDING * top))
         return self.rows[candidates[largest(values[candidates], count)]], top
@@ -86,7 +88,8 @@ def farthest_pairs(
     -------
     pairs : (m, 2) array of indices
     top : float
-        The largest squared distance if it exceeds `floor`, else `floor`.
+        The largest squared distance if it exceeds `floor`, else `floor`; infinity if a point is
+        not finite.
 
     Examples
     --------
@@ -97,6 +100,8 @@ def farthest_pairs(
     order = np.argsort(-np.einsum("ij,ij->i", centred, centred), kind="stable")
     P = centred[order]
     squares = np.einsum("ij,ij->i", P, P)
+    if not np.isfinite(squares).all():
+        return np.empty((0, 2), dtype=np.int64), np.inf
     norms = np.sqrt(squares)
     K = len(P)
     best = np.full(K, -1.0)

@@ -16,8 +16,8 @@ TIE = 1e-9
 #: Rank-one updates between two fresh inverses.
 REFRESH = 5000
 
-# No NaN can arise, which lets the compiler vectorise comparisons; sums keep their order.
-_FLAGS: dict[str, Any] = {"error_model": "numpy", "fastmath": {"nnan", "nsz"}}
+# NaN is not assumed away: where it arises, a comparison with it is false and decides nothing.
+_FLAGS: dict[str, Any] = {"error_model": "numpy", "fastmath": {"nsz"}}
 inlined = njit(inline="always", **_FLAGS)
 
 
@@ -112,7 +112,7 @@ def choose(Z, Y, pairs, inverse, cross, leverage, f, rowmax, a, dots, after, tot
     top = rowmax[row]
     limit = top * (1.0 - TIE)
     k = start
-    while f[k] != top:
+    while k < len(f) - 1 and f[k] != top:  # NaN is equal to nothing
         k += 1
     after[:] = 0.0
     project(row, row + 1 + k - start if pairs else k, Z, Y, pairs, inverse, cross, a, dots)

@@ -111,7 +111,8 @@ def solve_minimax(
         U = (problem.Y @ now.root.T @ now.root) * (np.sqrt(m) / now.f)[:, None]
         c = row_norms(Z, U)
         new_directions, top = directions.worst(now.root, float(now.f.max()), 5 * r)
-        lower = max(lower, float(m.sum() / c.max()))
+        bound = float(m.sum() / c.max())
+        lower = max(lower, bound) if bound < np.inf else lower
         value = float(nu.sum()) * top
         if value < best[0]:
             best = (value, problem, now.point)

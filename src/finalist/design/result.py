@@ -63,7 +63,12 @@ class Design:
 
 
 def relative_gap(value: float, lower_bound: float) -> float:
-    """Return value / lower_bound - 1, never negative; 0 when both are 0."""
+    """Return value / lower_bound - 1, never negative; 0 when both are 0.
+
+    Infinity unless both are finite: a certificate that is not a number certifies nothing.
+    """
+    if not (value < math.inf and lower_bound < math.inf):
+        return math.inf
     if value <= lower_bound:
         return 0.0
     return value / lower_bound - 1.0 if lower_bound > 0.0 else math.inf

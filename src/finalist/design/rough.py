@@ -14,6 +14,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from finalist.design.linalg import spanning_arms
+from finalist.design.result import relative_gap
 from finalist.information import Information, information, row_norms
 
 #: Steps after which the best so far is returned.
@@ -82,7 +83,7 @@ def _improve(
 
     Z, Y = np.ascontiguousarray(Z), np.ascontiguousarray(Y)
     value, lower = rough_kernels.run(Z, Y, lam, m, steps, tol)
-    return float(value / lower - 1.0)
+    return relative_gap(float(value), float(lower))
 
 
 class WorkingSet:
@@ -109,6 +110,7 @@ class WorkingSet:
     def solve(self, tol: float) -> tuple[Float[np.ndarray, " K"], float]:
         """Return a design and its gap, at most `tol` unless `SCANS` scans do not suffice."""
         value, lower, best = np.inf, 0.0, np.zeros(len(self._Z))
+        best[self.arms] = self.lam
         for _ in range(SCANS):
             working = self._Z[self.arms], self._Y[self.directions]
             _improve(*working, self.lam, self.m, STEPS, 0.5 * tol)
@@ -119,12 +121,12 @@ class WorkingSet:
                 best[self.arms] = self.lam
             # The certificate of `minimax` with m_j f_j^2, over all arms.
             bound = float(self.m @ variances[self.directions] ** 2 / derivatives.max())
-            lower = max(lower, bound)
+            lower = max(lower, bound) if bound < np.inf else lower
             if value <= (1.0 + tol) * lower:
                 break
             self._drop()
             self._add(variances, derivatives, tol)
-        return best, value / lower - 1.0
+        return best, relative_gap(value, lower)
 
     def _information(self) -> Information:
         return information(self._Z[self.arms], self.lam)

@@ -10,9 +10,7 @@ from finalist.compiled import kept
 #: No weight becomes smaller than this, so that the design matrix stays regular.
 LEAST_WEIGHT = 1e-9
 
-inlined = njit(
-    inline="always", error_model="numpy", fastmath={"nnan", "nsz", "contract", "reassoc"}
-)
+inlined = njit(inline="always", error_model="numpy", fastmath={"nsz", "contract", "reassoc"})
 
 
 @inlined
@@ -56,7 +54,7 @@ def weighted_squares(X, weights, out):
                 out[a, b] += scaled * X[i, b]
 
 
-@kept(error_model="numpy", fastmath={"nnan", "nsz", "contract", "reassoc"})
+@kept(error_model="numpy", fastmath={"nsz", "contract", "reassoc"})
 def run(Z, Y, lam, m, steps, tol):
     """Improve weights `lam` of arms and `m` of directions; return value and lower bound.
 
@@ -81,9 +79,6 @@ def run(Z, Y, lam, m, steps, tol):
                 total += dot * Y[j, a]
             f[j] = total
             top = total if total > top else top
-        if top < value:
-            value = top
-            best[:] = lam
         # d_i = sum_j m_j (z_i'A^-1 y_j)^2, and the certificate of `minimax` with m_j f_j^2.
         weighted_squares(P, m, B)
         mean, most, bound = 0.0, 0.0, 0.0
@@ -94,11 +89,16 @@ def run(Z, Y, lam, m, steps, tol):
                 for b in range(a):
                     dot += B[a, b] * Z[i, b]
                 total += dot * Z[i, a]
-            d[i] = 2.0 * total if total > 0.0 else 0.0  # rounding may make a zero negative
+            d[i] = 0.0 if total < 0.0 else 2.0 * total  # rounding may make a zero negative
             mean += lam[i] * d[i]
             most = d[i] if d[i] > most else most
         for j in range(M):
             bound += m[j] * f[j] * f[j]
+        if not (bound < np.inf and mean < np.inf and most > 0.0):
+            break  # not a number: neither a value nor a certificate
+        if top < value:
+            value = top
+            best[:] = lam
         lower = bound / most if bound / most > lower else lower
         if value <= (1.0 + tol) * lower:
             break

@@ -30,7 +30,14 @@ from finalist.design.linalg import (
     spanning_arms,
     step_length,
 )
-from finalist.design.result import OUT_OF_TIME, SOLVED, STALLED, Solution, heavy
+from finalist.design.result import (
+    OUT_OF_TIME,
+    SOLVED,
+    STALLED,
+    Solution,
+    heavy,
+    relative_gap,
+)
 from finalist.information import row_norms
 
 #: Restricted problems are solved to this part of the gap that the last scan left.
@@ -98,12 +105,15 @@ def column_generation(
         nu, slack = now.nu, now.slack
         iterations += steps
         c = row_norms(Z, now.R)
-        gap = max(0.0, float(c.max() * nu.sum() / now.total) - 1.0)
-        lower = max(lower, float(now.total**2 / c.max()))
+        gap = relative_gap(float(c.max() * nu.sum() / now.total), 1.0)
+        bound = float(now.total**2 / c.max())
+        lower = max(lower, bound) if bound < np.inf else lower
         if gap < best[0]:
             best = (gap, active, nu)
         if gap <= tol:
             status = SOLVED
+            break
+        if gap == np.inf:  # not a number: no step leads out of that
             break
         if time.monotonic() > deadline:
             status = OUT_OF_TIME
@@ -187,7 +197,7 @@ def restricted_solve(
         image = Z @ R.T
         c = np.einsum("ij,ij->i", image, image)
         total = float(nu @ c)
-        gap = max(0.0, float(c.max() * nu.sum() / total) - 1.0)
+        gap = relative_gap(float(c.max() * nu.sum() / total), 1.0)
         if best is None or gap < best[0].gap:
             best = Iterate(nu, slack, R, total, gap), step
         if gap <= tol or time.monotonic() > deadline or step - best[1] > 15:

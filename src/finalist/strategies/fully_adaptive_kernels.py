@@ -20,8 +20,8 @@ ROUNDING = 64 * 2.0**-52
 #: What the entries of `State.progress` are.
 PULLS, LEFT, WINNER = 0, 1, 2
 
-# No NaN can arise, which lets the compiler vectorise comparisons; sums keep their order.
-_FLAGS: dict[str, Any] = {"error_model": "numpy", "fastmath": {"nnan", "nsz"}}
+# NaN is not assumed away: where it arises, a comparison with it is false and decides nothing.
+_FLAGS: dict[str, Any] = {"error_model": "numpy", "fastmath": {"nsz"}}
 inlined = njit(inline="always", **_FLAGS)
 compiled = kept(**_FLAGS)
 
@@ -176,7 +176,7 @@ def shrink(arm, weight, cross, leverage, spread, alive, left, row):
             j = alive[q]
             dot = row[i] - row[j]
             value = spread[i, j] - dot * dot * scale
-            spread[i, j] = value if value > 0.0 else 0.0
+            spread[i, j] = 0.0 if value < 0.0 else value  # NaN stays: it is not exact
     for i in range(len(row)):
         factor = row[i] * scale
         for c in range(len(row)):
@@ -224,13 +224,18 @@ def discard(rule, radius, means, spread, alive, progress, out):
 
 @inlined
 def possibly_better(p, left, rule, radius, means, spread, alive):
-    """Return by how much another survivor can be better than the one at place p."""
+    """Return by how much another survivor can be better than the one at place p.
+
+    Infinity if that is not a number for one of them: then nothing is known.
+    """
     i, most = alive[p], -math.inf
     for q in range(left):
         if q != p:
             j = alive[q]
             variance = spread[i, j] if i < j else spread[j, i]
             better = rule.sign * (means[j] - means[i]) + radius * math.sqrt(variance)
+            if not abs(better) < math.inf:
+                return math.inf
             most = better if better > most else most
     return most
 

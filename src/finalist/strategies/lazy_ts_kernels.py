@@ -19,8 +19,8 @@ ROUNDING = 64 * 2.0**-52
 #: What the entries of `State.progress` are.
 PULLS, FORCED, SPANS, BEST, WINNER = 0, 1, 2, 3, 4
 
-# No NaN can arise, which lets the compiler vectorise comparisons; sums keep their order.
-_FLAGS: dict[str, Any] = {"error_model": "numpy", "fastmath": {"nnan", "nsz"}}
+# NaN is not assumed away: where it arises, a comparison with it is false and decides nothing.
+_FLAGS: dict[str, Any] = {"error_model": "numpy", "fastmath": {"nsz"}}
 inlined = njit(inline="always", **_FLAGS)
 compiled = kept(**_FLAGS)
 
@@ -191,7 +191,7 @@ def learn(arm, reward, Z, weight, inverse, damped, log_det, means, spread, progr
         for b in range(len(row)):
             dot = row[best] - row[b]
             left = spread[b] - dot * dot * scale
-            spread[b] = left if left > 0.0 else 0.0
+            spread[b] = 0.0 if left < 0.0 else left  # NaN stays: it is not exact
 
 
 @inlined
@@ -231,12 +231,14 @@ def judge(rule, Z, who, A, inverse, log_det, least, means, spread, progress, pro
         measure(best, Z, inverse, spread, product)
         progress[BEST] = best
     twice = 2.0 * threshold(rule, progress[PULLS], log_det[0])
+    if not twice >= 0.0:
+        return
     for p in range(len(who)):
         b = who[p]
         if b != best:
             gap = rule.sign * (means[best] - means[b]) + rule.epsilon
             gap -= ROUNDING * (abs(means[best]) + abs(means[b]))
-            if gap <= 0.0 or gap * gap <= twice * spread[b]:
+            if not (gap > 0.0 and gap * gap > twice * spread[b]):  # false for NaN
                 return
     if at_least(rule.enough, A, least):
         progress[WINNER] = best

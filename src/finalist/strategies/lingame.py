@@ -73,7 +73,13 @@ from finalist.strategies.protocol import (
     check_size,
     refuse_decided,
 )
-from finalist.strategies.ridge import check_ridge, longest_squared, norm_in_span, ridge_fit
+from finalist.strategies.ridge import (
+    check_even,
+    check_ridge,
+    longest_squared,
+    norm_in_span,
+    ridge_fit,
+)
 from finalist.strategies.units import BEYOND, Units
 
 if TYPE_CHECKING:
@@ -153,6 +159,7 @@ class LinGame:
     def start(self, problem: Problem, seed: int = 0) -> "LinGameRun":  # noqa: ARG002
         """Begin with a problem; the seed has no influence, nothing is random."""
         problem.refuse_unsupported(self.name, BEYOND)
+        check_even(self.name, Units.of(problem), self.ridge)
         K = len(problem.arms)
         if K * (K - 1) // 2 > MAX_PAIRS:
             raise ProblemError(

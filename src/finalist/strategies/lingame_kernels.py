@@ -25,8 +25,8 @@ PULLS, STARTED, ROWS, WINNER = 0, 1, 2, 3
 #: What `Rule.threshold` is.
 PROVEN, DETERMINANT, HEURISTIC = 0, 1, 2
 
-# No NaN can arise, which lets the compiler vectorise comparisons; sums keep their order.
-_FLAGS: dict[str, Any] = {"error_model": "numpy", "fastmath": {"nnan", "nsz"}}
+# NaN is not assumed away: where it arises, a comparison with it is false and decides nothing.
+_FLAGS: dict[str, Any] = {"error_model": "numpy", "fastmath": {"nsz"}}
 piece = njit(**_FLAGS)
 compiled = kept(**_FLAGS)
 
@@ -403,7 +403,7 @@ def shrink(arm, weight, cross, leverage, spread, pulled, progress, row):
         for j in range(len(row)):
             dot = row[i] - row[j]
             value = spread[i, j] - dot * dot * scale
-            spread[i, j] = value if value > 0.0 else 0.0
+            spread[i, j] = 0.0 if value < 0.0 else value  # NaN stays: it is not exact
             cross[i, j] -= factor * row[j]
         leverage[i] -= factor * row[i]
     pulled[arm] += 1

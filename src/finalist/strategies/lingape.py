@@ -60,7 +60,13 @@ from finalist.strategies.protocol import (
     first_named,
     refuse_decided,
 )
-from finalist.strategies.ridge import check_ridge, longest_squared, norm_in_span, ridge_fit
+from finalist.strategies.ridge import (
+    check_even,
+    check_ridge,
+    longest_squared,
+    norm_in_span,
+    ridge_fit,
+)
 from finalist.strategies.units import BEYOND, Units
 
 if TYPE_CHECKING:
@@ -130,6 +136,7 @@ class LinGapE:
     def start(self, problem: Problem, seed: int = 0) -> "LinGapERun":  # noqa: ARG002
         """Begin with a problem; the seed has no influence, nothing is random."""
         problem.refuse_unsupported(self.name, BEYOND)
+        check_even(self.name, Units.of(problem), self.ridge)
         K = len(problem.arms)
         if self.selection == "ratio" and K * (K - 1) // 2 > MAX_PAIRS:
             raise ProblemError(
@@ -280,6 +287,11 @@ def pair_shares(
         )
     w = np.abs(answer.x[: len(Z)] - answer.x[len(Z) :])
     heavy = np.flatnonzero(w > NEGLIGIBLE * w.max())
+    if len(heavy) == 0 or not np.isfinite(w).all():
+        raise DesignError(
+            f"the shares of arms {first} and {second} cannot be computed: their noise is too "
+            'different. Use selection="greedy".'
+        )
     pulled, shares = able[heavy], w[heavy] / w[heavy].sum()
     for array in (pulled, shares):
         array.flags.writeable = False

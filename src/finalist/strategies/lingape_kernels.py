@@ -20,8 +20,8 @@ ROUNDING = 64 * 2.0**-52
 #: What the entries of `State.progress` are; UNSEEN counts the arms that wait for a pull.
 PULLS, WINNER, LEADER, RIVAL, UNSEEN = 0, 1, 2, 3, 4
 
-# No NaN can arise, which lets the compiler vectorise comparisons; sums keep their order.
-_FLAGS: dict[str, Any] = {"error_model": "numpy", "fastmath": {"nnan", "nsz"}}
+# NaN is not assumed away: where it arises, a comparison with it is false and decides nothing.
+_FLAGS: dict[str, Any] = {"error_model": "numpy", "fastmath": {"nsz"}}
 inlined = njit(inline="always", **_FLAGS)
 compiled = kept(**_FLAGS)
 
@@ -133,8 +133,10 @@ def select(rule, radius, Z, who, V, means, progress):
             for c in range(Z.shape[1]):
                 variance += (Z[leader, c] - Z[j, c]) * (V[leader, c] - V[j, c])
             better = rule.sign * (means[j] - means[leader])
-            better += radius * math.sqrt(variance if variance > 0.0 else 0.0)
+            better += radius * math.sqrt(0.0 if variance < 0.0 else variance)
             better += ROUNDING * (abs(means[leader]) + abs(means[j]))
+            if not abs(better) < math.inf:
+                better = math.inf  # not a number: nothing is known
             if better > most:
                 most, rival = better, j
     progress[LEADER] = leader

@@ -6,10 +6,14 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Int
 
+from finalist.errors import DesignError
 from finalist.statistics import Statistics
 from finalist.strategies.protocol import Batch
 
 Counts = Int[np.ndarray, " K"]
+
+#: Longer sequences are not spelled out: they do not fit into memory.
+LONGEST = 2**27
 
 
 @runtime_checkable
@@ -82,6 +86,8 @@ def shortest_prefix(
 
     while not enough(counts(len(chunk))):
         before = counts(len(chunk))
+        if before.sum() > LONGEST:
+            raise DesignError(f"{before.sum()} pulls are not accurate enough, more are too many.")
         chunk = sequence.extend(int(before.sum()))
     low, high = 0, len(chunk)
     while high - low > 1:

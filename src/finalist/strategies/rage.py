@@ -54,7 +54,8 @@ from jaxtyping import Float, Int
 from finalist.arms import Arms
 from finalist.design import rough_design, round_design
 from finalist.design.measured import Measured
-from finalist.errors import ProblemError
+from finalist.design.rounding import MOST_PULLS
+from finalist.errors import DesignError, ProblemError
 from finalist.information import information
 from finalist.least_squares import estimate
 from finalist.problem import Problem
@@ -154,7 +155,10 @@ class RAGERun:
         e = self._settings.rounding
         g = self._settings.first_gap * 2.0 ** (1 - self._number)  # in units of sigma
         least = support * (1.0 + e) / e  # r(e)
-        return math.ceil(max(8.0 / g**2 * value * (1.0 + e) * self._log(), least))
+        length = max(8.0 / g**2 * value * (1.0 + e) * self._log(), least)
+        if not length < MOST_PULLS:
+            raise DesignError(f"phase {self._number} would need {length:.3g} pulls, too many.")
+        return math.ceil(length)
 
     def _log(self) -> float:
         """Return log(K^2 / delta_t)."""
@@ -170,7 +174,7 @@ class RAGERun:
         surely_better, possibly_better = self._compare()
         self._number += 1
         self._phase = Phase(len(self._problem.arms))
-        kept = surely_better <= 0.0
+        kept = ~(surely_better > 0.0)  # NaN stays
         self._survivors = self._survivors[kept]
         best = int(np.argmin(possibly_better[kept]))
         if len(self._survivors) == 1 or 0.0 < self._problem.epsilon >= possibly_better[kept][best]:
@@ -244,6 +248,7 @@ def compare(
     """
     from scipy.spatial.distance import cdist
 
+    means = np.where(np.isfinite(means), means, np.nan)  # of infinity nothing is known either
     least, most = np.empty(len(means)), np.empty(len(means))
     rows = max(1, PAIRS // len(means))
     for start in range(0, len(means), rows):
@@ -253,6 +258,7 @@ def compare(
         gaps[itself] = -np.inf  # an arm is no rival of itself
         widths = cdist(points[block], points)
         if unseen is not None:
-            widths[cdist(unseen[block], unseen) > 1.0] = np.inf
+            widths[~(cdist(unseen[block], unseen) <= 1.0)] = np.inf
+            widths[itself] = 0.0
         least[block], most[block] = (gaps - widths).max(axis=1), (gaps + widths).max(axis=1)
     return least, most

@@ -17,7 +17,10 @@ from finalist.information import information, row_norms
 from finalist.least_squares import weights_of
 from finalist.statistics import LARGEST_REWARD, Statistics
 from finalist.strategies.protocol import is_number
+from finalist.strategies.units import Units
 
+#: A pull that makes a variance smaller by more than this leaves less than four digits of it.
+STEEPEST = 1e12
 #: A smaller ridge costs digits, a larger one buries the data.
 RIDGES = (1e-6, 1e6)
 
@@ -79,6 +82,21 @@ def check_ridge(theta_norm: float, ridge: float) -> None:
             f"rewards of the arms that can be pulled, positive and at most {LARGEST_REWARD:g}."
         )
     check_between("ridge", ridge, RIDGES)
+
+
+def check_even(name: str, units: Units, ridge: float) -> None:
+    """Refuse noise so unequal that an update by one pull would lose the digits of a variance.
+
+    The first pull of an arm divides variances by 1 + w z'z / eta, at most 1 + weight / ridge, and
+    leaves them with that many units of rounding.
+    """
+    if not units.weights.max() <= STEEPEST * ridge:
+        raise ProblemError(
+            f"the noise of the arms is too different for {name!r}, which updates its estimate "
+            f"pull by pull: the largest sigma is {math.sqrt(units.weights.max()):.3g} times the "
+            f"smallest, at most {math.sqrt(STEEPEST * ridge):.3g} is possible with this ridge. "
+            "Use 'xy-adaptive' or 'rage', which compute estimates anew."
+        )
 
 
 def check_between(name: str, value: object, ends: tuple[float, float]) -> None:

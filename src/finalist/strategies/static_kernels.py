@@ -111,14 +111,20 @@ def fit(Z, counts, first, excess, L, phi, m):
 
 @inlined
 def lowest_ratio(x, m, W, epsilon):
-    """Return the smallest (gap + epsilon) / ||x - x'||_{A^-1} over the rivals x' of an arm."""
+    """Return the smallest (gap + epsilon) / ||x - x'||_{A^-1} over the rivals x' of an arm.
+
+    -Infinity if that is not a number for one of them: then nothing is known.
+    """
     lowest = np.inf
     for i in range(len(m)):
         if i != x:
             variance = 0.0
             for a in range(W.shape[1]):
                 variance += (W[x, a] - W[i, a]) ** 2
-            ratio = (m[x] - m[i] + epsilon) / math.sqrt(variance)
+            gap = m[x] - m[i] + epsilon
+            ratio = gap / math.sqrt(variance)
+            if not abs(gap) < np.inf or math.isnan(ratio):
+                return -np.inf
             lowest = ratio if ratio < lowest else lowest
     return lowest
 

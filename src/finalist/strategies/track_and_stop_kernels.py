@@ -20,8 +20,8 @@ TOLERANCE, STEPS = 1e-14, 60
 #: What the entries of `State.progress` are.
 PULLS, UNSEEN, WINNER = 0, 1, 2
 
-# No NaN can arise, which lets the compiler vectorise comparisons; sums keep their order.
-_FLAGS: dict[str, Any] = {"error_model": "numpy", "fastmath": {"nnan", "nsz"}}
+# NaN is not assumed away: where it arises, a comparison with it is false and decides nothing.
+_FLAGS: dict[str, Any] = {"error_model": "numpy", "fastmath": {"nsz"}}
 inlined = njit(inline="always", **_FLAGS)
 compiled = kept(**_FLAGS)
 
@@ -222,11 +222,14 @@ def judge(rule, means, seen, progress):
         return
     best = leader(rule.sign, means)
     twice = 2.0 * rule.variance * threshold(rule, progress[PULLS])
+    if not twice >= 0.0:
+        return
     for b in range(len(means)):
         if b != best:
             gap = rule.sign * (means[best] - means[b]) + rule.epsilon
             gap -= ROUNDING * (abs(means[best]) + abs(means[b]))
-            if gap <= 0.0 or gap * gap <= twice * (1.0 / seen[best] + 1.0 / seen[b]):
+            spread = 1.0 / seen[best] + 1.0 / seen[b]
+            if not (gap > 0.0 and gap * gap > twice * spread):  # false for NaN
                 return
     progress[WINNER] = best
 

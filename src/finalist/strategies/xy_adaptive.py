@@ -25,7 +25,8 @@ from jaxtyping import Float, Int
 from finalist.arms import Arms
 from finalist.bounds import Bound, static_radius
 from finalist.design import Design, Greedy, design_value, optimal_design, round_design
-from finalist.errors import ProblemError
+from finalist.design.rounding import MOST_PULLS
+from finalist.errors import DesignError, ProblemError
 from finalist.least_squares import estimate
 from finalist.problem import Feature, Problem
 from finalist.statistics import Statistics
@@ -127,7 +128,7 @@ class XYAdaptiveRun:
         self._number += 1
         self._phase = Phase(len(self._problem.arms))
         before, epsilon = self._survivors, self._problem.epsilon
-        self._survivors = before[surely_better <= 0.0]  # Lemma 4, eq:discard.arm
+        self._survivors = before[~(surely_better > 0.0)]  # Lemma 4, eq:discard.arm; NaN stays
         if len(self._survivors) == 1:
             self._winner = int(self._survivors[0])
         elif epsilon > 0.0 and possibly_better.min() <= epsilon:
@@ -148,11 +149,12 @@ class XYAdaptiveRun:
         least, most, variance = np.empty(len(Z)), np.empty(len(Z)), 0.0
         for b in range(len(Z)):
             gaps = self._problem.sign * ((Z - Z[b]) @ fit.phi)
+            gaps[~np.isfinite(gaps)] = np.nan  # of infinity nothing is known either
             difference = W - W[b]
             variances = np.einsum("ij,ij->i", difference, difference)
-            variances[~fit.information.spans(Z - Z[b])] = np.inf
+            variances[~fit.information.spans(Z - Z[b]) | np.isnan(variances)] = np.inf
             widths = radius * np.sqrt(variances)
-            gaps[b] = -np.inf  # an arm is no rival of itself
+            gaps[b], widths[b] = -np.inf, 0.0  # an arm is no rival of itself
             least[b], most[b] = (gaps - widths).max(), (gaps + widths).max()
             variance = max(variance, float(variances.max()))
         return least, most, variance if variance < np.inf else self._variance
@@ -161,11 +163,13 @@ class XYAdaptiveRun:
         """Return the radius of this phase (Soare 2014, Prop. 1; the module says which form)."""
         sigma = self._problem.scale
         assert sigma is not None
-        level = 6.0 * self._problem.delta / (math.pi * self._number) ** 2
         if self._settings.bound == "soare":
+            level = 6.0 * self._problem.delta / (math.pi * self._number) ** 2
             return static_radius(pulls, len(self._problem.candidates), level, sigma, "soare")
         m = len(self._survivors)
-        return sigma * math.sqrt(2.0 * math.log(m * (m - 1) / level))
+        # log(m (m - 1) / level): the quotient would overflow for a tiny delta.
+        log = math.log(m * (m - 1) / 6.0) + 2.0 * math.log(math.pi * self._number)
+        return sigma * math.sqrt(2.0 * (log - math.log(self._problem.delta)))
 
 
 @lru_cache(maxsize=256)
@@ -191,7 +195,10 @@ def phase_allocation(
         return shortest_prefix(Greedy(arms, "xy", among=alive), enough, shortest, len(arms))
     design = phase_design(arms, survivors, sigma)
     # No allocation of so many pulls is accurate enough, so the answer is a little above.
-    hopeless = math.ceil(design.lower_bound / goal * (1.0 - 1e-9)) - 1
+    least = design.lower_bound / goal * (1.0 - 1e-9) if goal > 0.0 else math.inf
+    if not least < MOST_PULLS:
+        raise DesignError(f"a phase would need {least:.3g} pulls, too many; use a larger alpha.")
+    hopeless = math.ceil(least) - 1
     low, step = max(shortest, len(design.support) - 1, hopeless), 1
     while not enough(round_design(design, low + step)):
         low, step = low + step, 2 * step

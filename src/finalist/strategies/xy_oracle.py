@@ -33,7 +33,7 @@ from finalist.design import Design, Greedy, Rounded, optimal_design, round_desig
 from finalist.design.measured import Measured
 from finalist.design.optimal import solve_task
 from finalist.design.tasks import directions_task
-from finalist.errors import ParameterError
+from finalist.errors import DesignError, EstimateError, ParameterError
 from finalist.information import information
 from finalist.least_squares import estimate
 from finalist.problem import Problem
@@ -58,6 +58,8 @@ Stopping = Literal["deterministic", "empirical"]
 TIE = 1e-12
 #: Share of the G-optimal design mixed in where the oracle's design does not span.
 SPANNING_SHARE = 0.01
+#: Allocations that are tried one by one, each a pull longer than the one before.
+MOST_TRIES = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -213,10 +215,13 @@ def oracle_allocation(
     if allocation == "greedy":
         return shortest_prefix(Greedy(aim.arms, aim.features), enough, aim.arms.rank, len(aim.arms))
     design = oracle_design(aim)
-    n = smallest_pulls(design.lower_bound / aim.smallest**2, radius)
-    n = max(n, len(design.support))
+    square = aim.smallest * aim.smallest
+    n = smallest_pulls(design.lower_bound / square if square > 0.0 else math.inf, radius)
+    n = first = max(n, len(design.support))
     while not enough(counts := round_design(design, n)):
         n += 1
+        if n - first > MOST_TRIES:
+            raise DesignError(f"no {n} pulls by the oracle's design are accurate enough.")
     counts.flags.writeable = False
     return counts
 
@@ -249,8 +254,11 @@ class OracleRun:
         arms, who, p = self._problem.arms, self._units.candidates, self._units.precisions
         fit = estimate(arms, self._phase.rewards, precisions=p)
         ahead = fit.gaps(arms.coordinates[who] - arms.coordinates[self._aim.best])
-        # NaN: tied with the best, never pulled
-        self._winner = int(who[int(np.nanargmax(self._problem.sign * ahead))])
+        known = np.isfinite(ahead)  # not: tied with the best, never pulled
+        if not known.any():
+            raise EstimateError("these rewards are too large to estimate from; rescale them.")
+        score = np.where(known, self._problem.sign * ahead, -np.inf)
+        self._winner = int(who[int(score.argmax())])
 
     def _allocate(self) -> Int[np.ndarray, " K"]:
         problem, settings = self._problem, self._settings
