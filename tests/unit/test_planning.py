@@ -494,8 +494,13 @@ def test_the_bound_of_a_plan_stands_beside_a_mean_and_says_whom_it_binds():
     found = made(243, 904)
     assert found.remarks() == [f"{average} {least}"]
     assert f"{average} {least}" in str(found)
-    assert replace(found, gap=None).remarks()[0].endswith(
-        "whatever the truth is, not only with this theta, needs at least about 61 pulls on average."
+    assert (
+        replace(found, gap=None)
+        .remarks()[0]
+        .endswith(
+            "whatever the truth is, not only with this theta, needs at least about 61 pulls on "
+            "average."
+        )
     )
     assert made(np.inf, 904).remarks() == [least]  # no mean is known
     assert "No method" not in str(found)
