@@ -110,13 +110,13 @@ def table(store: Store, delta: float, runs: int, jobs: int) -> Table:
         wrong = ", ".join(str(one.errors) for one in found)
         rows.append((instance.name, f"{bound:,.0f}", *_shown(ratios[-1], cut[-1]), wrong))
     means = np.exp(np.log(ratios).mean(axis=0))
-    more = np.array(ratios)[:, 1:] / np.array(ratios)[:, :1]
+    more = np.array(ratios)[:, 2] / np.array(ratios)[:, 0]
     rows.append(("geometric mean", "", *_shown(means, np.any(cut, axis=0)), ""))
     note = (
         f"Mean pulls over the lower bound, {runs} runs in each cell, cut at {MOST} times the bound; "
-        "wrong winners in the order of the columns. Over the gauntlet: every survivor in turn {means[1] / means[0]:.2f} times "
-        f"({more[:, 0].min():.2f} to {more[:, 0].max():.2f}), every arm in turn "
-        f"{means[2] / means[0]:.2f} times ({more[:, 1].min():.2f} to {more[:, 1].max():.2f})."
+        "wrong winners in the order of the columns. Every arm in turn needs "
+        f"{means[2] / means[0]:.2f} times as many as the gauntlet ({more.min():.2f} to "
+        f"{more.max():.2f})."
     )
     return Table(f"Equal shares, the gauntlet's test, delta = {delta:g}", COLUMNS, rows, note)
 

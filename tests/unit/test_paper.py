@@ -315,8 +315,8 @@ class TestFindings:
         for words in ("right for every θ", "41,652 knows θ", "4.9%", "52,988", "1% below"):
             assert words in found.evidence
         table, budget = table_part(self.plan, invented), budget_part(self.plan, invented)
-        words = [*table.text, *(one.title for one in table.tables)]
-        assert not any("any method" in text or "no method" in text for text in words)
+        said = [*table.text, *(one.title for one in table.tables)]
+        assert not any("any method" in text or "no method" in text for text in said)
         assert any("whatever θ is" in text and "oracle knows θ" in text for text in table.text)
         drawn = json.dumps(budget.pictures[0].chart.to_dict(), ensure_ascii=False)
         assert "Lower bound" in drawn
