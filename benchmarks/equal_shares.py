@@ -113,8 +113,8 @@ def table(store: Store, delta: float, runs: int, jobs: int) -> Table:
     more = np.array(ratios)[:, 2] / np.array(ratios)[:, 0]
     rows.append(("geometric mean", "", *_shown(means, np.any(cut, axis=0)), ""))
     note = (
-        f"Mean pulls over the lower bound, {runs} runs in each cell, cut at {MOST} times the bound; "
-        "wrong winners in the order of the columns. Every arm in turn needs "
+        f"Mean pulls over the lower bound, {runs} runs in each cell, cut at {MOST} times the "
+        "bound; wrong winners in the order of the columns. Every arm in turn needs "
         f"{means[2] / means[0]:.2f} times as many as the gauntlet ({more.min():.2f} to "
         f"{more.max():.2f})."
     )
