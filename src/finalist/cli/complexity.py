@@ -176,7 +176,7 @@ def facts(arms: "Arms", result: "Complexity") -> list[tuple[str, str, str]]:
         (
             "oracle budget N*",
             number(result.oracle_budget),
-            "pulls of an oracle that knows theta and must prove it; not bound by it",
+            "pulls of an oracle that is told theta and must prove its answer",
         ),
         ("H_LB", number(result.h_lb), "difficulty when arms share what is learnt about theta"),
         ("H_MAB", number(result.h_mab), "difficulty when every arm is measured for itself"),
