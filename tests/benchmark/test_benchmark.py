@@ -622,6 +622,11 @@ def test_the_bound_says_that_it_does_not_bind_who_knows_theta() -> None:
             subtitle = picture.chart.to_dict()["title"]["subtitle"]
             found = "The bound does not bind xy-oracle (knows theta)" in subtitle
             assert found is expected, picture.name
+    many = [outcome([10 * i, 10 * i], strategy=f"s{i}") for i in range(1, 7)]
+    cells = [*many, outcome([99, 99], strategy="xy-oracle", marks=("knows theta",))]
+    _, first, second = make_report(small_plan(), cells).parts[0].pictures
+    texts = [json.dumps(one.chart.to_dict()["title"]) for one in (first, second)]
+    assert ["does not bind" in text for text in texts] == [False, True]  # where it is drawn
 
 
 def test_close_deltas_have_files_of_their_own() -> None:

@@ -174,7 +174,6 @@ def _survival_pictures(outcomes: Sequence[Outcome], delta: float) -> list[Pictur
     groups = [drawn[i : i + _CURVES] for i in range(0, len(drawn), _CURVES)]
     title = "Share of runs that have not decided yet"
     subtitle = [f"delta = {exact(delta)}; dashed: the lower bound on the mean"]
-    subtitle += _unbound(heads.values())
     never = [head for label, head in heads.items() if label not in deciding]
     if never:
         subtitle.append(f"Without a decision: {listed(never)}")
@@ -183,9 +182,9 @@ def _survival_pictures(outcomes: Sequence[Outcome], delta: float) -> list[Pictur
     pictures = []
     for number, labels in enumerate(groups, 1):
         words = f"{title} ({number} of {len(groups)})" if len(groups) > 1 else title
-        curves = _curves(outcomes, labels)
+        curves, told = _curves(outcomes, labels), _unbound(heads[label] for label in labels)
         chart = survival_chart(
-            curves, "Pulls over the lower bound", words, subtitle, columns, domain
+            curves, "Pulls over the lower bound", words, [*subtitle, *told], columns, domain
         )
         name = f"survival-{exact(delta)}" + (f"-{number}" if number > 1 else "")
         pictures.append(Picture(name, chart, f"{words}, delta = {exact(delta)}."))
