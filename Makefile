@@ -79,7 +79,7 @@ reproduce: $(READY)
 	@$(BIN)/finalist reproduce all --out benchmarks/results/paper
 
 bench: $(READY)
-	@status=0; for part in designs strategies studies large field pages budgets; do \
+	@status=0; for part in designs strategies studies large field pages budgets equal_shares; do \
 	  OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.$$part || status=1; \
 	done; exit $$status
 
@@ -90,7 +90,8 @@ bench-gauntlet: $(READY)
 # Results are kept in field.sqlite; delete it to measure again. The page is docs/_build/field/index.html.
 FIELD := docs/_build/field
 RUNS ?= 100
-FIELD_STRATEGIES := gauntlet,uniform,g,xy,xy-oracle,xy-adaptive,fully-adaptive,rage,lingape,lazy-ts,lingame,track-and-stop,lingape:threshold=heuristic,lazy-ts:threshold=heuristic
+# RAGE twice: as printed, and with the first gap of its authors' program.
+FIELD_STRATEGIES := gauntlet,uniform,g,xy,xy-oracle,xy-adaptive,fully-adaptive,rage,rage:first_gap=1,lingape,lazy-ts,lingame,track-and-stop,lingape:threshold=heuristic,lazy-ts:threshold=heuristic
 bench-field: $(READY)
 	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/finalist benchmark --suite standard \
 	  --strategies $(FIELD_STRATEGIES) --runs $(RUNS) --store field.sqlite --out $(FIELD)

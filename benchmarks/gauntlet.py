@@ -1,4 +1,4 @@
-"""How many pulls the gauntlet needs, over what no method can do without.
+"""How many pulls the gauntlet needs, over a lower bound on their mean.
 
     python -m benchmarks.gauntlet [--runs 1000] [--jobs -1] [--only sphere] [--store FILE]
 

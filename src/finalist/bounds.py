@@ -295,10 +295,12 @@ def kl_bernoulli(p: float, q: float) -> float:
 
 
 def lower_bound_pulls(t_star: float, delta: float) -> float:
-    """Return T* kl(delta, 1 - delta), below which no method is right with probability 1 - delta.
+    """Return T* kl(delta, 1 - delta), the least mean pulls of a delta-correct method.
 
-    Garivier and Kaufmann 2016, Thm. 1, for expected pulls; T* = 2 sigma^2 H_LB in the Gaussian
-    linear model. For delta >= 1/2 the bound is 0, because guessing may do.
+    Garivier and Kaufmann 2016, Thm. 1; T* = 2 sigma^2 H_LB in the Gaussian linear model. It binds
+    methods that are wrong with probability at most delta for *every* theta, and their expected
+    pulls: single runs may be shorter, and a method that is told theta, or how far the best arm
+    leads, is not bound. For delta >= 1/2 the bound is 0, because guessing may do.
 
     Examples
     --------

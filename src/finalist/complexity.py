@@ -106,9 +106,10 @@ class Complexity:
 
     @property
     def lower_bound(self) -> float:
-        """T* kl(delta, 1 - delta): no delta-correct method needs fewer pulls on average.
+        """T* kl(delta, 1 - delta): mean pulls of any method that keeps delta for every theta.
 
-        Certified: T* is taken from the lower bound of the oracle's design.
+        One that is told theta is not bound by it. Certified: T* is taken from the lower bound of
+        the oracle's design.
         """
         t_star = 2.0 * self.problem.sigma**2 * self.oracle_design.lower_bound / self.delta_min**2
         return lower_bound_pulls(t_star, self.problem.delta)
@@ -249,7 +250,7 @@ def _refuse_ties(arms: Arms, tied: Int[np.ndarray, " m"]) -> None:
 
 
 def least_cost(problem: Problem, theta: ArrayLike) -> float:
-    """Return what no method can do without on average, in pulls or, where they differ, in cost.
+    """Return the least mean pulls, or cost, of a method that keeps delta for every theta.
 
     T* kl(delta, 1 - delta), with T* = 2 min over designs, max over candidates x, of
     ||x* - x||^2 / gap^2 in the norm of the inverse of sum_i lam_i x_i x_i' / (sigma_i^2 c_i): the

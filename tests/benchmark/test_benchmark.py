@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
+from benchmarks.gauntlet import TUNED
 
 import finalist as fl
 from finalist import data
@@ -29,6 +30,7 @@ from finalist.benchmark.suites import suite
 from finalist.benchmark.tables import (
     cells_table,
     detail_table,
+    halves,
     missing_table,
     overview,
     ratio_table,
@@ -567,6 +569,64 @@ def test_all_strategies_have_a_survival_curve() -> None:
     assert "Without a decision: slow" in specs[0]["title"]["subtitle"]
     pictures = make_report(small_plan(), [*cells[:6], cells[-1]]).parts[0].pictures
     assert [picture.name for picture in pictures] == ["ratio-0.05", "survival-0.05"]
+
+
+def test_the_instances_that_settings_were_tuned_on_are_named() -> None:
+    tuned = [make() for make in TUNED.values()]
+
+    def known(instance: instances.Instance) -> bool:
+        return any(
+            np.array_equal(one.arms.features, instance.arms.features)
+            and np.array_equal(one.theta, instance.theta)
+            for one in tuned
+        )
+
+    same = {instance.name for instance in suite("standard") if known(instance)}
+    assert same == suites.TUNED_ON
+    assert len(same) == 6
+
+
+def test_ratios_on_instances_that_were_tuned_on_stand_beside_the_others() -> None:
+    tuned, other = "cube, 2^6", "plums"
+    cells = [
+        outcome([20, 40], strategy="gauntlet", name=tuned),
+        outcome([40, 40], strategy="gauntlet", name=other),
+        outcome([90, 90], strategy="gauntlet", name="oats"),
+        outcome([50, 2000], strategy="g", name=tuned),
+        outcome([50, 50], strategy="g", name=other),
+        outcome([50, 50], strategy="g", name="oats"),
+    ]
+    table = halves(cells, 0.05)
+    assert table.columns == ("strategy", "1 tuned on", "2 others")
+    assert dict(zip(table.columns, table.rows[0], strict=True)) == {
+        "strategy": "gauntlet",
+        "1 tuned on": "3.00",
+        "2 others": "6.00",  # the geometric mean of 4 and 9
+    }
+    assert table.rows[1] == ("g", "≥ 52.5", "5.00")
+    text = markdown(make_report(small_plan(), cells))
+    assert "settings of the gauntlet were tuned on 1 of these 3 instances: cube, 2^6." in text
+    assert "| strategy | 1 tuned on | 2 others |" in text
+    assert not halves(cells[1:3], 0.05).rows  # nothing to set apart
+    assert "tuned" not in markdown(make_report(small_plan(), cells[1:3]))
+
+
+def test_the_bound_says_that_it_does_not_bind_who_knows_theta() -> None:
+    told = outcome([20, 40], strategy="xy-oracle", marks=("knows theta",))
+    plain = outcome([20, 40])
+    lead = make_report(small_plan(), [plain]).lead
+    assert "a method that keeps delta for every theta needs at least so many on average" in lead
+    assert "no method" not in lead
+    for cells, expected in (([plain, told], True), ([plain], False)):
+        for picture in make_report(small_plan(), cells).parts[0].pictures:
+            subtitle = picture.chart.to_dict()["title"]["subtitle"]
+            found = "The bound does not bind xy-oracle (knows theta)" in subtitle
+            assert found is expected, picture.name
+    many = [outcome([10 * i, 10 * i], strategy=f"s{i}") for i in range(1, 7)]
+    cells = [*many, outcome([99, 99], strategy="xy-oracle", marks=("knows theta",))]
+    _, first, second = make_report(small_plan(), cells).parts[0].pictures
+    texts = [json.dumps(one.chart.to_dict()["title"]) for one in (first, second)]
+    assert ["does not bind" in text for text in texts] == [False, True]  # where it is drawn
 
 
 def test_close_deltas_have_files_of_their_own() -> None:

@@ -87,6 +87,7 @@ def test_the_table_has_every_quantity_in_words(arms_file: Path) -> None:
         "best arm",
         "smallest gap",
         "lower bound",
+        "or less for every theta",
         "oracle budget N*",
         "H_LB",
         "H_MAB",

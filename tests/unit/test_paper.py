@@ -1,6 +1,8 @@
 """The reproduction: what must come out, on the quick version; sets in the plane; the page."""
 
 import fcntl
+import json
+import math
 import os
 import re
 from collections.abc import Iterator
@@ -23,7 +25,7 @@ from finalist.paper.measure import STORE, measure
 from finalist.paper.page import page
 from finalist.paper.parts import Finding, Part
 from finalist.paper.report import Reproduction, cells_of
-from finalist.paper.table import lower_bound, table_part
+from finalist.paper.table import lower_bound, printed_error, table_part
 from finalist.report.page import inline
 from finalist.report.tables import Table
 from finalist.simulation import exact_interval
@@ -303,6 +305,34 @@ class TestFindings:
         invented[Cell(OURS, "soare", 5)] = Outcome(np.full(4, 200), pulls, 0)
         assert self.finding(invented, "most of the samples for x2").holds is False
         assert self.finding(invented, "uniformly").holds is False
+
+    def test_the_oracle_is_not_held_to_a_bound_for_those_who_do_not_know_theta(
+        self, invented: Outcomes
+    ) -> None:
+        found = self.finding(invented, "printed budgets")
+        assert found.holds is None
+        assert "no method" not in found.evidence
+        for words in ("right for every θ", "41,652 knows θ", "4.9%", "52,988", "1% below"):
+            assert words in found.evidence
+        table, budget = table_part(self.plan, invented), budget_part(self.plan, invented)
+        said = [*table.text, *(one.title for one in table.tables)]
+        assert not any("any method" in text or "no method" in text for text in said)
+        assert any("whatever θ is" in text and "oracle knows θ" in text for text in table.text)
+        drawn = json.dumps(budget.pictures[0].chart.to_dict(), ensure_ascii=False)
+        assert "Lower bound" in drawn
+        assert "right for every θ; the oracle knows θ" in drawn
+        assert "No method" not in drawn
+
+    def test_the_error_of_printed_pulls_is_that_of_the_formula_for_two_arms(self) -> None:
+        # With 10,000 pulls of x3, x4 and x5 only x1 and x6 can be confused: Phi(-gap / sd).
+        arms, theta = instance(5)
+        pulls = (200, 40_000, 10_000, 10_000, 10_000, 0)
+        y = arms.features[0] - arms.features[5]
+        A = arms.features.T @ (np.array(pulls)[:, None] * arms.features)
+        sd = math.sqrt(y @ np.linalg.inv(A) @ y)
+        expected = 0.5 * math.erfc(float(y @ theta) / sd / math.sqrt(2.0))
+        assert printed_error(pulls) == pytest.approx(expected, abs=0.002)
+        assert 0.02 < expected < 0.03
 
     def test_errors_are_counted(self, invented: Outcomes) -> None:
         assert self.finding(invented, "probability 95%").holds is True

@@ -29,7 +29,8 @@ class Cell:
     spec : Spec
     delta : float
     bound : float
-        T* kl(delta, 1 - delta); no method needs fewer pulls on average.
+        T* kl(delta, 1 - delta); a method that keeps delta for every theta needs so many pulls on
+        average.
     cap : int
         Pulls after which a run is stopped, undecided.
     task : Task or None

@@ -1,6 +1,6 @@
 """The report of a benchmark: Markdown, a page, CSV, and pictures."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,8 @@ import finalist
 from finalist.benchmark import tables
 from finalist.benchmark.outcome import Outcome
 from finalist.benchmark.plan import Plan, exact
+from finalist.benchmark.specs import KNOWS
+from finalist.benchmark.suites import TUNED_ON
 from finalist.charts.ratios import (
     Ratio,
     Survival,
@@ -101,8 +103,9 @@ def make_report(plan: Plan, outcomes: Sequence[Outcome]) -> Report:
 
 def _lead(plan: Plan) -> str:
     return (
-        "Mean pulls over T* kl(delta, 1 - delta): no method that keeps delta needs fewer on "
-        f"average. {plan.runs} runs of each strategy on each instance with Gaussian noise; the "
+        "Mean pulls over T* kl(delta, 1 - delta): a method that keeps delta for every theta needs "
+        "at least so many on average. A strategy that knows theta is not bound by it. "
+        f"{plan.runs} runs of each strategy on each instance with Gaussian noise; the "
         "tables of real experiments (oats, cake, weaving, plums) lend their fitted means and the "
         "size of their noise. A run that needs more than "
         f"{exact(plan.max_ratio)} times the bound is cut and counted up to there; its mean is "
@@ -120,8 +123,26 @@ def _delta_part(outcomes: Sequence[Outcome], delta: float) -> Part:
     pictures = [_ratio_picture(chosen, delta)] if done else []
     if any(o.measured.decided.any() for o in done):
         pictures += _survival_pictures(done, delta)
-    found = (tables.overview(outcomes, delta), tables.ratio_table(outcomes, delta))
-    return Part(f"delta-{exact(delta)}", f"delta = {exact(delta)}", (), tuple(pictures), found)
+    halves = tables.halves(outcomes, delta)
+    found = [tables.overview(outcomes, delta), tables.ratio_table(outcomes, delta)]
+    found[1:1] = [halves] if halves.rows else []
+    text = (_tuned(tables.instances(chosen)),) if halves.rows else ()
+    title = f"delta = {exact(delta)}"
+    return Part(f"delta-{exact(delta)}", title, text, tuple(pictures), tuple(found))
+
+
+def _tuned(names: Sequence[str]) -> str:
+    tuned = [name for name in names if name in TUNED_ON]
+    return (
+        f"The settings of the gauntlet were tuned on {len(tuned)} of these {len(names)} instances: "
+        f"{'; '.join(tuned)}."
+    )
+
+
+def _unbound(heads: Iterable[str]) -> list[str]:
+    """Name the strategies that the lower bound does not bind."""
+    told = [head for head in heads if KNOWS in head]
+    return [f"The bound does not bind {listed(told)}"] if told else []
 
 
 def _ratio_picture(outcomes: Sequence[Outcome], delta: float) -> Picture:
@@ -137,7 +158,11 @@ def _ratio_picture(outcomes: Sequence[Outcome], delta: float) -> Picture:
     names = {name: place for place, name in enumerate(tables.instances(outcomes))}
     ratios.sort(key=lambda ratio: names[ratio.row])
     title = "Pulls over the lower bound"
-    chart = ratios_chart(ratios, title, [f"Mean over runs, delta = {exact(delta)}; 1 is the bound"])
+    subtitle = [
+        f"Mean over runs, delta = {exact(delta)}; 1 is the bound",
+        *_unbound(heads.values()),
+    ]
+    chart = ratios_chart(ratios, title, subtitle)
     return Picture(f"ratio-{exact(delta)}", chart, f"{title}, delta = {exact(delta)}.")
 
 
@@ -157,9 +182,9 @@ def _survival_pictures(outcomes: Sequence[Outcome], delta: float) -> list[Pictur
     pictures = []
     for number, labels in enumerate(groups, 1):
         words = f"{title} ({number} of {len(groups)})" if len(groups) > 1 else title
-        curves = _curves(outcomes, labels)
+        curves, told = _curves(outcomes, labels), _unbound(heads[label] for label in labels)
         chart = survival_chart(
-            curves, "Pulls over the lower bound", words, subtitle, columns, domain
+            curves, "Pulls over the lower bound", words, [*subtitle, *told], columns, domain
         )
         name = f"survival-{exact(delta)}" + (f"-{number}" if number > 1 else "")
         pictures.append(Picture(name, chart, f"{words}, delta = {exact(delta)}."))

@@ -17,6 +17,8 @@ from finalist.strategies import (
 )
 
 Value = bool | int | float | str | None
+#: The mark of a strategy that is told the parameter.
+KNOWS = "knows theta"
 #: A norm that is smaller by no more than this part is the same one.
 _ROUNDING = 1e-9
 
@@ -114,7 +116,7 @@ def marks(spec: Spec, instance: Instance) -> tuple[str, ...]:
         words.append("theta_norm given")
         proven = proven and strategy.theta_norm >= (1 - _ROUNDING) * told.theta_norm
     elif hasattr(told, "theta"):
-        words.append("knows theta")
+        words.append(KNOWS)
     elif hasattr(told, "theta_norm"):
         words.append("knows |theta|")
     elif hasattr(type(told), "knowing"):

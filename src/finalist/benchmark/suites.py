@@ -39,6 +39,18 @@ def _quick() -> list[Instance]:
     return [paper(3, 0.5), unstructured([1.0, 0.5, 0.0]), fan(10, 1), table("plums")]
 
 
+#: Instances of the standard suite that the settings of the gauntlet were tuned on
+#: (`benchmarks/gauntlet.py`); the others were not looked at for that.
+TUNED_ON = frozenset(
+    {
+        "paper, d = 5, omega = 0.01",
+        "sphere, 50 x 10",
+        "Gaussian, 100 x 8",
+        "unstructured, one close",
+        "cube, 2^6",
+        "plane, 60 arms",
+    }
+)
 #: The suites by their names.
 SUITES: dict[str, Callable[[], list[Instance]]] = {"standard": _standard, "quick": _quick}
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from finalist.benchmark.outcome import Outcome
 from finalist.benchmark.plan import exact
+from finalist.benchmark.suites import TUNED_ON
 from finalist.charts.ratios import ratio_text
 from finalist.report.tables import Table, listed, shown
 
@@ -83,6 +84,31 @@ def _line(outcomes: Outcomes) -> tuple[str, ...]:
         _least(float(np.median([o.batches for o in done])), cut),
         _seconds(float(np.median([o.seconds for o in done]))),
     )
+
+
+def halves(outcomes: Outcomes, delta: float) -> Table:
+    """Return geometric means over the instances that were tuned on, and over the others.
+
+    Without rows unless there are both.
+    """
+    chosen = at(outcomes, delta)
+    tuned = [name for name in instances(chosen) if name in TUNED_ON]
+    others = [name for name in instances(chosen) if name not in TUNED_ON]
+    rows = tuple(
+        (head, *(_mean_over(_of(chosen, label), names) for names in (tuned, others)))
+        for label, head in headings(chosen).items()
+        if tuned and others
+    )
+    title = f"Instances that settings were tuned on, and others, delta = {exact(delta)}"
+    columns = ("strategy", f"{len(tuned)} tuned on", f"{len(others)} others")
+    return Table(f"halves-{exact(delta)}", title, columns, rows, "page", figures=True)
+
+
+def _mean_over(outcomes: Outcomes, names: Sequence[str]) -> str:
+    done = [o for o in outcomes if o.result is not None and o.cell.instance.name in names]
+    if not done:
+        return ratio_text(None)
+    return ratio_text(geometric_mean(done), any(o.undecided for o in done))
 
 
 def ratio_table(outcomes: Outcomes, delta: float) -> Table:

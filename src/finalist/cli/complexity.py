@@ -171,12 +171,12 @@ def facts(arms: "Arms", result: "Complexity") -> list[tuple[str, str, str]]:
         (
             "lower bound",
             number(result.lower_bound),
-            f"pulls no method can beat on average, at error {delta:g}",
+            f"mean pulls of a method with error {delta:g} or less for every theta",
         ),
         (
             "oracle budget N*",
             number(result.oracle_budget),
-            "pulls of an oracle that knows theta and must prove it",
+            "pulls of an oracle that is told theta and must prove its answer",
         ),
         ("H_LB", number(result.h_lb), "difficulty when arms share what is learnt about theta"),
         ("H_MAB", number(result.h_mab), "difficulty when every arm is measured for itself"),

@@ -113,7 +113,11 @@ def _costs(result: "Complexity", designs: "dict[str, Design]") -> "list[Table | 
         for label, design in designs.items()
     ]
     rows.append(
-        ("No method", output.number(math.ceil(result.lower_bound)), "can need fewer on average")
+        (
+            "Lower bound",
+            output.number(math.ceil(result.lower_bound)),
+            "for the mean of a method that is right whatever theta is",
+        )
     )
     return [
         "Measurements until x1 is proven best, when they are shared like this:",

@@ -65,9 +65,10 @@ class Plan:
     delta : float
     draws, max_pulls, seed : int
     lower_bound : float or None
-        Pulls that no method can do without on average, the median over the draws. None where
-        no such bound is known: with epsilon, for several winners, and for noise that is not
-        Gaussian.
+        T* kl(delta, 1 - delta), the mean over the draws: a method that keeps delta for every
+        parameter needs so many pulls on average. One that is told the lead, or the parameter, may
+        need fewer. None where no such bound is known: with epsilon, for several winners, and for
+        noise that is not Gaussian.
     unit : str
         "pulls", or "units of cost" where pulls cost different amounts.
     """
@@ -99,13 +100,21 @@ class Plan:
         return f"{text}."
 
     def remarks(self) -> list[str]:
-        """Say what no method can do better, if that is known."""
+        """Say what a method needs on average that keeps delta everywhere, if that is known.
+
+        It is a bound on a mean, so the mean of the first strategy stands beside it.
+        """
         if self.lower_bound is None:
             return []
         if math.isinf(self.lower_bound):
             return ["The best arms are tied: no number of pulls tells them apart."]
-        least = about(self.lower_bound)
-        return [f"No method can do with fewer than about {least} {self.unit} on average."]
+        first, here = self.rows[0], "with this theta" if self.gap is None else "at this lead"
+        mean = f"On average over the draws {first.name} needs about {about(first.mean)} {self.unit}"
+        bound = (
+            f"A method whose risk is at most {self.delta:g} whatever the truth is, not only "
+            f"{here}, needs at least about {about(self.lower_bound)} {self.unit} on average."
+        )
+        return [f"{mean}. {bound}" if math.isfinite(first.mean) else bound]
 
     def shown(self, pulls: float) -> str:
         """Return pulls, or their cost, for a table; what is infinite is more than `max_pulls`."""
