@@ -5,6 +5,8 @@ delta = 0.05 for three arms, so that no two factors are the same. `tests.mutants
 constants one by one and says which of these tests goes red.
 """
 
+import math
+
 import numpy as np
 import pytest
 
@@ -163,8 +165,8 @@ def test_an_arm_that_is_behind_by_exactly_the_width_stays(monkeypatch):
     # Lemma 4 is strict. Without noise a width is 0, exactly, and so is the gap of equal arms.
     from finalist.strategies import rage, xy_adaptive
 
-    monkeypatch.setattr(xy_adaptive.XYAdaptiveRun, "_radius", lambda self, n: 0.0)
-    monkeypatch.setattr(rage.RAGERun, "_log", lambda self: 0.0)
+    monkeypatch.setattr(xy_adaptive.XYAdaptiveRun, "_radius", lambda *_: 0.0)
+    monkeypatch.setattr(rage.RAGERun, "_log", lambda *_: 0.0)
     for strategy in (fl.XYAdaptive(), fl.RAGE()):
         for gap, survivors in ((0.0, (0, 1)), (1e-12, (0,))):
             run = strategy.start(problem_of(fl.Arms([[1.0], [-1.0]])))
@@ -199,6 +201,33 @@ def test_only_candidates_are_counted():
             means[0] = factor * radius * 0.5
             tell(run, (*PULLS[0], 2), means, phase=1, ends=True)
             assert run.verdict.winner == winner
+
+
+@pytest.mark.parametrize(
+    ("strategy", "radius", "pulls"),
+    [
+        # sigma = 1 for arm 0 and 2 for the others: with (2, 8, 32) pulls the difference of arms 0
+        # and 1 has the standard error sqrt(1/2 + 4/8) = 1, as 2 * 1/2 above. n = 42:
+        #   2 sqrt(2 log(pi^2 * 42^2 * 6 / (6 * 0.05))) = 10.10367509
+        (fl.GAllocation(), 10.10367509, (2, 8, 32)),
+        (fl.XYAdaptive(), PHASES[0], (2, 8, 32)),
+        (fl.RAGE(), RAGE[0], (2, 8, 32)),
+        # sigma = 2 / sqrt(7): one pull of arm 0 counts as 7, so that det = 8 * 8 * 32 as above.
+        (fl.FullyAdaptive(theta_norm=1.5), DETERMINANT[0], (1, 7, 31)),
+        # L^2 / eta = 7: 2 sqrt(3 log((1 + 39 * 7) / 0.05)) + sqrt(3) * 1.5 = 12.76204810
+        (fl.FullyAdaptive(theta_norm=1.5, bound="soare"), 12.76204810, (1, 7, 31)),
+    ],
+    ids=["g", "xy-adaptive", "rage", "fully-adaptive", "fully-adaptive, printed"],
+)
+def test_unequal_noise(strategy, radius, pulls):
+    ridge = pulls[0] == 1
+    sigmas = (2.0 / math.sqrt(7.0) if ridge else 1.0, 2.0, 2.0)
+    far = FAR * 32 / 31 if ridge else FAR
+    for factor, winner in SIDES:
+        run = strategy.start(fl.Problem(THREE, noise=fl.Gaussian(sigmas), delta=0.05))
+        gap = factor * radius * 0.5 * (8 / 7 if ridge else 1)
+        tell(run, pulls, [gap, 0.0, far], phase=1, ends=True)
+        assert run.verdict.winner == winner
 
 
 # ---- how long phases are -------------------------------------------------------------------
@@ -260,3 +289,42 @@ def test_the_ridge_of_the_fully_adaptive_strategy():
             run, gap = strategy.start(problem_of()), factor * radius * 0.5
             tell(run, (4, 4, 12), [gap * 8 / 4, 0.0, FAR * 16 / 12])
             assert run.verdict.winner == winner
+
+
+def test_the_oracle_makes_up_for_rounding():
+    # Two arms, one rival: 2 log(1 / 0.05) = 5.99146455, gap^2 = 4 * 5.99146455 / 94.995 =
+    # 0.25228547. 95 pulls would do if they were divisible: 48 and 47 leave 0.25230015, which is too
+    # much, 48 and 48 leave 5.99146455 / 24 = 0.24964436.
+    problem = fl.Problem(fl.Arms.unstructured(2), noise=fl.Gaussian(1.0), delta=0.05)
+    run = fl.XYOracle((math.sqrt(0.25228547), 0.0)).start(problem)
+    assert run.next().counts.tolist() == [48, 48]
+
+
+@pytest.mark.parametrize(
+    ("bound", "radius"),
+    [
+        # 2 sqrt(log(16 / 4) + 2 log(1 / 0.05)) + sqrt(2) * 1.5 = 7.55372641
+        ("sharp", 7.553726407),
+        # d = 1 needs the 2 of the proof: 2 sqrt(2 log((1 + 6) / 0.05)) + sqrt(2) * 1.5 = 8.40885876
+        ("soare", 8.408858763),
+    ],
+)
+def test_arms_of_unequal_length(bound, radius):
+    # Arms 2, 1 and -1, two pulls each: the ridge is one pull of the longest, A = 4 + 8 + 2 + 2,
+    # and eta = 2^2 / mean(4, 1, 1) = 2 where S = 1.5. theta_hat = (2 * 2 m) / 16, the difference of
+    # arms 0 and 1 has the width radius / 4 and that of 0 and 2 three times as much: m = radius.
+    for factor, winner in SIDES:
+        strategy = fl.FullyAdaptive(theta_norm=1.5, bound=bound)
+        run = strategy.start(problem_of(fl.Arms([[2.0], [1.0], [-1.0]])))
+        tell(run, (2, 2, 2), [factor * radius, 0.0, 0.0])
+        assert run.verdict.winner == winner
+
+
+def test_noise_of_coins():
+    # Hoeffding's lemma: sigma = 1/2, a quarter of the 2 above.
+    problem = fl.Problem(THREE, noise=fl.Bernoulli(), delta=0.05)
+    for factor, winner in SIDES:
+        run = after_looks(fl.Uniform().start(problem), 3, factor * SHARP[2] * WIDTHS[2] / 4)
+        assert run.verdict.winner == winner
+        run = after_phases(fl.XYAdaptive().start(problem), 1, factor * PHASES[0] * 0.5 / 4)
+        assert run.verdict.winner == winner

@@ -47,7 +47,7 @@ def test_static_radius():
 
 
 def test_adaptive_radius():
-    # Soare 2014, Prop. 2, d = 3, sigma = 2, delta = 0.05, L = 2, S = 1.5, eta = 1/2, n = 10, 20, 40:
+    # Soare 2014, Prop. 2, d = 3, sigma = 2, delta = 0.05, L = 2, S = 1.5, eta = 1/2, n = 10, 20, 40
     #   2 sqrt(3 log((1 + 10 * 4 / 0.5) / 0.05)) + sqrt(0.5) * 1.5 = 10.47778166
     #   2 sqrt(3 log((1 + 20 * 4 / 0.5) / 0.05)) + sqrt(0.5) * 1.5 = 10.90574218
     #   2 sqrt(3 log((1 + 40 * 4 / 0.5) / 0.05)) + sqrt(0.5) * 1.5 = 11.31766172

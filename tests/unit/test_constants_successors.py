@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import finalist as fl
-from tests.unit.boundaries import FAR, NEAR, WIDTHS, after_looks, problem_of, tell
+from tests.unit.boundaries import FAR, NEAR, THREE, WIDTHS, after_looks, problem_of, tell
 
 # Xu et al. 2018, Prop. 1 (Abbasi-Yadkori et al. 2011, Thm. 2): the ridge counts as one pull of each
 # arm, lambda = 3 in coordinates where S = 1.5; det(A) / det(lambda I) = 8 * 8 * 32 = 2^11 after
@@ -115,6 +115,35 @@ def test_thresholds_with_another_ridge(strategy, radius):
         assert run.verdict.winner == winner
 
 
+@pytest.mark.parametrize(
+    ("strategy", "radius"),
+    [
+        # One pull of arm 0, whose sigma is 2 / sqrt(7), counts as 7: det = 8 * 8 * 32 as above.
+        (fl.LinGapE(theta_norm=1.5), DETERMINANT[0]),
+        (fl.LinGame(theta_norm=1.5, threshold="determinant"), DETERMINANT[0]),
+        # L^2 / eta = 7, t = 39:
+        #   2 sqrt(3 log(1 + 39 * 7 / 3) + 2 log(1 / 0.05)) + sqrt(3) * 1.5 = 11.44269724
+        (fl.LinGame(theta_norm=1.5), 11.44269724),
+    ],
+    ids=["lingape", "lingame, determinant", "lingame"],
+)
+def test_unequal_noise_with_a_ridge(strategy, radius):
+    noise = fl.Gaussian((2.0 / math.sqrt(7.0), 2.0, 2.0))
+    for factor, winner in SIDES:
+        run = strategy.start(fl.Problem(THREE, noise=noise, delta=0.05))
+        tell(run, (1, 7, 31), [factor * radius * 0.5 * 8 / 7, 0.0, FAR * 32 / 31])
+        assert run.verdict.winner == winner
+
+
+def test_unequal_noise_of_lazy_ts():
+    # sigma = 1 for arm 0: its two pulls count as 8, A / c = diag(8, 8, 32) as above.
+    for factor, winner in SIDES:
+        noise = fl.Gaussian((1.0, 2.0, 2.0))
+        run = fl.LazyTS().start(fl.Problem(THREE, noise=noise, delta=0.05))
+        tell(run, (2, 8, 32), [factor * LAZY[0] * 0.5, 0.0, FAR])
+        assert run.verdict.winner == winner
+
+
 def test_lazy_ts_with_another_ridge():
     # u = 4: (1 + 4) * 4 (log(3 * 3 * 9) / 2 + log(1 / 0.05)) = 103.85913702 after (8, 8, 32) pulls
     boundary = math.sqrt(2 * 103.85913702) * 0.5
@@ -123,8 +152,42 @@ def test_lazy_ts_with_another_ridge():
         assert run.verdict.winner == winner
 
 
+#: The first is as long as the others together, and the ridge as one pull of it.
+UNEQUAL = fl.Arms([[2.0], [1.0], [-1.0]])
+
+
+@pytest.mark.parametrize(
+    ("strategy", "radius"),
+    [
+        # 2 sqrt(log(16 / 4) + 2 log(1 / 0.05)) + sqrt(2) * 1.5 = 7.55372641
+        (fl.LinGapE(theta_norm=1.5), 7.553726407),
+        (fl.LinGame(theta_norm=1.5, threshold="determinant"), 7.553726407),
+        # d = 1, t = 6: 2 sqrt(log(1 + 6) + 2 log(1 / 0.05)) + sqrt(2) * 1.5 = 7.75598970
+        (fl.LinGame(theta_norm=1.5), 7.755989703),
+    ],
+    ids=["lingape", "lingame, determinant", "lingame"],
+)
+def test_arms_of_unequal_length(strategy, radius):
+    # Two pulls each: A = 4 + 8 + 2 + 2 = 16, and eta = 2^2 / mean(4, 1, 1) = 2 where S = 1.5.
+    # theta_hat = (2 * 2 m) / 16, the difference of arms 0 and 1 has the width radius / 4 and that
+    # of 0 and 2 three times as much: m = radius.
+    for factor, winner in SIDES:
+        run = strategy.start(problem_of(UNEQUAL))
+        tell(run, (2, 2, 2), [factor * radius, 0.0, 0.0])
+        assert run.verdict.winner == winner
+
+
+def test_lazy_ts_with_arms_of_unequal_length():
+    # A = 8 + 2 + 2 = 12, A / c = 3: beta = 1.1 * 4 (log(1 + 3 / 0.1) / 2 + log(1 / 0.05)) =
+    # 20.73599385. theta_hat = 4 m / 12 > sqrt(2 beta / 12): m = 5.577095192.
+    for factor, winner in SIDES:
+        run = fl.LazyTS().start(problem_of(UNEQUAL))
+        tell(run, (2, 2, 2), [factor * 5.577095192, 0.0, 0.0])
+        assert run.verdict.winner == winner
+
+
 def test_lazy_ts_waits_for_pulls_that_are_worth_one_of_the_longest_arm():
-    # A >= c I: pulls of an arm half as long are worth a quarter. However clear it is, 3 are too few.
+    # A >= c I: pulls of an arm half as long are worth a quarter. However clear it is, 3 do not do.
     arms = fl.Arms([[1.0], [0.5], [-0.5]])
     for pulls, winner in ((3, None), (4, 0)):
         run = fl.LazyTS().start(problem_of(arms))
@@ -208,7 +271,7 @@ def test_g_budget_has_one_phase():
 
 
 def test_phases_of_peace():
-    # rho of m of 8 unstructured arms is 2 m, rho_2 = ||z - z'||^2 / max ||z||^2 = 2. All 8: rho = 16,
+    # rho of m unstructured arms is 2 m, rho_2 = ||z - z'||^2 / max ||z||^2 = 2. All 8: rho = 16,
     # 1 + log2(16 / 2) = 4 phases, 100 // 4 pulls. Half of 16 is that of 4 arms: 1 + log2(8 / 2) = 3
     # phases, 75 // 3 pulls. Half of 8 is that of 2 arms, whose phase is the last.
     assert stages(fl.Peace(), fl.Arms.unstructured(8), 100) == [(25, 8), (25, 4), (50, 2)]
