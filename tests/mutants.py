@@ -19,6 +19,9 @@ import finalist
 from tests.mutation import copy_source, replace_in, run_tests
 from tests.records import RESULTS
 
+#: Where a test file of the list is.
+UNIT = "tests/unit/test_{}.py"
+
 
 @dataclass(frozen=True)
 class Mutant:
@@ -47,9 +50,9 @@ def read_mutants() -> tuple[Mutant, ...]:
     """Return the list of `mutants.toml`."""
     groups = tomllib.loads(Path(__file__).with_suffix(".toml").read_text())["broken"]
     return tuple(
-        Mutant(group["file"], *place, tuple(f"tests/unit/test_{n}.py" for n in group["tests"]))
+        Mutant(group["file"], place, text, instead, tuple(map(UNIT.format, group["tests"])))
         for group in groups
-        for place in group["places"]
+        for place, text, instead in group["places"]
     )
 
 

@@ -6,10 +6,10 @@ apart, and a rule that asks for gap > radius ||y|| is looked at just below and j
 that was worked out by hand.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 import finalist as fl
 from finalist.problem import Problem
@@ -35,7 +35,7 @@ def problem_of(arms: fl.Arms = THREE, **settings: Any) -> Problem:
     return fl.Problem(arms, noise=noise, **{"delta": DELTA, **settings})
 
 
-def tell(run: Any, counts: Sequence[int], means: Sequence[float], **note: Any) -> None:
+def tell(run: Any, counts: ArrayLike, means: ArrayLike, **note: Any) -> None:
     """Record pulls, of each arm so many with that mean."""
     n = np.array(counts, dtype=np.int64)
     run.record(Batch(n, note), Statistics.of_batch(n, n * np.array(means, dtype=float)))

@@ -6,11 +6,13 @@ constants one by one and says which of these tests goes red.
 """
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
 
 import finalist as fl
+from finalist.bounds import Bound
 from tests.unit.boundaries import (
     FAR,
     NEAR,
@@ -66,7 +68,7 @@ PHASES_PRINTED = (20.34530619, 21.40777671, 22.00551455)
 #   2 sqrt(2 log(9 * 3^2 / 0.05)) = 7.68904750
 RAGE = (6.44543674, 7.25493003, 7.68904750)
 
-LOOKS = {
+LOOKS: dict[str, tuple[Any, tuple[float, ...]]] = {
     "g": (fl.GAllocation(), SHARP),
     "xy": (fl.XYAllocation(), SHARP),
     "v": (fl.VAllocation(), SHARP),
@@ -83,7 +85,7 @@ LOOKS = {
     "fully-adaptive": (fl.FullyAdaptive(theta_norm=1.5), DETERMINANT),
     "fully-adaptive, printed": (fl.FullyAdaptive(theta_norm=1.5, bound="soare"), ADAPTIVE),
 }
-TESTED_ONCE = {
+TESTED_ONCE: dict[str, tuple[Any, tuple[float, ...]]] = {
     "xy-adaptive": (fl.XYAdaptive(), PHASES),
     "xy-adaptive, printed": (fl.XYAdaptive(bound="soare"), PHASES_PRINTED),
     "rage": (fl.RAGE(), RAGE),
@@ -283,7 +285,8 @@ def test_the_ridge_of_the_fully_adaptive_strategy():
     # (4, 4, 12) pulls, det = (8/4) (8/4) (16/4) = 16, 1 + n L^2 / eta = 1 + 20 / 4 = 6:
     #   2 sqrt(log(16) + 2 log(1 / 0.05)) + sqrt(12) * 1.5 = 11.11698117
     #   2 sqrt(3 log(6 / 0.05)) + sqrt(12) * 1.5           = 12.77572371
-    for bound, radius in (("sharp", 11.11698117), ("soare", 12.77572371)):
+    radii: dict[Bound, float] = {"sharp": 11.11698117, "soare": 12.77572371}
+    for bound, radius in radii.items():
         for factor, winner in SIDES:
             strategy = fl.FullyAdaptive(theta_norm=1.5, ridge=4.0, bound=bound)
             run, gap = strategy.start(problem_of()), factor * radius * 0.5

@@ -122,14 +122,15 @@ def every_pair(C: int) -> list[tuple[int, int]]:
 
 def test_levels_after_arms_have_changed():
     # New arms are tested at the level given, old ones as before; with epsilon at half of both.
-    for settings, share in (({}, 1.0), ({"goal": fl.EpsilonBest(0.5)}, 0.5)):
-        run = after_pilot(problem_of(**settings))
-        four = problem_of(fl.Arms.unstructured(4), **settings)
+    goals: tuple[tuple[Any, float], ...] = ((fl.Best(), 1.0), (fl.EpsilonBest(0.5), 0.5))
+    for goal, share in goals:
+        run = after_pilot(problem_of(goal=goal))
+        four = problem_of(fl.Arms.unstructured(4), goal=goal)
         new = run.changed(four, np.array([0, 1, 2, -1]), 0.0125, afresh=False)
         clearly(through_pilot(new), [50.0, 49.0, 0.0, 0.0], rivals=[-1, -1, 0, 0])
         p = new.evidence().p_value
         assert p[2:] == pytest.approx([0.05 * share, 0.0125 * share], rel=1e-12)
-        begun = run.changed(problem_of(**settings), np.arange(3), 0.0125, afresh=True)
+        begun = run.changed(problem_of(goal=goal), np.arange(3), 0.0125, afresh=True)
         clearly(begun, [50.0, 49.0, 0.0], rivals=[-1, -1, 0])
         assert begun.evidence().p_value[2] == pytest.approx(0.0125 * share, rel=1e-12)
 
