@@ -14,7 +14,7 @@ help:
 	@echo "make format    let ruff rewrite the code"
 	@echo "make golden-runs  which of 1,400 runs decide otherwise than with the commit BASE (two minutes)"
 	@echo "make validate  up to 10,000 runs of every strategy: is delta kept? (hours; goes on where it stopped)"
-	@echo "make mutants   break constants one at a time: does a test notice each? (half an hour)"
+	@echo "make mutants   break constants one at a time: does a test notice each? (20 minutes)"
 	@echo "make torture   1,000 kills, 8 writers, 10,000 bad requests, random lives: is anything lost? (over an hour)"
 	@echo "make reproduce the paper's experiments in full (half an hour; goes on where it stopped)"
 	@echo "make bench     measure designs and strategies beside cvxpy and NumPy (about 20 minutes)"
