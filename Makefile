@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help demo test lint format golden-runs validate torture reproduce bench bench-gauntlet bench-field docs docs-figures screenshots dist clean
+.PHONY: help demo test lint format golden-runs validate mutants torture reproduce bench bench-gauntlet bench-field docs docs-figures screenshots dist clean
 
 help:
 	@echo "make demo      set up and run a whole study on real measurements (half a minute)"
@@ -14,6 +14,7 @@ help:
 	@echo "make format    let ruff rewrite the code"
 	@echo "make golden-runs  which of 1,400 runs decide otherwise than with the commit BASE (two minutes)"
 	@echo "make validate  up to 10,000 runs of every strategy: is delta kept? (hours; goes on where it stopped)"
+	@echo "make mutants   break constants one at a time: does a test notice each? (20 minutes)"
 	@echo "make torture   1,000 kills, 8 writers, 10,000 bad requests, random lives: is anything lost? (over an hour)"
 	@echo "make reproduce the paper's experiments in full (half an hour; goes on where it stopped)"
 	@echo "make bench     measure designs and strategies beside cvxpy and NumPy (about 20 minutes)"
@@ -67,6 +68,9 @@ validate: $(READY)
 	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.statistical.validity
 	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.statistical.gauntlet_validity
 	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.statistical.beyond_validity
+
+mutants: $(READY)
+	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.mutants
 
 torture: $(READY)
 	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.study.torture

@@ -5,16 +5,12 @@ it most lives go well, so that only a test which was written for it can miss it.
 file, the text of the guard, what stands there when it is gone, and the tests that must fail then.
 """
 
-import os
-import shutil
-import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
-SOURCE = ROOT / "src" / "finalist"
+from tests.mutation import copy_source, replace_in, run_tests
 
 
 @dataclass(frozen=True)
@@ -193,27 +189,12 @@ GUARDS = (
 )
 
 
-def without(guard: Guard, folder: Path) -> None:
-    """Make a copy of finalist without a guard."""
-    shutil.copytree(SOURCE, folder / "finalist", ignore=shutil.ignore_patterns("__pycache__"))
-    file = folder / "finalist" / guard.file
-    text = file.read_text()
-    assert text.count(guard.text) >= 1, f"{guard.file} has no longer: {guard.text}"
-    file.write_text(text.replace(guard.text, guard.gone, 1))
-
-
 def is_missed(guard: Guard) -> bool:
     """Return whether a test fails without a guard."""
     with tempfile.TemporaryDirectory() as folder:
-        without(guard, Path(folder))
-        run = subprocess.run(
-            [sys.executable, "-m", "pytest", "-q", "-x", guard.module, "-k", guard.tests],
-            cwd=ROOT,
-            env={**os.environ, "PYTHONPATH": f"{folder}{os.pathsep}{ROOT}"},
-            capture_output=True,
-            text=True,
-            timeout=600,
-        )
+        copy_source(Path(folder))
+        replace_in(Path(folder), guard.file, guard.text, guard.gone)
+        run = run_tests(Path(folder), "-q", "-x", guard.module, "-k", guard.tests)
     assert run.returncode in (0, 1, -11, 139), run.stdout  # no tests would be 5
     return run.returncode != 0
 

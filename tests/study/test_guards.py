@@ -20,7 +20,8 @@ from finalist.study.database_files import locate
 from finalist.study.log import Log
 from finalist.study.settings import from_json
 from finalist.study.state import State
-from tests.study.guards import GUARDS, SOURCE
+from tests.mutation import SOURCE
+from tests.study.guards import GUARDS
 from tests.study.lab import ARMS, Lab
 
 HARD = Lab(theta=[1.0, 0.3, 0.0])

@@ -1,0 +1,29 @@
+"""The list of constants to break is held to the source, so that it stays true."""
+
+from dataclasses import replace
+
+import pytest
+
+from tests.mutants import MUTANTS, red_test
+from tests.mutation import ROOT, SOURCE
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.place)
+def test_a_constant_that_is_broken_is_there_once(mutant):
+    assert (SOURCE / mutant.file).read_text().count(mutant.text) == 1
+    assert mutant.instead != mutant.text
+    for file in mutant.tests:
+        assert (ROOT / file).is_file()
+
+
+def test_there_are_enough_and_each_is_another_one():
+    assert len(MUTANTS) >= 40
+    assert len({mutant.place for mutant in MUTANTS}) == len(MUTANTS)
+    assert len({(m.file, m.text, m.instead) for m in MUTANTS}) == len(MUTANTS)
+
+
+def test_a_broken_constant_is_told_from_one_that_is_not(tmp_path):
+    one = next(m for m in MUTANTS if m.place == "lower bound: kl")
+    assert red_test(one, tmp_path) == "test_constants_bounds.py::test_lower_bound"
+    same = replace(one, instead=f"{one.text}  ")
+    assert red_test(same, tmp_path) is None
