@@ -47,7 +47,7 @@ def test_they_are_all_there():
 
 @EVERY
 def test_it_is_a_strategy(name):
-    problem = as_problem(fl.Arms.unstructured(3), budget=30)
+    problem = as_problem(fl.Arms.unstructured(3), budget=30, sigma=1.0)
     strategy = named(name, problem.arms)
     assert isinstance(strategy, Strategy)
     assert strategy.name == name
@@ -58,7 +58,7 @@ def test_it_is_a_strategy(name):
 @pytest.mark.parametrize("size", [None, 1, 7, 96])
 def test_all_of_the_budget_and_never_more(name, size):
     for T in (97, 160):
-        problem = as_problem(fl.Arms(instances.gaussian(12, 4, 0)), budget=T)
+        problem = as_problem(fl.Arms(instances.gaussian(12, 4, 0)), budget=T, sigma=1.0)
         run, log = spend(name, problem, np.ones(4), size=size)
         assert run.verdict.pulls == pulled(log).sum() == T
         assert size is None or max(batch.size for batch, _ in log) <= size
@@ -68,7 +68,7 @@ def test_all_of_the_budget_and_never_more(name, size):
 
 @EVERY
 def test_no_winner_before_and_ever_fewer_survivors(name):
-    problem = as_problem(fl.Arms(instances.gaussian(12, 4, 0)), budget=200)
+    problem = as_problem(fl.Arms(instances.gaussian(12, 4, 0)), budget=200, sigma=1.0)
     run, log = start(name, problem), spend(name, problem, np.ones(4), size=9)[1]
     before = set(range(12))
     for batch, rewards in log:
@@ -81,7 +81,7 @@ def test_no_winner_before_and_ever_fewer_survivors(name):
 
 @EVERY
 def test_next_changes_nothing_and_is_deterministic(name):
-    problem = as_problem(fl.Arms(instances.gaussian(12, 3, 0)), budget=120)
+    problem = as_problem(fl.Arms(instances.gaussian(12, 3, 0)), budget=120, sigma=1.0)
     first, second = start(name, problem), start(name, problem)
     means = problem.arms.means(THETA)
     rewards = DrawnRewards(means, 1.0, "gaussian", np.random.default_rng(1))
@@ -103,7 +103,7 @@ def test_next_changes_nothing_and_is_deterministic(name):
 @EVERY
 @pytest.mark.parametrize("size", [None, 40], ids=["own size", "plates of 40"])
 def test_replay_equals_live_and_solves_no_design(name, size, monkeypatch):
-    problem = as_problem(fl.Arms(instances.gaussian(10, 3, 1)), budget=150)
+    problem = as_problem(fl.Arms(instances.gaussian(10, 3, 1)), budget=150, sigma=1.0)
     run, log = spend(name, problem, THETA, size=size)
 
     def refuse(*_, **__):
@@ -123,7 +123,7 @@ def test_replay_equals_live_and_solves_no_design(name, size, monkeypatch):
 
 @EVERY
 def test_a_log_kept_as_json_goes_on_where_it_stopped(name):
-    problem = as_problem(fl.Arms(instances.gaussian(10, 3, 1)), budget=120)
+    problem = as_problem(fl.Arms(instances.gaussian(10, 3, 1)), budget=120, sigma=1.0)
     live, full = start(name, problem), spend(name, problem, THETA, size=4)[1]
     for cut in (3, 12, 25):
         live, again = start(name, problem), start(name, problem)
@@ -139,7 +139,7 @@ def test_a_log_kept_as_json_goes_on_where_it_stopped(name):
 
 @EVERY
 def test_batch_sizes_of_the_first_phase_change_no_allocation(name):
-    problem = as_problem(fl.Arms(instances.gaussian(10, 3, 1)), budget=120)
+    problem = as_problem(fl.Arms(instances.gaussian(10, 3, 1)), budget=120, sigma=1.0)
     whole = start(name, problem).next().counts
     log = spend(name, problem, THETA, size=5)[1]
     parts = [batch.counts for batch, _ in log if batch.note["phase"] == 1]
@@ -171,7 +171,7 @@ for name in BUDGETED:
 
 @EVERY
 def test_one_arm_needs_no_pull(name):
-    run = start(name, as_problem(fl.Arms([[1.0, 2.0]]), budget=50))
+    run = start(name, as_problem(fl.Arms([[1.0, 2.0]]), budget=50, sigma=1.0))
     assert (run.verdict.winner, run.verdict.pulls) == (0, 0)
 
 
@@ -191,7 +191,7 @@ def test_one_arm_needs_no_pull(name):
 def test_small_and_odd_problems_end_with_the_best_arm(name, features, theta, scale):
     arms = fl.Arms(np.asarray(features) * scale)
     parameter = np.asarray(theta) / scale
-    run, _ = spend(name, as_problem(arms, budget=90), parameter, sigma=0.02, seed=3)
+    run, _ = spend(name, as_problem(arms, budget=90, sigma=1.0), parameter, sigma=0.02, seed=3)
     assert run.verdict.winner == int(arms.means(parameter).argmax())
 
 
@@ -199,7 +199,7 @@ def test_small_and_odd_problems_end_with_the_best_arm(name, features, theta, sca
 @pytest.mark.parametrize("settings", [{"sigma": None}, {"delta": 1e-9}, {"epsilon": 0.3}])
 def test_the_goal_and_the_noise_have_no_influence(name, settings):
     arms = fl.Arms(instances.gaussian(8, 3, 4))
-    plain = spend(name, as_problem(arms, budget=70), THETA, seed=5)[0]
+    plain = spend(name, as_problem(arms, budget=70, sigma=1.0), THETA, seed=5)[0]
     other = spend(name, as_problem(arms, budget=70, **settings), THETA, seed=5)[0]
     assert plain.verdict == other.verdict
 
@@ -207,7 +207,7 @@ def test_the_goal_and_the_noise_have_no_influence(name, settings):
 @EVERY
 def test_minimising_is_maximising_the_opposite(name):
     arms = fl.Arms(instances.gaussian(8, 3, 4))
-    low = spend(name, as_problem(arms, budget=70, objective="min"), THETA, sigma=0.05)[0]
+    low = spend(name, as_problem(arms, budget=70, objective="min", sigma=1.0), THETA, sigma=0.05)[0]
     assert low.verdict.winner == int(arms.means(THETA).argmin())
 
 
@@ -216,14 +216,14 @@ def test_units_change_nothing(name):
     X, unit = instances.gaussian(8, 3, 4), 2.0**30
     units = np.array([2.0**20, 1.0, 2.0**-30])
     for seed in range(5):
-        plain, log = spend(name, as_problem(fl.Arms(X), budget=70), THETA, seed=seed)
+        plain, log = spend(name, as_problem(fl.Arms(X), budget=70, sigma=1.0), THETA, seed=seed)
         scaled, scaled_log = spend(
-            name, as_problem(fl.Arms(X), budget=70), THETA * unit, seed=seed, sigma=unit
+            name, as_problem(fl.Arms(X), budget=70, sigma=1.0), THETA * unit, seed=seed, sigma=unit
         )
         assert plain.verdict == scaled.verdict
         np.testing.assert_array_equal(pulled(log), pulled(scaled_log))
         arms = fl.Arms(X * units)
-        other = spend(name, as_problem(arms, budget=70), THETA / units, seed=seed)[0]
+        other = spend(name, as_problem(arms, budget=70, sigma=1.0), THETA / units, seed=seed)[0]
         assert plain.verdict.winner == other.verdict.winner
 
 
@@ -232,18 +232,18 @@ def test_a_budget_is_needed_and_the_error_says_the_smallest(name):
     for X in (instances.gaussian(12, 4, 0), np.eye(6), instances.gaussian(30, 7, 1)[:, :1]):
         arms = fl.Arms(X)
         with pytest.raises(fl.errors.ProblemError, match="give budget=, at least") as missing:
-            start(name, as_problem(arms))
+            start(name, as_problem(arms, sigma=1.0))
         least = int(str(missing.value).split("at least ")[1].split()[0])
-        run, _ = spend(name, as_problem(arms, budget=least), np.ones(X.shape[1]))
+        run, _ = spend(name, as_problem(arms, budget=least, sigma=1.0), np.ones(X.shape[1]))
         assert run.verdict.pulls == least
         if least > 1:
             with pytest.raises(fl.errors.ProblemError, match=f"needs at least {least} for"):
-                start(name, as_problem(arms, budget=least - 1))
+                start(name, as_problem(arms, budget=least - 1, sigma=1.0))
 
 
 @EVERY
 def test_wrong_rewards_and_sizes_are_refused_and_change_nothing(name):
-    run = start(name, as_problem(fl.Arms.unstructured(3), budget=30))
+    run = start(name, as_problem(fl.Arms.unstructured(3), budget=30, sigma=1.0))
     before, batch = run.verdict, run.next()
     for wrong in (Statistics.empty(3), Statistics.empty(4)):
         with pytest.raises(fl.errors.FinalistError, match="record all of them"):
@@ -264,7 +264,7 @@ def test_wrong_rewards_and_sizes_are_refused_and_change_nothing(name):
 
 @EVERY
 def test_a_decided_run_takes_nothing_more(name):
-    run, log = spend(name, as_problem(fl.Arms.unstructured(3), budget=30), THETA)
+    run, log = spend(name, as_problem(fl.Arms.unstructured(3), budget=30, sigma=1.0), THETA)
     with pytest.raises(fl.errors.FinalistError, match="decided"):
         run.next()
     with pytest.raises(fl.errors.FinalistError, match="decided"):
@@ -281,7 +281,7 @@ def test_what_is_not_carried_out_is_refused(name):
 
 @EVERY
 def test_pulls_that_are_lost_are_not_repeated(name):
-    problem = as_problem(fl.Arms.unstructured(4), budget=60)
+    problem = as_problem(fl.Arms.unstructured(4), budget=60, sigma=1.0)
     run, issued = start(name, problem), 0
     rng = np.random.default_rng(0)
     while not run.verdict.decided:
@@ -301,7 +301,8 @@ def test_pulls_that_are_lost_are_not_repeated(name):
 def test_the_error_falls_with_the_budget_and_is_gone_on_an_easy_instance(name):
     arms, theta = fl.Arms.unstructured(5), [0.6, 0.0, 0.0, 0.0, 0.0]
     wrong = [
-        fl.simulate(arms, theta, name, budget=T, runs=200, seed=1).errors for T in (20, 100, 1000)
+        fl.simulate(arms, theta, name, budget=T, runs=200, seed=1, sigma=1.0).errors
+        for T in (20, 100, 1000)
     ]
     assert wrong[0] > wrong[1] + 30 > wrong[2] + 30
     assert wrong[2] <= 2

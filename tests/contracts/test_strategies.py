@@ -64,7 +64,7 @@ def test_what_is_refused_is_said_with_a_remedy(name):
 @EVERY
 def test_a_decided_run_says_so(name):
     arms = fl.Arms([[1.0, 2.0]])
-    run = named(name, arms, np.ones(2)).start(as_problem(arms))
+    run = named(name, arms, np.ones(2)).start(as_problem(arms, sigma=1.0))
     with pytest.raises(fl.errors.FinalistError, match="decided"):
         run.next()
     with pytest.raises(fl.errors.FinalistError, match="decided"):
@@ -74,7 +74,7 @@ def test_a_decided_run_says_so(name):
 @EVERY
 def test_what_is_not_carried_out_is_refused(name):
     arms = fl.Arms.unstructured(3)
-    strategy, problem = named(name, arms, THETA), as_problem(arms, goal=fl.TopM(2))
+    strategy, problem = named(name, arms, THETA), as_problem(arms, goal=fl.TopM(2), sigma=1.0)
     if name == "gauntlet":  # it carries out everything
         assert strategy.start(problem).next().size > 0
         return

@@ -157,7 +157,9 @@ def test_results_in_every_form(url, tmp_path):
 )
 def test_errors_are_those_of_the_library(url, call, error):
     lab = fl.connect(url)
-    study = lab.open("errors") if "errors" in lab.studies() else lab.create("errors", ARMS)
+    study = (
+        lab.open("errors") if "errors" in lab.studies() else lab.create("errors", ARMS, sigma=1.0)
+    )
     if not study.history()[1:]:
         study.ask(12)
         study.tell({1: 1.0})
@@ -167,7 +169,7 @@ def test_errors_are_those_of_the_library(url, call, error):
 
 
 def test_unknown_arms(url):
-    study = fl.connect(url).create("unknown arms", ARMS)
+    study = fl.connect(url).create("unknown arms", ARMS, sigma=1.0)
     with pytest.raises(UnknownArmError):
         study.withdraw("nobody")
     with pytest.raises(UnknownArmError):

@@ -64,9 +64,9 @@ def units_of_the_features_change_nothing(make: Make) -> None:
     """Features in other units: the same winner and, but for rounding, the same pulls."""
     X, units = gaussian(8, 3, 4), np.array([2.0**20, 1.0, 2.0**-30])
     arms, scaled = Arms(X), Arms(X * units)
-    plain = play(make(arms, THETA), as_problem(arms), THETA, seed=5).verdict
+    plain = play(make(arms, THETA), as_problem(arms, sigma=1.0), THETA, seed=5).verdict
     strategy = make(scaled, THETA / units)
-    other = play(strategy, as_problem(scaled), THETA / units, seed=5).verdict
+    other = play(strategy, as_problem(scaled, sigma=1.0), THETA / units, seed=5).verdict
     # Not the same numbers to the last digit: the coordinates are computed from the features.
     near = abs(other.pulls - plain.pulls) <= 0.02 * plain.pulls
     same = plain.winner == other.winner and near
@@ -76,7 +76,7 @@ def units_of_the_features_change_nothing(make: Make) -> None:
 def ties_never_end_in_a_wrong_answer(make: Make) -> None:
     """Arms 0 and 1 are tied and far above the rest: until the cap nobody else may win."""
     arms, theta = Arms.unstructured(4), np.array([1.0, 1.0, 0.0, 0.0])
-    strategy, problem = make(arms, theta), as_problem(arms, delta=1e-3)
+    strategy, problem = make(arms, theta), as_problem(arms, delta=1e-3, sigma=1.0)
     for seed in range(20):
         verdict = play(strategy, problem, theta, seed, cap=20_000).verdict
         ensure(verdict.winner in (None, 0, 1), f"arms 0 and 1 are tied and {verdict.winner} wins")
@@ -86,7 +86,7 @@ def ties_never_end_in_a_wrong_answer(make: Make) -> None:
 def a_good_enough_arm_ends_a_tie(make: Make) -> None:
     """With epsilon, two equal arms are no reason to go on."""
     arms, theta = Arms.unstructured(4), np.array([1.0, 1.0, 0.0, 0.0])
-    problem = as_problem(arms, epsilon=0.2, delta=1e-3)
+    problem = as_problem(arms, epsilon=0.2, delta=1e-3, sigma=1.0)
     with where_supported():
         winner = play(make(arms, theta), problem, theta, seed=1).verdict.winner
     ensure(winner in (0, 1), f"arms 0 and 1 are tied and {winner} wins")
@@ -96,7 +96,7 @@ def errors_are_as_rare_as_promised(make: Make) -> None:
     """400 runs on a nearly tied instance with delta = 0.2."""
     delta, runs = 0.2, 400
     arms, theta = Arms.unstructured(4), np.array([0.5, 0.0, 0.0, 0.0])
-    problem, strategy = as_problem(arms, delta=delta), make(arms, theta)
+    problem, strategy = as_problem(arms, delta=delta, sigma=1.0), make(arms, theta)
     _refuse_without_promise(strategy)
     wrong = sum(play(strategy, problem, theta, seed).verdict.winner != 0 for seed in range(runs))
     _ensure_rare(wrong, runs, delta, "the winner is wrong")
@@ -105,7 +105,7 @@ def errors_are_as_rare_as_promised(make: Make) -> None:
 def good_enough_rules_out_no_best_arm(make: Make) -> None:
     """Where an arm within epsilon suffices, the best one stays among the survivors."""
     arms, theta = Arms.unstructured(4), np.array([1.0, 0.9, 0.0, 0.0])
-    problem, strategy = as_problem(arms, epsilon=0.5, delta=0.05), make(arms, theta)
+    problem, strategy = as_problem(arms, epsilon=0.5, delta=0.05, sigma=1.0), make(arms, theta)
     _refuse_without_promise(strategy)
     missing = 0
     for seed in range(60):
@@ -119,7 +119,7 @@ def good_enough_rules_out_no_best_arm(make: Make) -> None:
 def an_arm_without_rewards_is_not_ruled_out(make: Make, lost: list[int], epsilon: float) -> None:
     """Of a batch with missing pulls a study records what is left."""
     arms, theta = Arms.unstructured(3), np.array([0.0, 1.0, 5.0])
-    problem, strategy = as_problem(arms, epsilon=epsilon), make(arms, theta)
+    problem, strategy = as_problem(arms, epsilon=epsilon, sigma=1.0), make(arms, theta)
     if hasattr(strategy, "theta"):
         raise NotApplicable("it knows the answer")
     with where_supported():

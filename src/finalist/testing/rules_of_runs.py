@@ -33,14 +33,14 @@ def is_a_strategy(make: Make) -> None:
     strategy = make(arms, THETA)
     ensure(isinstance(strategy, Strategy), f"{strategy!r} has no name or no method start")
     ensure(strategy.name and isinstance(strategy.name, str), f"its name is {strategy.name!r}")
-    run = strategy.start(as_problem(arms))
+    run = strategy.start(as_problem(arms, sigma=1.0))
     ensure(isinstance(run, Run), f"start returns {run!r} without verdict, next or record")
 
 
 def next_changes_nothing(make: Make) -> None:
     """Asked again, `next` gives the same batch; two runs with the same seed agree."""
     arms = Arms(gaussian(12, 3, 0))
-    problem, strategy = as_problem(arms), make(arms, 1e-3 * THETA)
+    problem, strategy = as_problem(arms, sigma=1.0), make(arms, 1e-3 * THETA)
     first, second = strategy.start(problem, seed=4), strategy.start(problem, seed=4)
     rewards = rewards_of(problem, 1e-3 * THETA, seed=1)
     for size in (None, 5, 1, None, 7):
@@ -109,7 +109,7 @@ def playing_equals_stepping(make: Make, kind: Kind) -> None:
 def the_cap_of_a_simulation_is_kept(make: Make) -> None:
     """`play` stops at its limit."""
     arms, theta = Arms.unstructured(4), np.array([1e-6, 0.0, 0.0, 0.0])
-    problem = as_problem(arms)
+    problem = as_problem(arms, sigma=1.0)
     run = _playable(make(arms, theta).start(problem))
     made = run.play(rewards_of(problem, theta, 0), 70_001).sum()
     ensure(made == run.verdict.pulls == 70_001, f"{made} pulls when 70,001 is the limit")
@@ -119,14 +119,14 @@ def the_cap_of_a_simulation_is_kept(make: Make) -> None:
 def one_arm_needs_no_pull(make: Make) -> None:
     """Where there is one arm, it wins at once."""
     arms = Arms([[1.0, 2.0]])
-    verdict = make(arms, np.ones(2)).start(as_problem(arms)).verdict
+    verdict = make(arms, np.ones(2)).start(as_problem(arms, sigma=1.0)).verdict
     ensure(verdict.winner == 0 and verdict.pulls == 0, f"the verdict on one arm is {verdict}")
 
 
 def wrong_rewards_and_sizes_are_refused(make: Make) -> None:
     """They raise an error of finalist and change nothing."""
     arms = Arms.unstructured(3)
-    run = make(arms, THETA).start(as_problem(arms))
+    run = make(arms, THETA).start(as_problem(arms, sigma=1.0))
     before, batch = run.verdict, run.next()
     for wrong in (Statistics.empty(3), Statistics.empty(4)):
         _refuse(run.record, batch, wrong, what="rewards that are not those of the batch")
@@ -176,7 +176,7 @@ def limited_pulls_or_a_refusal(make: Make) -> None:
     """No arm is pulled more often than it can be, or `start` refuses."""
     arms, most = Arms.unstructured(3), 2
     with _may_refuse():
-        problem = as_problem(arms, most_pulls=most)
+        problem = as_problem(arms, most_pulls=most, sigma=1.0)
         run, rewards = make(arms, THETA).start(problem), rewards_of(problem, np.zeros(3), 0)
         pulls = np.zeros(3, dtype=np.int64)
         while not run.verdict.decided:
