@@ -200,7 +200,7 @@ def test_small_and_odd_problems_end_with_the_best_arm(name, features, theta, sca
 def test_the_goal_and_the_noise_have_no_influence(name, settings):
     arms = fl.Arms(instances.gaussian(8, 3, 4))
     plain = spend(name, as_problem(arms, budget=70, sigma=1.0), THETA, seed=5)[0]
-    other = spend(name, as_problem(arms, budget=70, **settings), THETA, seed=5)[0]
+    other = spend(name, as_problem(arms, budget=70, **{"sigma": 1.0, **settings}), THETA, seed=5)[0]
     assert plain.verdict == other.verdict
 
 
@@ -276,7 +276,7 @@ def test_what_is_not_carried_out_is_refused(name):
     arms = fl.Arms.unstructured(3)
     for settings in ({"goal": fl.TopM(2)}, {"most_pulls": 5}, {"cost": 2.0}):
         with pytest.raises(fl.errors.NotYetSupportedError):
-            start(name, as_problem(arms, budget=30, **settings))
+            start(name, as_problem(arms, budget=30, sigma=1.0, **settings))
 
 
 @EVERY

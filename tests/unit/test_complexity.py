@@ -15,7 +15,7 @@ from tests import instances
 
 def paper(d=5, omega=0.01, **settings):
     truth = instances.paper(d, omega)
-    return fl.complexity(fl.Arms(truth.features), truth.theta, **settings)
+    return fl.complexity(fl.Arms(truth.features), truth.theta, **{"sigma": 1.0, **settings})
 
 
 def test_the_papers_example():
@@ -218,9 +218,9 @@ def test_nothing_costly_happens_before_it_is_read(monkeypatch):
     ],
 )
 def test_bad_input_is_refused(change, error):
-    arguments = {"arms": fl.Arms.unstructured(3), "theta": np.array([1.0, 0.5, 0.0]), **change}
+    arguments = {"arms": fl.Arms.unstructured(3), "theta": np.array([1.0, 0.5, 0.0]), "sigma": 1.0}
     with pytest.raises(error):
-        fl.complexity(**arguments)
+        fl.complexity(**{**arguments, **change})
 
 
 def test_importing_the_module_does_not_hide_the_function():

@@ -200,7 +200,7 @@ def test_the_rivals_are_those_of_the_note():
 
 @pytest.mark.parametrize("settings", [{}, {"epsilon": 0.4}, {"sigma": None}], ids=str)
 def test_a_replay_from_json_solves_no_design_and_is_the_same(settings, monkeypatch):
-    problem = as_problem(SPHERE, **settings)
+    problem = as_problem(SPHERE, **{"sigma": 1.0, **settings})
     live, log = drive(problem, 0.3 * THETA, sigma=1.0, batches=6)
     texts = [json.dumps([batch.counts.tolist(), dict(batch.note)]) for batch, _ in log]
     again = Gauntlet().start(problem, seed=0)
@@ -598,7 +598,7 @@ def test_the_winner_is_among_the_survivors():
 
 @pytest.mark.parametrize("settings", [{}, {"epsilon": 0.3}, {"sigma": None}], ids=str)
 def test_minimising_mirrors_maximising(settings):
-    problem = as_problem(SPHERE, **settings)
+    problem = as_problem(SPHERE, **{"sigma": 1.0, **settings})
     run, log = drive(problem, 0.5 * THETA, sigma=1.0, batches=6)
     mirror = Gauntlet().start(problem.with_(objective="min"))
     for batch, rewards in log:

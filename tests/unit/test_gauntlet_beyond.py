@@ -46,7 +46,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
 
 
 def problem_of(variant, arms=SPHERE, **more):
-    return as_problem(arms, **{**VARIANTS[variant], **more})
+    return as_problem(arms, **{"sigma": 1.0, **VARIANTS[variant], **more})
 
 
 def played(problem, theta=THETA, seed=1, most=40, shifts=None, size=None):
@@ -280,7 +280,7 @@ def test_what_top_m_refuses(monkeypatch):
         ({"top": 12}, "m must be smaller"),
     ):
         with pytest.raises(ProblemError, match=message):
-            as_problem(SPHERE, **settings_)
+            as_problem(SPHERE, sigma=1.0, **settings_)
     monkeypatch.setattr(gauntlet_top, "MOST_SETS", 0)
     monkeypatch.setattr(gauntlet_top, "MOST_CANDIDATES", 11)
     with pytest.raises(ProblemError, match="too many pairs to test"):

@@ -106,10 +106,10 @@ def test_a_forecast_changes_nothing_and_depends_on_the_seed_alone(name):
 @pytest.mark.parametrize("settings", [{}, {"objective": "min"}], ids=["max", "min"])
 def test_a_forecast_from_the_start_is_a_simulation(name, settings):
     theta, sign = np.array([1.5, 0.0]), -1 if settings else 1
-    problem = as_problem(TWO, **settings)
+    problem = as_problem(TWO, sigma=1.0, **settings)
     run = named(name, TWO).start(problem, seed=5)
     soon = forecast(run, problem, sure(TWO, sign * theta), 0, draws=120, seed=1)
-    runs = fl.simulate(TWO, sign * theta, name, runs=120, seed=2, **settings)
+    runs = fl.simulate(TWO, sign * theta, name, runs=120, seed=2, sigma=1.0, **settings)
     error = math.hypot(soon.pulls.std(), runs.samples.std()) / math.sqrt(120)
     assert abs(soon.pulls.mean() - runs.samples.mean()) < 4 * error
     assert soon.pulls.mean() > 10  # not at once
@@ -472,7 +472,9 @@ def test_every_strategy_is_simulated_once(strategy, against, names):
 
 
 def test_a_single_arm_needs_no_pull():
-    for words in ({"gap": 1.0}, {"theta": [2.0]}, {"gap": 0.1, "noise": "bernoulli"}):
+    sure: dict[str, Any] = {"sigma": 1.0}
+    coins: dict[str, Any] = {"noise": "bernoulli"}
+    for words in ({"gap": 1.0, **sure}, {"theta": [2.0], **sure}, {"gap": 0.1, **coins}):
         found = fl.plan(fl.Arms([[1.0]]), draws=2, **words)
         assert found.words() == "There is a single arm: no pull is needed."
         assert found.rows[0].pulls.tolist() == [0.0, 0.0]
@@ -534,7 +536,7 @@ def test_a_plan_as_data():
 )
 def test_wrong_words_of_a_plan_are_refused(words, message):
     with pytest.raises(FinalistError, match=message):
-        fl.plan(THREE, **words)
+        fl.plan(THREE, **words if "noise" in words else {"sigma": 1.0, **words})
 
 
 def test_arms_too_close_to_scale_are_refused():

@@ -149,7 +149,7 @@ def test_top_m_leaves_someone_out(arms):
 )
 def test_values_of_the_wrong_kind_are_named(arms, field, value):
     with pytest.raises(ProblemError, match=f"{field} is"):
-        Problem(**{"arms": arms, field: value})
+        Problem(**{"arms": arms, "noise": Gaussian(1.0), field: value})
 
 
 def test_candidates_must_have_the_same_features(arms):
@@ -290,7 +290,8 @@ def test_as_problem_reads_sigma_and_noise(arms):
     assert as_problem(arms, noise="sub-gaussian", sigma=3.0).noise == SubGaussian(3.0)
     assert as_problem(arms, noise=SubGaussian(3.0)).noise == SubGaussian(3.0)
     settings = {"delta": 0.1, "objective": "min", "cost": 2.0}
-    assert as_problem(arms, **settings) == Problem(arms, **settings)  # type: ignore[arg-type]
+    whole = Problem(arms, noise=Gaussian(2.0), **settings)  # type: ignore[arg-type]
+    assert as_problem(arms, sigma=2.0, **settings) == whole
 
 
 @pytest.mark.parametrize("noise", [Bernoulli(), Gaussian(1.0), "bernoulli"])

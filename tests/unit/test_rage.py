@@ -41,7 +41,7 @@ def widths(X, counts, t, delta, sigma) -> np.ndarray:
 def test_every_phase_is_that_of_the_paper(settings, objective, first_gap, seed):
     # Everything again from the features: length, widths, eliminations, winner.
     X = instances.gaussian(9, 3, seed)
-    problem = as_problem(fl.Arms(X), objective=objective, **settings)
+    problem = as_problem(fl.Arms(X), objective=objective, **{"sigma": 1.0, **settings})
     run, log = step(RAGE(first_gap=first_gap), problem, THETA, seed)
     replay, alive = RAGE(first_gap=first_gap).start(problem), list(range(9))
     for t, (batch, rewards) in enumerate(log, start=1):

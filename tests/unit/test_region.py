@@ -206,7 +206,7 @@ def test_a_function_of_unknown_smoothness_has_a_design_without_a_certificate():
 
 def record_of(net: Net, theta: Any, n: int = 50, seed: int = 0, **words: Any) -> Record:
     """Rewards of two batches of some pulls of every arm that is measured, with noise 1."""
-    problem = as_problem(net.arms, **words)
+    problem = as_problem(net.arms, **{"sigma": 1.0, **words})
     rng, counts = np.random.default_rng(seed), np.where(net.arms.measurable, n, 0)
     means, batches = net.arms.means(theta), []
     for _ in range(2):

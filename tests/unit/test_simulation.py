@@ -115,7 +115,7 @@ def test_a_cap_leaves_runs_undecided_and_never_correct(strategy, cap, decided):
 )
 def test_which_winners_are_correct(theta, settings, correct):
     found = [
-        bool(fl.simulate(ARMS, theta, Always(arm), runs=1, **settings).correct[0])
+        bool(fl.simulate(ARMS, theta, Always(arm), runs=1, sigma=1.0, **settings).correct[0])
         for arm in range(3)
     ]
     assert found == correct
@@ -219,7 +219,7 @@ def test_one_arm_is_known_without_a_pull():
 )
 def test_wrong_arguments_are_refused_before_anything_runs(settings, message, monkeypatch):
     monkeypatch.setattr(task.Task, "run", lambda *_: pytest.fail("it ran"))
-    words = {"arms": ARMS, "theta": THETA, "strategy": Rounds(), **settings}
+    words = {"arms": ARMS, "theta": THETA, "strategy": Rounds(), "sigma": 1.0, **settings}
     with pytest.raises(FinalistError, match=message):
         fl.simulate(**words)
 

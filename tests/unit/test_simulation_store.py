@@ -102,6 +102,7 @@ class Wide(Rounds):
 )
 def test_every_setting_makes_another_cell(path, change, monkeypatch):
     words: dict[str, Any] = {"arms": ARMS, "theta": THETA, "strategy": Rounds(), "runs": 5}
+    words["sigma"] = 1.0
     with Store(path) as results:
         results.simulate(**words)
         ran = counted(monkeypatch)

@@ -138,7 +138,9 @@ bits = partial(state_bits, STATE)
 def told(means, strategy=None, **words):
     """Return a run that has seen these means, 100 pulls of each arm."""
     K = len(means)
-    run = (strategy or TrackAndStop()).start(as_problem(fl.Arms.unstructured(K), **words))
+    run = (strategy or TrackAndStop()).start(
+        as_problem(fl.Arms.unstructured(K), **{"sigma": 1.0, **words})
+    )
     got, count = Statistics.empty(K), np.full(K, 100)
     got.add_batch(count, 100 * np.asarray(means))
     run.record(Batch(count), got)

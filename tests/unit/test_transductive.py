@@ -213,7 +213,7 @@ def test_nobody_is_ruled_out_by_rewards_that_were_lost(name):
 
 
 def test_greedy_allocations_refuse_it():
-    for words in ({"sigma": SIGMA[:7]}, {"candidates": CANDIDATES}):
+    for words in ({"sigma": SIGMA[:7]}, {"sigma": 1.0, "candidates": CANDIDATES}):
         with pytest.raises(NotYetSupportedError, match="allocation='greedy'"):
             fl.XYOracle(THETA, allocation="greedy").start(as_problem(ARMS, **words))
 

@@ -115,7 +115,7 @@ def test_other_words_of_a_life(url):
     assert "words" not in lab.studies()
     coins = lab.create("coins", arms, noise="bernoulli")
     assert coins.settings["noise"]["model"] == "bernoulli"
-    assert lab.create("unset", arms).settings["noise"] == {"model": "gaussian", "sigma": 1.0}
+    assert lab.create("one", arms, sigma=1).settings["noise"] == {"model": "gaussian", "sigma": 1.0}
     assert lab.create("unknown", arms, sigma=None).settings["noise"]["sigma"] is None
 
 
