@@ -150,7 +150,7 @@ def test_same_pulls_in_another_process():
     code = """
 import numpy as np, finalist as fl
 from tests.contracts.test_budget_strategies import *
-problem = as_problem(fl.Arms(instances.gaussian(9, 3, 5)), budget=120)
+problem = as_problem(fl.Arms(instances.gaussian(9, 3, 5)), sigma=1.0, budget=120)
 for name in BUDGETED:
     run, log = spend(name, problem, THETA, seed=2)
     print(run.verdict, [batch.counts.tolist() for batch, _ in log])

@@ -102,7 +102,7 @@ def finalist(*words):
         app([*words, "--db", path], standalone_mode=False)
     except SystemExit:
         pass
-with Study.create(path, "s", ARMS, seed=1) as study, Study.open(path, "s") as other:
+with Study.create(path, "s", ARMS, sigma=1.0, seed=1) as study, Study.open(path, "s") as other:
     study.tell({study.ask(12)[0].pull_id: 0.5})
     other.fork("copy", until=1).delete()
     fl.studies(path)

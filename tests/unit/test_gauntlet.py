@@ -631,7 +631,7 @@ def test_when_the_last_ones_go_together_the_best_of_them_is_named():
 @pytest.mark.parametrize("noise", ["gaussian", "sub-gaussian"])
 def test_evidence_is_a_share_and_a_p_value(noise):
     delta = 0.02
-    problem = as_problem(SPHERE, noise=noise, delta=delta)
+    problem = as_problem(SPHERE, sigma=1.0, noise=noise, delta=delta)
     lab, run = Lab(SPHERE, THETA), Gauntlet().start(problem)
     while not run.verdict.decided:
         batch = run.next()

@@ -343,4 +343,4 @@ def test_simulations_draw_what_is_asked_for():
 def test_others_refuse_what_they_cannot_do(strategy):
     for words in ({"top": 2}, {"batch_intercept": True}, {"misspecification": 0.1}):
         with pytest.raises(fl.errors.NotYetSupportedError):
-            fl.simulate(SPHERE, THETA, strategy, runs=1, **words)
+            fl.simulate(SPHERE, THETA, strategy, runs=1, sigma=1.0, **words)

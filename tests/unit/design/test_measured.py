@@ -27,7 +27,7 @@ def best_by_cvxpy(X, Y, sigma, cost):
     p, t = cp.Variable(len(X), nonneg=True), cp.Variable()
     L = sum(p[i] / sigma[i] ** 2 * np.outer(X[i], X[i]) for i in range(len(X)))
     blocks = [cp.bmat([[L, y[:, None]], [y[None, :], cp.reshape(t, (1, 1), "C")]]) >> 0 for y in Y]
-    problem = cp.Problem(cp.Minimize(t), [cost @ p == 1, *blocks], noise=cp.Gaussian(1.0))
+    problem = cp.Problem(cp.Minimize(t), [cost @ p == 1, *blocks])
     problem.solve(solver="CLARABEL")
     return float(t.value)
 
