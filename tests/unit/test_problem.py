@@ -1,6 +1,7 @@
 """Problems: what is refused, what is stored, and what a consumer must support."""
 
 import pickle
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -289,9 +290,8 @@ def test_as_problem_reads_sigma_and_noise(arms):
     assert as_problem(arms, noise="bernoulli").noise == Bernoulli()
     assert as_problem(arms, noise="sub-gaussian", sigma=3.0).noise == SubGaussian(3.0)
     assert as_problem(arms, noise=SubGaussian(3.0)).noise == SubGaussian(3.0)
-    settings = {"delta": 0.1, "objective": "min", "cost": 2.0}
-    whole = Problem(arms, noise=Gaussian(2.0), **settings)  # type: ignore[arg-type]
-    assert as_problem(arms, sigma=2.0, **settings) == whole
+    settings: dict[str, Any] = {"delta": 0.1, "objective": "min", "cost": 2.0}
+    assert as_problem(arms, sigma=2.0, **settings) == Problem(arms, noise=Gaussian(2.0), **settings)
 
 
 @pytest.mark.parametrize("noise", [Bernoulli(), Gaussian(1.0), "bernoulli"])
