@@ -39,6 +39,7 @@ def measure(
                 budget=budget,
                 runs=runs,
                 n_jobs=jobs,
+                sigma=1.0,
             )
             for name in STRATEGIES
         }

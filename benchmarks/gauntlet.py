@@ -103,10 +103,17 @@ def measure(
 ) -> Cell:
     """Simulate, or read what was simulated before."""
     arms = instance.arms
-    bound = fl.complexity(arms, instance.theta, delta=delta).lower_bound
+    bound = fl.complexity(arms, instance.theta, delta=delta, sigma=1.0).lower_bound
     cap = int(200 * bound)
     result = store.simulate(
-        arms, instance.theta, "gauntlet", delta=delta, runs=runs, n_jobs=jobs, max_pulls=cap
+        arms,
+        instance.theta,
+        "gauntlet",
+        delta=delta,
+        runs=runs,
+        n_jobs=jobs,
+        max_pulls=cap,
+        sigma=1.0,
     )
     return Cell(name, arms.rank, bound, result)
 

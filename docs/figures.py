@@ -39,7 +39,7 @@ TWELVE, DIRECTION = _twelve(2), np.array([1.0, 0.5, -0.3])
 def evidence_picture(folder: Path) -> None:
     names = [f"alloy {letter}" for letter in "ABCDEFGH"]
     arms = fl.Arms(FEATURES, names=names)
-    run = fl.Gauntlet().start(fl.Problem(arms, delta=0.05), seed=SEED)
+    run = fl.Gauntlet().start(fl.Problem(arms, delta=0.05, noise=fl.Gaussian(1.0)), seed=SEED)
     pulls, evidence = _watched(run, arms.means(THETA), 1.0, SEED)
     chart = evidence_chart(
         pulls,
@@ -118,7 +118,7 @@ def region_picture(folder: Path) -> None:
 
     oven = fl.Region.box([150, 10], [250, 60], names=("celsius", "minutes"))
     net, best, scale = oven.net(11), np.array([207.0, 33.0]), np.array([50.0, 25.0])
-    problem = fl.Problem(net.arms)
+    problem = fl.Problem(net.arms, noise=fl.Gaussian(1.0))
     rng = np.random.default_rng(SEED)
     points = np.array([list(net.point(name).values()) for name in net.arms.names])
     means = -8.0 * (((points - best) / scale) ** 2).sum(axis=1)
@@ -199,12 +199,12 @@ def noise_picture(folder: Path) -> None:
 def cost_picture(folder: Path) -> None:
     arms, ratios = fl.Arms(TWELVE), (1.0, 2.0, 4.0, 6.0, 8.0, 10.0)
     order = np.random.default_rng(3).permutation(12)
-    blind = fl.simulate(arms, DIRECTION, runs=100, seed=1).pulls_per_arm
+    blind = fl.simulate(arms, DIRECTION, runs=100, seed=1, sigma=1.0).pulls_per_arm
     spent: dict[str, list[np.ndarray]] = {"not told": [], "told what they cost": []}
     for ratio in ratios:
         cost = np.geomspace(1.0, ratio, 12)[order]
         spent["not told"].append(blind @ cost)
-        told = fl.simulate(arms, DIRECTION, cost=cost, runs=100, seed=1)
+        told = fl.simulate(arms, DIRECTION, cost=cost, runs=100, seed=1, sigma=1.0)
         spent["told what they cost"].append(told.cost)
     curves = []
     for label, parts in spent.items():
@@ -232,7 +232,7 @@ def decide_picture(folder: Path) -> None:
     features = np.column_stack([radius * np.cos(angle), radius * np.sin(angle)])
     arms = fl.Arms(features, measurable=radius < 0.5)
     theta = np.array([1.0, 0.6])
-    result = fl.simulate(arms, theta, runs=1, seed=SEED)
+    result = fl.simulate(arms, theta, runs=1, seed=SEED, sigma=1.0)
     pulls, winner = result.pulls_per_arm[0], result.winner[0]
     kinds = ("can be measured", "cannot be measured", "the winner")
     rows = [
@@ -302,6 +302,7 @@ def shift_picture(folder: Path) -> None:
                 runs=100,
                 seed=1,
                 max_pulls=20_000,
+                sigma=1.0,
             )
             for shift in shifts
         ]
@@ -330,6 +331,7 @@ def bent_picture(folder: Path) -> None:
                     runs=1,
                     seed=i,
                     max_pulls=most,
+                    sigma=1.0,
                 )
                 for i in range(100)
             ]

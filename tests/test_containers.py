@@ -66,7 +66,7 @@ def test_the_program_works_there(installed):
     asked = installed.finalist("ask", "seeds", "--db", "lab.db", "-o", "batch.csv")
     assert asked.returncode == 0, asked.stderr
     check_line(asked.stderr, installed)
-    words = ["simulate", "arms.csv", "--theta", "1,0", "--runs", "8", "--jobs", "2"]
+    words = ["simulate", "arms.csv", "--theta", "1,0", "--sigma", "1", "--runs", "8", "--jobs", "2"]
     simulated = installed.finalist(*words)
     assert simulated.returncode == 0, simulated.stderr
     check_line(simulated.stderr, installed)

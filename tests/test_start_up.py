@@ -56,7 +56,7 @@ def test_designs_need_no_compiler_and_no_data_frames():
 def test_simulations_need_no_compiler_and_no_data_frames():
     heavy = (HEAVY - {"numpy", "scipy"}) | {"joblib", "rich"}
     # The bets of the gauntlet are compiled; phases of the paper are plain NumPy.
-    call = "fl.simulate(fl.Arms.unstructured(2), [1.0, 0.0], 'xy-adaptive', runs=2)"
+    call = "fl.simulate(fl.Arms.unstructured(2), [1.0, 0.0], 'xy-adaptive', sigma=1.0, runs=2)"
     statement = f"import finalist as fl; {call}"
     assert not heavy & loaded_after(statement)
 
@@ -79,7 +79,8 @@ def test_a_second_process_does_not_compile_the_fully_adaptive_strategy_again(tmp
 import numpy as np, finalist as fl
 from finalist.rewards import DrawnRewards
 from finalist.strategies import FullyAdaptive
-run = FullyAdaptive(theta_norm=1.0).start(fl.Problem(fl.Arms.unstructured(3)))
+problem = fl.Problem(fl.Arms.unstructured(3), noise=fl.Gaussian(1.0))
+run = FullyAdaptive(theta_norm=1.0).start(problem)
 rewards = DrawnRewards(np.zeros(3), 1.0, "gaussian", np.random.default_rng(0))
 for size in (None, 5):
     batch = run.next(size)

@@ -23,6 +23,7 @@ from finalist.design.optimal import solve_task
 from finalist.design.tasks import Task, directions_task
 from finalist.errors import ProblemError, TiedArmsError
 from finalist.information import information
+from finalist.noise import UNSET, Gaussian, Unset
 from finalist.problem import Problem, as_problem
 
 
@@ -161,7 +162,7 @@ class Complexity:
 def complexity(
     arms: Arms,
     theta: Float[np.ndarray, " d"],
-    sigma: float = 1.0,
+    sigma: float | Unset | None = UNSET,
     delta: float = 0.05,
     bound: Bound = "sharp",
     *,
@@ -176,7 +177,7 @@ def complexity(
     theta : (d,) array
         The parameter; the expected reward of an arm is x'theta.
     sigma : float
-        Size of the noise.
+        Size of the noise; has to be given.
     delta : float
         Probability of error.
     bound : "sharp" or "soare"
@@ -200,7 +201,7 @@ def complexity(
     --------
     >>> import numpy as np, finalist as fl
     >>> arms = fl.Arms.unstructured(["a", "b", "c"])
-    >>> c = fl.complexity(arms, np.array([1.0, 0.5, 0.0]))
+    >>> c = fl.complexity(arms, np.array([1.0, 0.5, 0.0]), sigma=1.0)
     >>> round(c.h_mab, 2), round(c.h_lb, 2), round(c.lower_bound, 1)
     (9.0, 17.14, 90.9)
     """
@@ -212,7 +213,7 @@ def complexity(
     parameter = np.array(theta, dtype=float)
     for array in (parameter, gaps):
         array.flags.writeable = False
-    static_radius(1, len(arms), delta, sigma, bound)  # an unknown bound is refused now
+    static_radius(1, len(arms), delta, problem.sigma, bound)  # an unknown bound is refused now
     return Complexity(problem, parameter, bound, float(alpha), best, gaps)
 
 
@@ -271,14 +272,14 @@ def least_cost(problem: Problem, theta: ArrayLike) -> float:
 
     Examples
     --------
-    >>> problem = Problem(Arms.unstructured(2), delta=0.05)
+    >>> problem = Problem(Arms.unstructured(2), noise=Gaussian(1.0), delta=0.05)
     >>> round(least_cost(problem, [1.0, 0.0]), 3)  # 8 kl
     21.2
     """
     arms, candidates = problem.arms, np.flatnonzero(problem.arms.candidate)
     if len(candidates) == 1:
         return 0.0
-    among = Problem(problem.candidates, objective=problem.objective)
+    among = Problem(problem.candidates, noise=Gaussian(1.0), objective=problem.objective)
     best, gaps = _best_and_gaps(among, np.asarray(theta, dtype=float))
     others = np.delete(np.arange(len(candidates)), best)
     smallest, Z = float(gaps[others].min()), arms.coordinates[candidates]

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from numbers import Real
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -14,9 +14,55 @@ from finalist.errors import ProblemError
 PerArm = float | Sequence[float] | np.ndarray
 
 
+class Unset(Enum):
+    """Tells an argument left out from one that is None."""
+
+    UNSET = "unset"
+
+
+UNSET = Unset.UNSET
+if TYPE_CHECKING:
+    Sigma = PerArm | None
+    KnownSigma = PerArm
+else:  # UNSET is refused
+    Sigma = PerArm | Unset | None
+    KnownSigma = PerArm | Unset
+
+
+def missing_sigma(
+    sigma: str = "sigma",
+    unknown: str = "None if it is unknown: the gauntlet then estimates Gaussian noise from the "
+    "rewards; a plan or a complexity needs a guess",
+    binary: str = ": noise='bernoulli' needs no other",
+) -> ProblemError:
+    """Return the error for a sigma that was left out.
+
+    Parameters
+    ----------
+    sigma, unknown, binary : str
+        How its name, an unknown one, and rewards 0 and 1 are said where it is asked for.
+
+    Examples
+    --------
+    >>> print(missing_sigma("--sigma", "'unknown'", ""))
+    sigma is not given, and it is never assumed: one that is too small makes the answer wrong more
+    often than delta says. Give --sigma as a number, the standard deviation of one measurement
+    (from repeats of one arm; at most (b - a) / 2 for rewards in [a, b]), or as 'unknown'. Rewards
+    0 and 1 have sigma 1/2.
+    """
+    return ProblemError(
+        "sigma is not given, and it is never assumed: one that is too small makes the answer "
+        f"wrong more often than delta says. Give {sigma} as a number, the standard deviation of "
+        "one measurement (from repeats of one arm; at most (b - a) / 2 for rewards in [a, b]), or "
+        f"as {unknown}. Rewards 0 and 1 have sigma 1/2{binary}."
+    )
+
+
 @dataclass(frozen=True)
 class Gaussian:
     """Normal noise; `sigma` is its standard deviation, one per arm if a sequence, None if unknown.
+
+    It has to be given.
 
     Examples
     --------
@@ -24,9 +70,11 @@ class Gaussian:
     Gaussian(sigma=(1.0, 2.5))
     """
 
-    sigma: PerArm | None = 1.0
+    sigma: Sigma = UNSET  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
+        if isinstance(self.sigma, Unset):
+            raise missing_sigma()
         if self.sigma is not None:
             store_positive(self, "sigma", self.sigma, "Use sigma=None if the noise is unknown.")
 
@@ -41,9 +89,11 @@ class SubGaussian:
     SubGaussian(sigma=0.5)
     """
 
-    sigma: PerArm = 1.0
+    sigma: KnownSigma = UNSET  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
+        if isinstance(self.sigma, Unset):
+            raise missing_sigma()
         remedy = "Values in [a, b] have sigma = (b - a) / 2."
         store_positive(self, "sigma", self.sigma, remedy)
 
@@ -91,13 +141,6 @@ class TopM:
 Goal = Best | EpsilonBest | TopM
 
 
-class Unset(Enum):
-    """Tells an argument left out from one that is None."""
-
-    UNSET = "unset"
-
-
-UNSET = Unset.UNSET
 _NOISE_WITH_SIGMA: dict[str, Callable[..., Noise]] = {
     "gaussian": Gaussian,
     "sub-gaussian": SubGaussian,
@@ -109,8 +152,7 @@ def as_noise(sigma: PerArm | Unset | None, noise: Noise | str | None) -> Noise:
     if noise is None:
         noise = "gaussian"
     if isinstance(noise, str) and noise in _NOISE_WITH_SIGMA:
-        model = _NOISE_WITH_SIGMA[noise]
-        return model() if isinstance(sigma, Unset) else model(sigma)
+        return _NOISE_WITH_SIGMA[noise](sigma)  # refuses one that was left out
     if isinstance(noise, str) and noise != "bernoulli":
         known = ", ".join([*_NOISE_WITH_SIGMA, "bernoulli"])
         raise ProblemError(f"noise is {noise!r}; it is one of {known}.")

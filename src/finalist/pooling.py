@@ -30,7 +30,8 @@ def batch_arms(problem: Problem) -> Arms:
 
     Examples
     --------
-    >>> problem = Problem(Arms([[1.0], [2.0]]), batch_intercept=True)
+    >>> from finalist.noise import Gaussian
+    >>> problem = Problem(Arms([[1.0], [2.0]]), noise=Gaussian(1.0), batch_intercept=True)
     >>> batch_arms(problem).features
     array([[1., 1.],
            [2., 1.]])
@@ -55,7 +56,8 @@ class Pooled:
     Examples
     --------
     >>> import finalist as fl
-    >>> pooled = Pooled(fl.Problem(fl.Arms.unstructured(2), batch_intercept=True))
+    >>> problem = fl.Problem(fl.Arms.unstructured(2), batch_intercept=True, noise=fl.Gaussian(1.0))
+    >>> pooled = Pooled(problem)
     >>> for shift in (0.0, 100.0):
     ...     pooled.add(Statistics.of_batch([1, 1], [shift + 1.0, shift]))
     >>> float(pooled.estimate().gaps(np.diff(pooled.arms.coordinates, axis=0))[0].round(9))

@@ -20,7 +20,6 @@ from finalist.noise import (
     Bernoulli,
     Best,
     EpsilonBest,
-    Gaussian,
     Goal,
     Noise,
     PerArm,
@@ -29,6 +28,7 @@ from finalist.noise import (
     Unset,
     as_noise,
     checked_number,
+    missing_sigma,
     store_positive,
 )
 from finalist.rules import NEWEST, Rules
@@ -36,8 +36,10 @@ from finalist.words import counted
 
 if TYPE_CHECKING:
     GivenArms = Arms
+    GivenNoise = Noise
 else:
     GivenArms = Arms | None  # None, which means those of the arms, becomes them
+    GivenNoise = Noise | Unset  # UNSET is refused
 
 Feature = Literal[
     "unknown sigma",
@@ -76,6 +78,7 @@ class Problem:
         What the winner is chosen from; those that `arms.candidate` says unless given, that is all.
         Differences of candidates must lie in the span of the arms that can be measured.
     noise : Gaussian, SubGaussian or Bernoulli
+        Has to be given: no sigma is assumed. `Gaussian(None)` is noise of unknown size.
     goal : Best, EpsilonBest or TopM
     delta : float
         Probability with which the answer may be wrong, between 0 and 1.
@@ -98,8 +101,8 @@ class Problem:
     Examples
     --------
     >>> import numpy as np
-    >>> from finalist.arms import Arms
-    >>> problem = Problem(Arms(np.eye(3)), goal=TopM(2), delta=0.1)
+    >>> from finalist.noise import Gaussian
+    >>> problem = Problem(Arms(np.eye(3)), noise=Gaussian(1.0), goal=TopM(2))
     >>> sorted(problem.needs)
     ['top-m']
     """
@@ -107,7 +110,7 @@ class Problem:
     arms: Arms
     _: KW_ONLY
     candidates: GivenArms = None  # type: ignore[assignment]
-    noise: Noise = field(default_factory=Gaussian)
+    noise: GivenNoise = UNSET  # type: ignore[assignment]
     goal: Goal = field(default_factory=Best)
     delta: float = 0.05
     objective: Literal["max", "min"] = "max"
@@ -226,8 +229,8 @@ class Problem:
         Examples
         --------
         >>> import numpy as np
-        >>> from finalist.arms import Arms
-        >>> problem = Problem(Arms(np.eye(3)), cost=2.0)
+        >>> from finalist.noise import Gaussian
+        >>> problem = Problem(Arms(np.eye(3)), noise=Gaussian(1.0), cost=2.0)
         >>> problem.refuse_unsupported("optimal designs", frozenset({"cost"}))
         >>> problem.refuse_unsupported("simulation", frozenset({"minimise"}))
         Traceback (most recent call last):
@@ -269,8 +272,9 @@ def as_problem(
     Parameters
     ----------
     arms : Arms
-    sigma : float, (K,) sequence or None, default 1.0
-        Size of the noise, Gaussian unless `noise` names another; None if unknown.
+    sigma : float, (K,) sequence or None
+        Size of the noise, Gaussian unless `noise` names another; None if unknown. Has to be given
+        unless `noise` has its own.
     noise : Noise or "gaussian", "sub-gaussian", "bernoulli", optional
         Model of the noise. A `Noise` object and "bernoulli" have their own sigma.
     epsilon : float, default 0.0
@@ -374,6 +378,10 @@ def _check_sizes(problem: Problem) -> None:
 
 
 def _check_choices(problem: Problem) -> None:
+    if isinstance(problem.noise, Unset):
+        raise missing_sigma(
+            sigma="noise=Gaussian(sigma), with sigma", binary=": noise=Bernoulli() needs no other"
+        )
     if not isinstance(problem.noise, Noise):
         raise ProblemError(
             f"noise is {problem.noise!r}; use Gaussian(sigma), SubGaussian(sigma) or Bernoulli()."

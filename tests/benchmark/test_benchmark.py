@@ -324,7 +324,8 @@ def test_other_threads_do_not_count_as_cpu_of_a_run() -> None:
         return np.full(n, float(arm))
 
     arms = fl.Arms.unstructured(2)
-    found = fl.simulate(arms, [0.0, 1.0], Rounds(1), runs=1, rewards=reward, progress=False)
+    words: dict[str, Any] = {"sigma": 1.0, "runs": 1, "rewards": reward, "progress": False}
+    found = fl.simulate(arms, [0.0, 1.0], Rounds(1), **words)
     assert found.seconds[0] < 0.3  # two pulls, 0.6 seconds of other threads
 
 

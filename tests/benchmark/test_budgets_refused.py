@@ -36,7 +36,7 @@ def test_a_missing_budget_is_named_for_the_command_line_too(tmp_path: Path) -> N
 
 
 def test_nobody_is_sent_to_the_strategy_that_just_refused() -> None:
-    problem = fl.Problem(fl.Arms.unstructured(5), budget=4)
+    problem = fl.Problem(fl.Arms.unstructured(5), budget=4, noise=fl.Gaussian(1.0))
     with pytest.raises(ProblemError, match=r"needs at least 5 .* Give more\.$"):
         STRATEGIES["g-budget"]().start(problem)
     with pytest.raises(ProblemError, match="or use 'g-budget', which needs 5"):

@@ -95,7 +95,8 @@ def test_several_winners_and_other_candidates(table: Path) -> None:
     status = content("status", "metals", "--no-forecast")
     assert sorted(status["winners"]) == ["y", "z"]
     assert "are the 2 best" in status["sentence"]
-    found = content("simulate", plain, "--theta", "1,2", "--candidates", others, "--runs", 2)
+    few = ("--theta", "1,2", "--sigma", 1, "--runs", 2)
+    found = content("simulate", plain, *few, "--candidates", others)
     assert [arm["name"] for arm in found["arms"]] == ["tin", "zinc", "x", "y", "z"]
 
 
@@ -220,5 +221,6 @@ def test_an_intercept_is_added_when_asked_for_and_missed_when_not(tmp_path, monk
         assert study.arms.feature_names == ("x", "y", "intercept")
     shown = run("design", "arms.csv", "--intercept", "--format", "json")
     assert json.loads(shown.output)["rank"] == 3
-    result = run("simulate", "arms.csv", "--theta", "1,0,20", "--intercept", "--runs", "2")
+    few = ("--theta", "1,0,20", "--sigma", "1", "--runs", "2")
+    result = run("simulate", "arms.csv", *few, "--intercept")
     assert result.exit_code == 0

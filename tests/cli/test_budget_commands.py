@@ -20,7 +20,7 @@ def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def simulated(*more: object) -> tuple[object, ...]:
-    return "simulate", "arms.csv", "--theta", "1,0.5,0", "--runs", 12, *more
+    return "simulate", "arms.csv", "--theta", "1,0.5,0", "--sigma", 1, "--runs", 12, *more
 
 
 def test_a_simulation_says_what_is_certain_and_how_often_it_is_wrong(lab: Path) -> None:

@@ -12,6 +12,7 @@ import finalist as fl
 from tests.cli.common import ARMS, MAGIC, check_refused, run, write
 
 THETA = "2,-0.5"
+ONE = ("--theta", THETA, "--sigma", 1)
 
 
 @pytest.fixture
@@ -57,7 +58,7 @@ def test_json_has_the_numbers_of_the_library(arms_file: Path, bound: str, object
 
 
 def test_json_keys_are_those_of_the_help(arms_file: Path) -> None:
-    found = json.loads(run("complexity", arms_file, "--theta", THETA, "--format", "json").stdout)
+    found = json.loads(run("complexity", arms_file, *ONE, "--format", "json").stdout)
     help_text = run("complexity", "--help").stdout
     inner = (found["bounds"], found["oracle_design"], found["arms"][0])
     for key in (*found, *(key for keys in inner for key in keys)):
@@ -66,13 +67,13 @@ def test_json_keys_are_those_of_the_help(arms_file: Path) -> None:
 
 def test_json_has_null_for_what_is_infinite(tmp_path: Path) -> None:
     path = write(tmp_path / "one.csv", "name,a\nonly,1\n")
-    text = run("complexity", path, "--theta", "1", "--format", "json").stdout
+    text = run("complexity", path, "--theta", "1", "--sigma", 1, "--format", "json").stdout
     assert json.loads(text, parse_constant=pytest.fail)["delta_min"] is None
-    assert run("complexity", path, "--theta", "1").exit_code == 0
+    assert run("complexity", path, "--theta", "1", "--sigma", 1).exit_code == 0
 
 
 def test_csv_has_a_row_per_arm_the_best_first(arms_file: Path) -> None:
-    result = run("complexity", arms_file, "--theta", "0.5,1", "--format", "csv")
+    result = run("complexity", arms_file, "--theta", "0.5,1", "--sigma", 1, "--format", "csv")
     header, *rows = csv.reader(io.StringIO(result.stdout, newline=""))
     assert header == ["name", "mean", "gap", "oracle_weight"]
     assert rows[0][:3] == ["'=1+1", "1.0", "0.0"]
@@ -82,7 +83,7 @@ def test_csv_has_a_row_per_arm_the_best_first(arms_file: Path) -> None:
 
 
 def test_the_table_has_every_quantity_in_words(arms_file: Path) -> None:
-    text = run("complexity", arms_file, "--theta", THETA).stdout
+    text = run("complexity", arms_file, *ONE).stdout
     for word in (
         "best arm",
         "smallest gap",
@@ -109,12 +110,12 @@ def test_the_table_has_every_quantity_in_words(arms_file: Path) -> None:
 )
 def test_theta_from_a_file(arms_file: Path, tmp_path: Path, content: str) -> None:
     path = write(tmp_path / "theta.csv", content)
-    expected = run("complexity", arms_file, "--theta", THETA).stdout
-    assert run("complexity", arms_file, "--theta-file", path).stdout == expected
+    expected = run("complexity", arms_file, *ONE).stdout
+    assert run("complexity", arms_file, "--theta-file", path, "--sigma", 1).stdout == expected
 
 
 def test_theta_may_begin_with_a_minus(arms_file: Path) -> None:
-    result = run("complexity", arms_file, "--theta", "-1,2", "--format", "json")
+    result = run("complexity", arms_file, "--theta", "-1,2", "--sigma", 1, "--format", "json")
     assert json.loads(result.stdout)["best"] == "=1+1"
 
 
@@ -135,7 +136,7 @@ def test_wrong_files_of_theta_are_refused(
     arms_file: Path, tmp_path: Path, content: str, parts: tuple[str, ...]
 ) -> None:
     path = write(tmp_path / "theta.csv", content)
-    check_refused(run("complexity", arms_file, "--theta-file", path), *parts)
+    check_refused(run("complexity", arms_file, "--theta-file", path, "--sigma", 1), *parts)
 
 
 @pytest.mark.parametrize(
@@ -156,7 +157,7 @@ def test_wrong_files_of_theta_are_refused(
 def test_wrong_options_are_refused(
     arms_file: Path, arguments: tuple[str, ...], parts: tuple[str, ...]
 ) -> None:
-    check_refused(run("complexity", arms_file, *arguments), *parts)
+    check_refused(run("complexity", arms_file, "--sigma", "1", *arguments), *parts)
 
 
 def test_theta_twice_is_refused(arms_file: Path) -> None:
@@ -166,7 +167,7 @@ def test_theta_twice_is_refused(arms_file: Path) -> None:
 
 def test_chart_and_output(arms_file: Path, tmp_path: Path) -> None:
     out, chart = tmp_path / "result.json", tmp_path / "gaps.svg"
-    settings = ("--theta", THETA, "--format", "json", "-o", out, "--chart", chart)
+    settings = (*ONE, "--format", "json", "-o", out, "--chart", chart)
     result = run("complexity", arms_file, *settings)
     assert (result.exit_code, result.stdout) == (0, "")
     assert json.loads(out.read_text())["best"] == "[red]x[/red]"

@@ -230,7 +230,7 @@ def test_the_command_the_demo_of_the_paper_suggests_works(paper: tuple[Path, Res
 
 def test_the_pulls_of_the_demo_agree_with_the_oracle_budget() -> None:
     arms, theta = instance()
-    c = fl.complexity(arms, theta)
+    c = fl.complexity(arms, theta, sigma=1.0)
     needed = c.budget(c.oracle_design)
     assert needed == pytest.approx(c.oracle_budget, rel=1e-6)
     assert c.budget(fl.optimal_design(arms, "xy")) > needed

@@ -224,7 +224,7 @@ def test_two_features_are_drawn_as_a_plane_with_cones(tmp_path: Path) -> None:
     flat.write_text("name,a,b\nu,1,0\nv,0,1\nw,0.8,0.6\n")
     assert run("design", flat, "--chart", chart).exit_code == 0
     assert "coloured cone" in chart.read_text()
-    assert run("complexity", flat, "--theta", "2,0", "--chart", chart).exit_code == 0
+    assert run("complexity", flat, "--theta", "2,0", "--sigma", 1, "--chart", chart).exit_code == 0
     assert "pulls settle it" in chart.read_text()
 
 
@@ -233,5 +233,5 @@ def test_two_features_on_one_line_are_drawn_as_bars(tmp_path: Path) -> None:
     line.write_text("name,a,b\nu,1,0\nv,0.5,0\n")
     assert run("design", line, "--chart", chart).exit_code == 0
     assert "coloured cone" not in chart.read_text()
-    assert run("complexity", line, "--theta", "2,0", "--chart", chart).exit_code == 0
+    assert run("complexity", line, "--theta", "2,0", "--sigma", 1, "--chart", chart).exit_code == 0
     assert "coloured cone" not in chart.read_text()

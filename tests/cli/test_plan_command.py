@@ -119,7 +119,8 @@ def test_output_and_jobs(arms_file: Path, tmp_path: Path) -> None:
 def test_wrong_options_are_refused(
     arms_file: Path, arguments: tuple[str, ...], parts: tuple[str, ...]
 ) -> None:
-    check_refused(run("plan", arms_file, *arguments), *parts)
+    own = () if "--noise" in arguments else ("--sigma", "1")
+    check_refused(run("plan", arms_file, *arguments, *own), *parts)
 
 
 def test_ctrl_c_ends_without_a_plan(arms_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -136,9 +136,9 @@ def test_rewards_and_noise(arms_file: Path) -> None:
     few = ("--theta", THETA, "--runs", 2, "--max-pulls", 10**6)
     for more in (
         ("--noise", "bernoulli"),
-        ("--rewards", "bernoulli"),
+        ("--rewards", "bernoulli", "--sigma", 1),
         ("--noise", "sub-gaussian", "--sigma", 0.3),
-        ("--rewards", "bounded"),
+        ("--rewards", "bounded", "--sigma", 1),
     ):
         assert run("simulate", arms_file, *few, *more).exit_code == 0
 
@@ -175,7 +175,8 @@ def test_chart_and_output(arms_file: Path, tmp_path: Path) -> None:
 def test_wrong_options_are_refused(
     arms_file: Path, arguments: tuple[str, ...], parts: tuple[str, ...]
 ) -> None:
-    check_refused(run("simulate", arms_file, *arguments), *parts)
+    own = () if "--noise" in arguments else ("--sigma", "1")
+    check_refused(run("simulate", arms_file, *arguments, *own), *parts)
 
 
 def test_ctrl_c_prints_what_is_finished(arms_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:

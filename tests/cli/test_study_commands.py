@@ -201,7 +201,7 @@ def test_what_a_strategy_has_to_be_told_is_a_setting(lab: Path) -> None:
 
 
 def test_sigma_has_no_default_except_for_rewards_0_and_1(lab: Path) -> None:
-    check_refused(run("new", "metals", "arms.csv"), "--sigma unknown", "bernoulli")
+    check_refused(run("new", "metals", "arms.csv"), "--sigma", "'unknown'", "--noise bernoulli")
     check_refused(run("new", "metals", "arms.csv", "--sigma", "1,5"), "'1,5'")
     assert not (lab / "lab.db").exists()
     assert run("new", "coins", "arms.csv", "--noise", "bernoulli").exit_code == 0

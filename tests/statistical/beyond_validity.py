@@ -60,7 +60,8 @@ class Case:
         some = None
         if self.measurable is not None:
             some = np.arange(len(self.features)) < self.measurable
-        return as_problem(fl.Arms(self.features, measurable=some), delta=self.delta, **self.words)
+        words = {"sigma": 1.0, **self.words}
+        return as_problem(fl.Arms(self.features, measurable=some), delta=self.delta, **words)
 
     @property
     def means(self) -> np.ndarray:

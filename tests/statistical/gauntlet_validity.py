@@ -57,9 +57,9 @@ class Case:
     def problem(self) -> Problem:
         """What the strategy is told."""
         arms = fl.Arms(self.features)
-        if self.noise is not None:
+        if self.noise == "bernoulli":
             return as_problem(arms, noise=self.noise, delta=self.delta)
-        return as_problem(arms, sigma=self.sigma, delta=self.delta)
+        return as_problem(arms, sigma=self.sigma, noise=self.noise, delta=self.delta)
 
     @property
     def best(self) -> int:

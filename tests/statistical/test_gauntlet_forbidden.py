@@ -25,7 +25,7 @@ DELTA = 0.05
 
 def started(seed=0, batches=2, problem=None):
     """A run in its middle, and the source of its rewards."""
-    run = Gauntlet().start(problem or as_problem(ARMS, delta=DELTA), seed=seed)
+    run = Gauntlet().start(problem or as_problem(ARMS, delta=DELTA, sigma=1.0), seed=seed)
     rewards = DrawnRewards(np.zeros(4), 1.0, "gaussian", np.random.default_rng(seed))
     for _ in range(batches):
         batch = run.next()
@@ -161,7 +161,7 @@ def test_a_note_that_makes_no_sense_is_refused_and_changes_nothing(rivals):
 
 @pytest.mark.parametrize("size", [None, 3, 16, 200])
 def test_the_pilot_is_no_evidence(size):
-    run = Gauntlet().start(as_problem(ARMS, delta=DELTA))
+    run = Gauntlet().start(as_problem(ARMS, delta=DELTA, sigma=1.0))
     rewards = DrawnRewards(np.array([99.0, 0, 0, 0]), 1.0, "gaussian", np.random.default_rng(0))
     while run.verdict.pulls < 16:
         batch = run.next(size)
@@ -174,7 +174,7 @@ def test_the_pilot_is_no_evidence(size):
 
 
 def test_delta_cannot_be_raised_later():
-    problem = as_problem(ARMS, delta=1e-3)
+    problem = as_problem(ARMS, delta=1e-3, sigma=1.0)
     run, _ = started(problem=problem)
     with pytest.raises(dataclasses.FrozenInstanceError):
         problem.delta = 0.5
@@ -208,7 +208,7 @@ class Peeking(GauntletRun):
 
 def rejections(kind, runs):
     """Count runs on a four-way tie in which arm 0, one of the best, is rejected."""
-    problem, rejected = as_problem(ARMS, delta=DELTA), 0
+    problem, rejected = as_problem(ARMS, delta=DELTA, sigma=1.0), 0
     for seed in range(runs):
         rewards = DrawnRewards(np.zeros(4), 1.0, "gaussian", np.random.default_rng([6, seed]))
         run = kind(Gauntlet(), problem, seed)
@@ -240,7 +240,7 @@ def test_the_best_of_many_combinations_survives():
         theta = 0.3 * arms.features[np.random.default_rng(seed).integers(len(arms))]
         means = arms.means(theta)
         rewards = DrawnRewards(means, 1.0, "gaussian", np.random.default_rng([7, seed]))
-        run = Gauntlet().start(as_problem(arms, delta=DELTA), seed=seed)
+        run = Gauntlet().start(as_problem(arms, delta=DELTA, sigma=1.0), seed=seed)
         for _ in range(3):
             batch = run.next()
             run.record(batch, rewards.batch(batch.counts))

@@ -217,6 +217,7 @@ def measure(
         n_jobs=jobs,
         rewards=instance.rewards,
         max_pulls=instance.cap,
+        sigma=1.0,
     )
     if len(result.samples) < runs:
         raise KeyboardInterrupt  # what is finished is in the store

@@ -279,11 +279,11 @@ def test_a_study_is_resumed_once(pair):
 
 def test_two_who_create_a_study_of_one_name_at_once(where, monkeypatch):
     """Both find the name free; one has it, the other is told."""
-    Study.create(where, "first", ARMS).close()
-    others = [lambda: Study.create(where, "s", ARMS).close()]
+    Study.create(where, "first", ARMS, sigma=1.0).close()
+    others = [lambda: Study.create(where, "s", ARMS, sigma=1.0).close()]
     monkeypatch.setattr(Database, "write", after(others, Database.write))
     with pytest.raises(NameTakenError, match="Choose another name"):
-        Study.create(where, "s", ARMS)
+        Study.create(where, "s", ARMS, sigma=1.0)
     assert sorted(fl.studies(where)) == ["first", "s"]
 
 
@@ -319,7 +319,7 @@ def test_a_state_that_failed_half_way_is_read_anew(pair, monkeypatch):
 def test_the_same_file_is_upgraded_by_one_of_two(tmp_path: Path, monkeypatch):
     """Both find old tables; the second finds them new when it has the lock."""
     where = str(tmp_path / "lab.db")
-    Study.create(where, "s", ARMS).close()
+    Study.create(where, "s", ARMS, sigma=1.0).close()
     done: list[object] = []
     monkeypatch.setattr(upgrade, "_migrate", done.append)
     connections = upgrade._connect(locate(where))
@@ -336,7 +336,7 @@ def test_two_threads_make_one_file(tmp_path: Path):
     def make(name):
         start.wait()
         try:
-            Study.create(where, name, ARMS).close()
+            Study.create(where, name, ARMS, sigma=1.0).close()
         except Exception as error:
             errors.append(error)
 
@@ -437,7 +437,7 @@ def test_history_twice_and_other_arms_out_of_order_are_refused(tmp_path):
         "kept": [("changed", {**changed, "stage": 1, "kept": [9]})],
         "stopped": [("decided", {"stopped": "x"}), issued(1)[:2]],
     }.items():
-        with Study.create(tmp_path / "lab.db", name, ARMS) as study:
+        with Study.create(tmp_path / "lab.db", name, ARMS, sigma=1.0) as study:
             for event in events:
                 smuggle(study, *event)
             with pytest.raises(DamagedError, match=rf"event {1 + len(events)} "):
@@ -450,7 +450,7 @@ def test_history_twice_and_other_arms_out_of_order_are_refused(tmp_path):
 def test_a_new_study_records_the_newest_rules_and_an_old_one_has_rules_1(tmp_path):
     from finalist.rules import NEWEST
 
-    with Study.create(tmp_path / "lab.db", "s", ARMS) as study:
+    with Study.create(tmp_path / "lab.db", "s", ARMS, sigma=1.0) as study:
         assert study.settings["rules"] == NEWEST.number
         assert study._log.now().problem.rules is NEWEST
         with Study.open(tmp_path / "lab.db", "s", sigma=1.0):

@@ -41,7 +41,7 @@ def waiting_writers(step):
 @pytest.fixture
 def studies(postgresql):
     for number in range(1, STUDIES + 2):
-        Study.create(postgresql, f"s{number}", ARMS, seed=1).close()
+        Study.create(postgresql, f"s{number}", ARMS, seed=1, sigma=1.0).close()
     return postgresql
 
 

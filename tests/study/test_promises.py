@@ -122,7 +122,7 @@ def test_one_half_is_the_border():
     rewards.add_many([0, 1, 2], [1.0, 3.0, 2.0])
     fit = estimate(PLAIN, rewards)
     for objective, best in (("max", 1), ("min", 0)):
-        problem = fl.Problem(PLAIN, objective=objective)  # type: ignore[arg-type]
+        problem = fl.Problem(PLAIN, objective=objective, noise=fl.Gaussian(1.0))  # type: ignore[arg-type]
         found = [better_by_all(problem, fit, 2, error) for error in (None, 0.1, 0.5, 0.51)]
         assert found == [None, None, None, best]
 

@@ -46,7 +46,7 @@ def seen(path: Path) -> int:
 
 def test_two_handles_in_a_process_keep_the_locks_of_the_first(tmp_path: Path):
     path = tmp_path / "lab.db"
-    with Study.create(path, "s", ARMS, seed=1) as first:
+    with Study.create(path, "s", ARMS, seed=1, sigma=1.0) as first:
         batch = first.ask(40)
         for pull in batch[:3]:
             first.tell({pull.pull_id: 0.5})
@@ -77,7 +77,7 @@ def test_two_handles_in_a_process_keep_the_locks_of_the_first(tmp_path: Path):
 def test_nothing_opens_a_living_database_but_sqlite(tmp_path: Path, look):
     """Whatever looks at the file, another process that closes it does not take the -wal away."""
     path = tmp_path / "lab.db"
-    with Study.create(path, "s", ARMS, seed=1) as study:
+    with Study.create(path, "s", ARMS, seed=1, sigma=1.0) as study:
         study.tell({study.ask(40)[0].pull_id: 0.5})
         look(path)
         assert seen(path) == 1
@@ -102,7 +102,7 @@ def finalist(*words):
         app([*words, "--db", path], standalone_mode=False)
     except SystemExit:
         pass
-with Study.create(path, "s", ARMS, seed=1) as study, Study.open(path, "s") as other:
+with Study.create(path, "s", ARMS, sigma=1.0, seed=1) as study, Study.open(path, "s") as other:
     study.tell({study.ask(12)[0].pull_id: 0.5})
     other.fork("copy", until=1).delete()
     fl.studies(path)

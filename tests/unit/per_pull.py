@@ -56,7 +56,7 @@ def begin_knowing(cls: Any, cases: Mapping[str, Case], name: str, **settings) ->
 def begin(cls: Any, cases: Mapping[str, Any], name: str, **changes) -> Started:
     """Start a strategy with the settings of a case: features, theta, problem, settings."""
     features, theta, words, settings = cases[name]
-    problem = as_problem(fl.Arms(np.asarray(features)), **words)
+    problem = as_problem(fl.Arms(np.asarray(features)), **{"sigma": 1.0, **words})
     strategy = replace(cls(**settings), **changes)
     return strategy.start(problem), strategy, problem, problem.arms.means(np.asarray(theta))
 

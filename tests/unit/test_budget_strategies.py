@@ -46,7 +46,7 @@ def plain_ranking(X, data, alive):
 
 def test_od_linbai_has_the_phases_of_the_paper():
     # K = 11, r = 10, T = 3000: m = (3000 - 11 - (5 + 3 + 2)) / 4 = 744.75.
-    problem = as_problem(PAPER, budget=3000)
+    problem = as_problem(PAPER, budget=3000, sigma=1.0)
     log = spend("od-linbai", problem, 2.0 * np.eye(D)[0])[1]
     assert [batch.size for batch, _ in log] == [755, 750, 748, 747]
     assert [len(b.note.get("survivors", range(11))) for b, _ in log] == [11, 5, 3, 2]
@@ -60,7 +60,7 @@ def test_od_linbai_has_the_phases_of_the_paper():
 def test_od_linbai_gives_every_arm_the_pulls_of_the_paper(K, d, T):
     X = instances.gaussian(K, d, 3)
     arms = fl.Arms(X)
-    run, log = spend("od-linbai", as_problem(arms, budget=T), np.ones(d), seed=2)
+    run, log = spend("od-linbai", as_problem(arms, budget=T, sigma=1.0), np.ones(d), seed=2)
     R = math.ceil(math.log2(d))
     spared = sum(math.ceil(d / 2**r) for r in range(1, R))
     m = (T - min(K, d * (d + 1) // 2) - spared) / R
@@ -80,7 +80,7 @@ def test_od_linbai_gives_every_arm_the_pulls_of_the_paper(K, d, T):
 
 @pytest.mark.parametrize(("eta", "stages"), [(2, [11, 6, 3, 2]), (3, [11, 4, 2]), (20, [11])])
 def test_gse_has_stages_of_equal_length(eta, stages):
-    problem = as_problem(PAPER, budget=1001)
+    problem = as_problem(PAPER, budget=1001, sigma=1.0)
     run = fl.GSE(eta=eta).start(problem)
     sizes, alive = [], []
     rng = np.random.default_rng(0)
@@ -98,7 +98,7 @@ def test_gse_has_stages_of_equal_length(eta, stages):
 
 def test_gse_drops_the_worse_half_by_the_stage_alone():
     X = instances.gaussian(13, 4, 8)
-    run, log = spend("gse", as_problem(fl.Arms(X), budget=160), np.ones(4), seed=1)
+    run, log = spend("gse", as_problem(fl.Arms(X), budget=160, sigma=1.0), np.ones(4), seed=1)
     alive = list(range(13))
     for data in phases(log):
         assert list(data[0][0].note.get("survivors", alive)) == alive
@@ -117,7 +117,7 @@ def test_gse_refuses_an_eta_that_would_not_end(eta):
 
 def test_peace_halves_rho_of_unstructured_arms_by_hand():
     # rho of m unstructured arms is 2 m: 8, 4, 2 arms. 1 + log2(16 / 2) = 4 phases, then 3, then 1.
-    problem = as_problem(fl.Arms.unstructured(8), budget=80)
+    problem = as_problem(fl.Arms.unstructured(8), budget=80, sigma=1.0)
     log = spend("peace", problem, [1.0, 0.5, *[0.0] * 6], sigma=0.1)[1]
     assert [batch.size for batch, _ in log] == [20, 20, 40]
     assert [batch.note["phases"] for batch, _ in log] == [4, 3, 1]
@@ -128,7 +128,7 @@ def test_peace_halves_rho_of_unstructured_arms_by_hand():
 def test_peace_keeps_the_longest_part_of_the_ranking_with_half_of_rho():
     X = instances.gaussian(9, 3, 5)
     arms = fl.Arms(X)
-    run, log = spend("peace", as_problem(arms, budget=200), [0.4, 0.2, -0.3], seed=4)
+    run, log = spend("peace", as_problem(arms, budget=200, sigma=1.0), [0.4, 0.2, -0.3], seed=4)
     parts = phases(log)
     assert len(parts) >= 3
     alive = list(range(9))
@@ -163,7 +163,9 @@ def test_peace_never_needs_more_phases_than_it_allows_for():
 
 
 def test_peace_measures_what_separates_the_survivors():
-    _, log = spend("peace", as_problem(PAPER, budget=3000), 2.0 * np.eye(D)[0], sigma=0.5)
+    _, log = spend(
+        "peace", as_problem(PAPER, budget=3000, sigma=1.0), 2.0 * np.eye(D)[0], sigma=0.5
+    )
     last = log[-1][0]
     assert last.note["survivors"] == [0, 10]
     pair = np.array(last.note["survivors"])
@@ -211,7 +213,7 @@ def test_few_pulls_span_before_they_follow_weights():
 def test_the_whole_budget_on_the_g_optimal_design():
     arms = fl.Arms(instances.gaussian(15, 4, 2))
     X = arms.features
-    run, log = spend("g-budget", as_problem(arms, budget=333), np.ones(4), seed=6)
+    run, log = spend("g-budget", as_problem(arms, budget=333, sigma=1.0), np.ones(4), seed=6)
     assert len(log) == 1
     counts = log[0][0].counts
     assert design_value(arms, counts / 333, "g") <= 1.05 * 4
@@ -219,19 +221,23 @@ def test_the_whole_budget_on_the_g_optimal_design():
 
 
 def test_batches_of_the_first_phase_are_fixed_in_advance():
-    run = start("gse", as_problem(fl.Arms.unstructured(4), budget=40))
-    log = spend("gse", as_problem(fl.Arms.unstructured(4), budget=40), np.ones(4), size=5)[1]
+    run = start("gse", as_problem(fl.Arms.unstructured(4), budget=40, sigma=1.0))
+    log = spend(
+        "gse", as_problem(fl.Arms.unstructured(4), budget=40, sigma=1.0), np.ones(4), size=5
+    )[1]
     for batch, rewards in log:
         run.record(batch, rewards)
 
 
 def test_the_error_names_another_strategy():
     with pytest.raises(fl.errors.ProblemError, match="'g-budget', which needs 10"):
-        named("od-linbai", PAPER).start(as_problem(PAPER, budget=24))
-    named("od-linbai", PAPER).start(as_problem(PAPER, budget=25))  # 11 + 5 + 3 + 2 and 4 more
+        named("od-linbai", PAPER).start(as_problem(PAPER, budget=24, sigma=1.0))
+    named("od-linbai", PAPER).start(
+        as_problem(PAPER, budget=25, sigma=1.0)
+    )  # 11 + 5 + 3 + 2 and 4 more
 
 
 @pytest.mark.parametrize("budget", [0, -1, 1.5, True, "9"])
 def test_a_budget_is_a_number_of_pulls(budget):
     with pytest.raises(fl.errors.ProblemError, match="budget is"):
-        as_problem(fl.Arms.unstructured(2), budget=budget)
+        as_problem(fl.Arms.unstructured(2), budget=budget, sigma=1.0)

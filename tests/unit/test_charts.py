@@ -179,7 +179,9 @@ class TestPlane:
 
     def chart(self, pulls: int = 300, **settings: Any) -> AnyChart:
         design = np.array([0.5, 0.3, 0.2])
-        return charts.plane_chart(self.arms, [2.0, 0.0], design, pulls, **settings)
+        return charts.plane_chart(
+            self.arms, [2.0, 0.0], design, pulls, **{"sigma": 1.0, **settings}
+        )
 
     def test_ellipse_points_satisfy_the_equation(self) -> None:
         X, n, centre = self.arms.features, np.array([30, 5, 1]), np.array([2.0, -1.0])
@@ -199,7 +201,7 @@ class TestPlane:
 
     def test_a_design_is_drawn_beside_its_ellipse_around_the_origin(self) -> None:
         design = np.array([0.5, 0.3, 0.2])
-        chart = charts.design_plane_chart(self.arms, design, 50).to_dict()
+        chart = charts.design_plane_chart(self.arms, design, 50, sigma=1.0).to_dict()
         bars, plane = chart["hconcat"]
         data = chart.get("datasets", {})
         rows = [
@@ -233,7 +235,7 @@ class TestPlane:
         assert [row["name"] for row in rows] == ["x1", "x2", "x3"]
         X = np.random.default_rng(0).standard_normal((30, 2))
         arms = fl.Arms(X)
-        chart = charts.plane_chart(arms, [1.0, 0.5], np.full(30, 1 / 30), 500)
+        chart = charts.plane_chart(arms, [1.0, 0.5], np.full(30, 1 / 30), 500, sigma=1.0)
         drawn = layer_values(chart, "turn")
         arrows = next(rows for rows in drawn if rows[0]["arrow"])
         assert {row["name"] for row in arrows} == {arms.names[c.arm] for c in cones(X)}
@@ -249,11 +251,11 @@ class TestPlane:
         arms = fl.Arms(features)
         weights = np.full(len(arms), 1 / len(arms))
         with pytest.raises(ChartError, match="2 features"):
-            charts.plane_chart(arms, np.ones(arms.features.shape[1]), weights, 10)
+            charts.plane_chart(arms, np.ones(arms.features.shape[1]), weights, 10, sigma=1.0)
 
     def test_a_design_on_one_arm_has_no_ellipse(self) -> None:
         with pytest.raises(ChartError, match="do not span"):
-            charts.plane_chart(self.arms, [2.0, 0.0], np.array([1.0, 0.0, 0.0]), 10)
+            charts.plane_chart(self.arms, [2.0, 0.0], np.array([1.0, 0.0, 0.0]), 10, sigma=1.0)
 
 
 class TestSave:

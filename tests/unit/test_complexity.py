@@ -15,7 +15,7 @@ from tests import instances
 
 def paper(d=5, omega=0.01, **settings):
     truth = instances.paper(d, omega)
-    return fl.complexity(fl.Arms(truth.features), truth.theta, **settings)
+    return fl.complexity(fl.Arms(truth.features), truth.theta, **{"sigma": 1.0, **settings})
 
 
 def test_the_papers_example():
@@ -52,25 +52,25 @@ def test_oracle_budget_solves_the_implicit_equation():
 @given(st.lists(st.floats(0.05, 3.0), min_size=1, max_size=8))
 def test_unstructured_arms_reduce_to_the_classical_complexity(gaps):
     theta = np.concatenate([[3.0], 3.0 - np.array(gaps)])
-    c = fl.complexity(fl.Arms.unstructured(len(theta)), theta)
+    c = fl.complexity(fl.Arms.unstructured(len(theta)), theta, sigma=1.0)
     assert c.h_mab <= c.h_lb * (1 + 1e-6)
     assert c.h_lb <= 2 * c.h_mab * (1 + 1e-6)
 
 
 def test_h_mab_counts_the_best_arm_with_the_smallest_gap():
-    c = fl.complexity(fl.Arms.unstructured(3), np.array([1.0, 0.5, 0.2]))
+    c = fl.complexity(fl.Arms.unstructured(3), np.array([1.0, 0.5, 0.2]), sigma=1.0)
     assert c.h_mab == pytest.approx(4 + 4 + 1 / 0.64)
 
 
 def test_gaps_keep_the_digits_that_large_features_hide():
-    c = fl.complexity(fl.Arms([[1e14, 0.125], [1e14, 0.0]]), np.array([1.0, 1.0]))
+    c = fl.complexity(fl.Arms([[1e14, 0.125], [1e14, 0.0]]), np.array([1.0, 1.0]), sigma=1.0)
     assert c.delta_min == 0.125
 
 
 @pytest.mark.parametrize("size", [1e-60, 1e-9, 1.0, 1e9, 1e60])
 def test_m_star_does_not_depend_on_the_unit_of_the_rewards(size):
     arms = fl.Arms([[1.0, 0.0], [0.0, 1.0], [0.6, 0.6]])
-    plain = fl.complexity(arms, np.array([1.0, 0.2]))
+    plain = fl.complexity(arms, np.array([1.0, 0.2]), sigma=1.0)
     scaled = fl.complexity(arms, size * np.array([1.0, 0.2]), sigma=size)
     assert scaled.m_star == pytest.approx(plain.m_star, abs=1)
     assert scaled.lower_bound == pytest.approx(plain.lower_bound)
@@ -78,13 +78,13 @@ def test_m_star_does_not_depend_on_the_unit_of_the_rewards(size):
 
 def test_m_star_of_tiny_gaps():
     arms = fl.Arms([[1.0, 0.0], [0.0, 1.0], [0.6, 0.6]])
-    assert fl.complexity(arms, np.array([1e-7, 0.2e-7])).m_star > 1e12
+    assert fl.complexity(arms, np.array([1e-7, 0.2e-7]), sigma=1.0).m_star > 1e12
 
 
 @pytest.mark.parametrize("theta", [[1e200, 0.0], [1e-300, 0.0], [1e308, 1e308]])
 def test_sizes_that_cannot_be_squared_are_refused(theta):
     with pytest.raises(FinalistError):
-        fl.complexity(fl.Arms([[1.0, 0.0], [0.0, 1.0], [0.6, 0.6]]), np.array(theta))
+        fl.complexity(fl.Arms([[1.0, 0.0], [0.0, 1.0], [0.6, 0.6]]), np.array(theta), sigma=1.0)
 
 
 @settings(deadline=None, max_examples=25)
@@ -92,7 +92,7 @@ def test_sizes_that_cannot_be_squared_are_refused(theta):
 def test_lemma_2_on_random_arms(seed, K, d):
     rng = np.random.default_rng(seed)
     arms = fl.Arms(rng.standard_normal((K, d)))
-    c = fl.complexity(arms, rng.standard_normal(d))
+    c = fl.complexity(arms, rng.standard_normal(d), sigma=1.0)
     assert c.bounds.lemma2_lower <= c.h_lb * (1 + 1e-6)
     assert c.h_lb <= c.bounds.lemma2_upper * (1 + 1e-6)
 
@@ -124,7 +124,7 @@ def brute_closest_tie(c, rng, tries=200_000):
 @pytest.mark.parametrize("seed", range(4))
 def test_m_star_against_random_search(seed):
     rng = np.random.default_rng(seed)
-    c = fl.complexity(fl.Arms(rng.standard_normal((6, 2))), rng.standard_normal(2))
+    c = fl.complexity(fl.Arms(rng.standard_normal((6, 2))), rng.standard_normal(2), sigma=1.0)
     exact = _closest_tie(c)
     found = brute_closest_tie(c, rng)
     assert exact <= found * (1 + 1e-6)
@@ -135,7 +135,7 @@ def test_m_star_against_random_search(seed):
 
 
 def test_m_star_needs_two_suboptimal_arms():
-    assert fl.complexity(fl.Arms.unstructured(2), np.array([1.0, 0.0])).m_star == 1
+    assert fl.complexity(fl.Arms.unstructured(2), np.array([1.0, 0.0]), sigma=1.0).m_star == 1
 
 
 @pytest.mark.parametrize("bound", ["soare", "sharp"])
@@ -155,7 +155,7 @@ def test_budget_of_a_design():
     xy = fl.optimal_design(c.problem.arms, "xy")
     # On the basis, XY gives 1/5 to x_2 where the oracle gives nearly all: about five times.
     assert 4 * c.oracle_budget < c.budget(xy) < 7 * c.oracle_budget
-    one = fl.complexity(fl.Arms([[1.0]]), np.array([1.0]))
+    one = fl.complexity(fl.Arms([[1.0]]), np.array([1.0]), sigma=1.0)
     assert one.budget(one.oracle_design) == 1
 
 
@@ -164,9 +164,9 @@ def test_scaling_rules():
     assert doubled.h_lb == c.h_lb
     assert doubled.lower_bound == pytest.approx(4 * c.lower_bound)
     X, theta = instances.gaussian(12, 3, 0), np.array([1.0, -2.0, 0.5])
-    plain = fl.complexity(fl.Arms(X), theta)
+    plain = fl.complexity(fl.Arms(X), theta, sigma=1.0)
     for scale in (1e-150, 1e150):
-        scaled = fl.complexity(fl.Arms(X * scale), theta / scale)
+        scaled = fl.complexity(fl.Arms(X * scale), theta / scale, sigma=1.0)
         assert scaled.h_lb == pytest.approx(plain.h_lb, rel=1e-5)
         assert scaled.m_star == pytest.approx(plain.m_star, rel=1e-4)
         assert scaled.bounds.lemma2_lower == pytest.approx(plain.bounds.lemma2_lower, rel=1e-6)
@@ -174,22 +174,22 @@ def test_scaling_rules():
 
 def test_minimising_is_maximising_the_opposite():
     X, theta = instances.gaussian(12, 3, 0), np.array([1.0, -2.0, 0.5])
-    least = fl.complexity(fl.Arms(X), -theta, objective="min")
-    most = fl.complexity(fl.Arms(X), theta)
+    least = fl.complexity(fl.Arms(X), -theta, objective="min", sigma=1.0)
+    most = fl.complexity(fl.Arms(X), theta, sigma=1.0)
     assert least.best == most.best
     assert least.h_lb == pytest.approx(most.h_lb, rel=1e-9)
     assert least.m_star == most.m_star
 
 
 def test_a_single_arm_needs_no_pull():
-    c = fl.complexity(fl.Arms([[1.0, 2.0]]), np.array([1.0, 1.0]))
+    c = fl.complexity(fl.Arms([[1.0, 2.0]]), np.array([1.0, 1.0]), sigma=1.0)
     assert (c.h_lb, c.h_mab, c.lower_bound, c.oracle_budget, c.m_star) == (0.0, 0.0, 0.0, 1, 1)
     assert c.bounds.theorem1 == 1
 
 
 def test_tied_arms_are_named():
     with pytest.raises(TiedArmsError, match="'a', 'c' are equally good"):
-        fl.complexity(fl.Arms.unstructured(["a", "b", "c"]), np.array([1.0, 0.0, 1.0]))
+        fl.complexity(fl.Arms.unstructured(["a", "b", "c"]), np.array([1.0, 0.0, 1.0]), sigma=1.0)
 
 
 def test_nothing_costly_happens_before_it_is_read(monkeypatch):
@@ -218,9 +218,9 @@ def test_nothing_costly_happens_before_it_is_read(monkeypatch):
     ],
 )
 def test_bad_input_is_refused(change, error):
-    arguments = {"arms": fl.Arms.unstructured(3), "theta": np.array([1.0, 0.5, 0.0]), **change}
+    arguments = {"arms": fl.Arms.unstructured(3), "theta": np.array([1.0, 0.5, 0.0]), "sigma": 1.0}
     with pytest.raises(error):
-        fl.complexity(**arguments)
+        fl.complexity(**{**arguments, **change})
 
 
 def test_importing_the_module_does_not_hide_the_function():

@@ -171,7 +171,9 @@ def test_playing_stops_at_the_limit_and_goes_on():
     truth = instances.paper(3, 0.01)
     arms = fl.Arms(truth.features)
     strategy, means = FullyAdaptive.knowing(arms, truth.theta), arms.means(truth.theta)
-    check_pieces(strategy, as_problem(arms), means, (1, 4999, 5000, 12_000, 12_000), bits)
+    check_pieces(
+        strategy, as_problem(arms, sigma=1.0), means, (1, 4999, 5000, 12_000, 12_000), bits
+    )
 
 
 def test_noise_is_drawn_in_chunks(monkeypatch):
@@ -182,7 +184,7 @@ def test_noise_is_drawn_in_chunks(monkeypatch):
         return noise(self, n)
 
     monkeypatch.setattr(DrawnRewards, "noise", count)
-    run = FullyAdaptive(theta_norm=1.0).start(as_problem(fl.Arms.unstructured(2)))
+    run = FullyAdaptive(theta_norm=1.0).start(as_problem(fl.Arms.unstructured(2), sigma=1.0))
     run.play(drawn(np.zeros(2), 0), 2 * per_pull.CHUNK + 7)
     assert asked[:4] == [512, 512, 1024, 2048]
     assert asked[-2:] == [per_pull.CHUNK, 7]
@@ -233,7 +235,7 @@ def test_any_allocation_can_be_recorded():
 
 
 def test_of_several_good_enough_arms_the_best_looking_one_wins():
-    problem = as_problem(fl.Arms.unstructured(4), epsilon=1.0)
+    problem = as_problem(fl.Arms.unstructured(4), epsilon=1.0, sigma=1.0)
     run, got = FullyAdaptive(theta_norm=0.6).start(problem), Statistics.empty(4)
     count = np.full(4, 10_000)
     got.add_batch(count, count * np.array([0.50, 0.52, 0.51, 0.50]))
@@ -252,7 +254,7 @@ def test_replay_of_single_pulls():
 def test_rank_one_updates_drift_little_and_refreshing_is_exact(pulls, tolerance):
     truth = instances.paper(5, 0.01)
     arms = fl.Arms(truth.features)
-    run = FullyAdaptive.knowing(arms, truth.theta).start(as_problem(arms))
+    run = FullyAdaptive.knowing(arms, truth.theta).start(as_problem(arms, sigma=1.0))
     run.play(drawn(arms.means(truth.theta), 0), pulls)
     assert run.verdict.pulls == pulls
     assert run._state.counts.sum() == pulls % per_pull.REFRESH
@@ -287,7 +289,7 @@ def test_the_radius_is_that_of_the_bounds(name, bound):
 def test_the_estimate_is_the_ridge_estimate_of_the_library():
     # On unstructured arms span coordinates are the features, scaled.
     arms = fl.Arms.unstructured(3)
-    run = FullyAdaptive(theta_norm=1.0).start(as_problem(arms))
+    run = FullyAdaptive(theta_norm=1.0).start(as_problem(arms, sigma=1.0))
     got = Statistics.empty(3)
     got.add_many([0, 1, 1, 2], [1.0, 2.0, 4.0, -1.0])
     run.record(Batch(got.count.copy()), got)
@@ -304,7 +306,7 @@ def test_units_of_the_features_change_nothing():
     other = other / np.array([1e-100, 1.0, 1e100])
     verdicts = []
     for arms, parameter in ((plain, theta), (mixed, other)):
-        run = FullyAdaptive.knowing(arms, parameter).start(as_problem(arms))
+        run = FullyAdaptive.knowing(arms, parameter).start(as_problem(arms, sigma=1.0))
         pulls = run.play(drawn(plain.means(theta), 0), 10**6)
         verdicts.append((run.verdict, pulls.tolist()))
     assert verdicts[0] == verdicts[1]
@@ -329,7 +331,10 @@ def test_odd_arms_end_with_the_best(features, theta, scale):
 
 
 def nearly_tied(runs, delta) -> int:
-    problem, theta = as_problem(fl.Arms.unstructured(2), delta=delta), np.array([0.1, 0.0])
+    problem, theta = (
+        as_problem(fl.Arms.unstructured(2), delta=delta, sigma=1.0),
+        np.array([0.1, 0.0]),
+    )
     return wrong_winners(FullyAdaptive.knowing(problem.arms, theta), problem, theta, runs)
 
 
@@ -355,7 +360,7 @@ def test_the_paper_example_pulls_its_second_arm():
     arms, pulls = fl.Arms(truth.features), {}
     for bound in ("sharp", "soare"):
         strategy = replace(FullyAdaptive.knowing(arms, truth.theta), bound=bound)
-        run = strategy.start(as_problem(arms))
+        run = strategy.start(as_problem(arms, sigma=1.0))
         counts = run.play(drawn(arms.means(truth.theta), 0), 10**7)
         assert run.verdict.winner == 0
         assert counts[1] > 0.9 * counts.sum()
@@ -390,11 +395,13 @@ def test_types_of_the_settings_are_checked(value):
 
 def test_problems_are_checked():
     with pytest.raises(ProblemError, match=r"3000 arms have 4498500 pairs.*XYAdaptive"):
-        FullyAdaptive(theta_norm=1.0).start(as_problem(fl.Arms(np.arange(3000.0)[:, None])))
+        FullyAdaptive(theta_norm=1.0).start(
+            as_problem(fl.Arms(np.arange(3000.0)[:, None]), sigma=1.0)
+        )
 
 
 def test_wrong_rewards_are_refused_and_change_nothing():
-    run = FullyAdaptive(theta_norm=1.0).start(as_problem(fl.Arms.unstructured(3)))
+    run = FullyAdaptive(theta_norm=1.0).start(as_problem(fl.Arms.unstructured(3), sigma=1.0))
     before = bits(run)
     with pytest.raises(ProblemError, match="open batch"):
         run.record(run.next(), Statistics.empty(3))

@@ -147,8 +147,8 @@ def test_student_scores_are_normal_scores(freedom):
 
 
 def test_the_past_never_enters_a_score(placed):
-    first, lab = after_pilot(as_problem(SPHERE), THETA)
-    second, _ = after_pilot(as_problem(SPHERE), -3.0 * THETA, seed=7)
+    first, lab = after_pilot(as_problem(SPHERE, sigma=1.0), THETA)
+    second, _ = after_pilot(as_problem(SPHERE, sigma=1.0), -3.0 * THETA, seed=7)
     batch = first.next()
     assert second.next().note["rivals"] != batch.note["rivals"]  # it does enter the choices
     rewards = lab.measure(batch)
@@ -163,7 +163,7 @@ def test_the_past_never_enters_a_score(placed):
 
 
 def test_next_is_the_same_until_it_is_recorded():
-    run, lab = after_pilot(as_problem(SPHERE), THETA)
+    run, lab = after_pilot(as_problem(SPHERE, sigma=1.0), THETA)
     for size in (None, 1, 5, 96):
         batch = run.next(size)
         run.next(17)
@@ -175,7 +175,7 @@ def test_next_is_the_same_until_it_is_recorded():
 
 
 def test_the_note_holds_everything_as_json():
-    run, _ = after_pilot(as_problem(SPHERE), THETA)
+    run, _ = after_pilot(as_problem(SPHERE, sigma=1.0), THETA)
     note = run.next().note
     assert json.loads(json.dumps(dict(note))) == dict(note)
     assert set(note) >= {"kind", "leader", "rivals", "words"}
@@ -186,8 +186,8 @@ def test_the_note_holds_everything_as_json():
 
 
 def test_the_rivals_are_those_of_the_note():
-    left, _ = after_pilot(as_problem(fl.Arms.unstructured(3)), np.zeros(3))
-    right, _ = after_pilot(as_problem(fl.Arms.unstructured(3)), np.zeros(3))
+    left, _ = after_pilot(as_problem(fl.Arms.unstructured(3), sigma=1.0), np.zeros(3))
+    right, _ = after_pilot(as_problem(fl.Arms.unstructured(3), sigma=1.0), np.zeros(3))
     batch = left.next(12)
     rewards = constant(batch, [2.0, 0.5, 0.6])
     left.record(noted(batch, rivals=[-1, 0, 0]), rewards)
@@ -200,7 +200,7 @@ def test_the_rivals_are_those_of_the_note():
 
 @pytest.mark.parametrize("settings", [{}, {"epsilon": 0.4}, {"sigma": None}], ids=str)
 def test_a_replay_from_json_solves_no_design_and_is_the_same(settings, monkeypatch):
-    problem = as_problem(SPHERE, **settings)
+    problem = as_problem(SPHERE, **{"sigma": 1.0, **settings})
     live, log = drive(problem, 0.3 * THETA, sigma=1.0, batches=6)
     texts = [json.dumps([batch.counts.tolist(), dict(batch.note)]) for batch, _ in log]
     again = Gauntlet().start(problem, seed=0)
@@ -223,7 +223,7 @@ def test_a_replay_from_json_solves_no_design_and_is_the_same(settings, monkeypat
 
 
 def test_the_pilot_is_a_g_design_and_is_never_tested(placed):
-    run, lab = Gauntlet().start(as_problem(SPHERE)), Lab(SPHERE, 100 * THETA)
+    run, lab = Gauntlet().start(as_problem(SPHERE, sigma=1.0)), Lab(SPHERE, 100 * THETA)
     batch = run.next()
     assert batch.size == 4 * SPHERE.rank
     assert batch.note["kind"] == "pilot"
@@ -239,8 +239,8 @@ def test_the_pilot_is_a_g_design_and_is_never_tested(placed):
 
 
 def test_a_pilot_in_parts_is_the_same_pilot():
-    whole = Gauntlet().start(as_problem(SPHERE)).next().counts
-    run, lab = Gauntlet().start(as_problem(SPHERE)), Lab(SPHERE, THETA)
+    whole = Gauntlet().start(as_problem(SPHERE, sigma=1.0)).next().counts
+    run, lab = Gauntlet().start(as_problem(SPHERE, sigma=1.0)), Lab(SPHERE, THETA)
     total = np.zeros(12, dtype=np.int64)
     for size in (1, 4, 5, 2):
         batch = run.next(size)
@@ -254,7 +254,7 @@ def test_a_pilot_in_parts_is_the_same_pilot():
 @pytest.mark.parametrize("growth", [0.1, 0.5])
 def test_own_sizes(growth):
     arms = fl.Arms.unstructured(5)
-    run, lab = Gauntlet(growth=growth).start(as_problem(arms)), Lab(arms, np.zeros(5))
+    run, lab = Gauntlet(growth=growth).start(as_problem(arms, sigma=1.0)), Lab(arms, np.zeros(5))
     sizes = []
     for _ in range(20):
         batch = run.next()
@@ -290,7 +290,7 @@ def test_any_size_is_honoured(features, sigma):
 
 
 def test_a_batch_that_can_test_nothing_says_so(placed):
-    run, lab = after_pilot(as_problem(SPHERE), THETA)
+    run, lab = after_pilot(as_problem(SPHERE, sigma=1.0), THETA)
     batch = run.next(1)
     assert batch.note["rivals"] == [-1] * 12
     assert batch.note["words"] == (
@@ -306,7 +306,9 @@ def test_a_batch_that_can_test_nothing_says_so(placed):
 
 def test_a_small_batch_tests_what_it_can_and_the_others_keep_their_evidence():
     # Arms share nothing: two pulls compare the two arms that are pulled.
-    run, lab = after_pilot(as_problem(fl.Arms.unstructured(4)), np.array([1.0, 0.0, 0.0, 0.0]))
+    run, lab = after_pilot(
+        as_problem(fl.Arms.unstructured(4), sigma=1.0), np.array([1.0, 0.0, 0.0, 0.0])
+    )
     for _ in range(5):
         before, batch = run.evidence(), run.next(2)
         pulled = set(np.flatnonzero(batch.counts).tolist())
@@ -321,7 +323,7 @@ def test_a_small_batch_tests_what_it_can_and_the_others_keep_their_evidence():
 
 def test_as_many_pulls_as_dimensions_test_every_arm():
     arms = fl.Arms(instances.hypercube(4))
-    run, lab = after_pilot(as_problem(arms), arms.features[0])
+    run, lab = after_pilot(as_problem(arms, sigma=1.0), arms.features[0])
     for _ in range(30):
         batch = run.next(4)
         needed = arms.coordinates[batch.note["leader"]] - arms.coordinates[run.verdict.survivors, :]
@@ -334,7 +336,7 @@ def test_as_many_pulls_as_dimensions_test_every_arm():
 def test_a_difference_that_the_batch_cannot_estimate_is_not_tested(placed):
     # Arms 0 and 1 are pulled; arm 2, and every difference to it, is outside their row space.
     arms = fl.Arms.unstructured(3)
-    run, _ = after_pilot(as_problem(arms), np.zeros(3))
+    run, _ = after_pilot(as_problem(arms, sigma=1.0), np.zeros(3))
     counts, note = np.array([6, 6, 0]), {**run.next().note, "rivals": [2, 0, 0]}
     rewards = Statistics.empty(3)
     rewards.add_many(np.repeat([0, 1], 6), np.repeat([50.0, 0.0], 6))
@@ -345,7 +347,7 @@ def test_a_difference_that_the_batch_cannot_estimate_is_not_tested(placed):
 
 
 def test_an_arm_is_no_rival_of_itself(placed):
-    run, lab = after_pilot(as_problem(fl.Arms.unstructured(3)), np.zeros(3))
+    run, lab = after_pilot(as_problem(fl.Arms.unstructured(3), sigma=1.0), np.zeros(3))
     batch = noted(run.next(), rivals=[0, 0, 2])
     run.record(batch, lab.measure(batch))
     assert placed[-1][3].tolist() == [False, True, False]
@@ -353,7 +355,7 @@ def test_an_arm_is_no_rival_of_itself(placed):
 
 def test_a_single_pull_beside_a_million_counts(placed):
     arms = fl.Arms.unstructured(2)
-    run, _ = after_pilot(as_problem(arms), np.zeros(2))
+    run, _ = after_pilot(as_problem(arms, sigma=1.0), np.zeros(2))
     rewards, counts = Statistics.empty(2), np.array([10**11, 1])
     rewards.add_batch(counts, np.array([0.0, 3.0]), np.zeros(2))
     run.record(Batch(counts, {**run.next().note, "rivals": [1, 0]}), rewards)
@@ -363,13 +365,13 @@ def test_a_single_pull_beside_a_million_counts(placed):
 @pytest.mark.parametrize("levels", [(12, 12), (6, 6, 6)], ids=str)
 def test_the_pilot_can_estimate_every_arm(levels):
     arms = fl.Arms(instances.one_hot_factorial(levels))
-    counts = Gauntlet().start(as_problem(arms)).next().counts.astype(float)
+    counts = Gauntlet().start(as_problem(arms, sigma=1.0)).next().counts.astype(float)
     assert information(arms.coordinates, counts).rank == arms.rank
 
 
 def test_what_the_past_cannot_estimate_is_no_reason_to_reject():
     # The first pulls are of arms 0 and 1 only; afterwards all rewards are 0.
-    run = Gauntlet().start(as_problem(fl.Arms.unstructured(3)))
+    run = Gauntlet().start(as_problem(fl.Arms.unstructured(3), sigma=1.0))
     counts = np.array([6, 6, 0])
     first = Batch(counts, run.next(12).note)
     run.record(first, constant(first, 0.0))
@@ -502,7 +504,7 @@ def test_levels_and_scores_of_the_leaders(placed, monkeypatch):
 
     monkeypatch.setattr(Bets, "against", spy)
     arms, epsilon = fl.Arms.unstructured(4), 0.5
-    run, lab = after_pilot(as_problem(arms, epsilon=epsilon, delta=0.08), np.zeros(4))
+    run, lab = after_pilot(as_problem(arms, epsilon=epsilon, delta=0.08, sigma=1.0), np.zeros(4))
     owners = []
     for leader in (2, 0, 2, 3, 1):
         batch = noted(run.next(8), leader=leader)
@@ -526,7 +528,7 @@ def test_levels_and_scores_of_the_leaders(placed, monkeypatch):
 
 def test_a_leader_wins_when_every_other_arm_is_out_or_clearly_not_better():
     # No arm is clearly best: 0 and 1 are equal, 2 and 3 far below.
-    problem = as_problem(fl.Arms.unstructured(4), epsilon=1.0, delta=1e-3)
+    problem = as_problem(fl.Arms.unstructured(4), epsilon=1.0, delta=1e-3, sigma=1.0)
     run, log = drive(problem, [3.0, 3.0, 0.0, 0.0], batches=100)
     assert run.verdict.winner in (0, 1)
     assert run.verdict.winner == log[-1][0].note["leader"]
@@ -535,7 +537,7 @@ def test_a_leader_wins_when_every_other_arm_is_out_or_clearly_not_better():
 
 def test_exact_ties_end_with_epsilon():
     for seed in range(5):
-        problem = as_problem(fl.Arms.unstructured(3), epsilon=1.0)
+        problem = as_problem(fl.Arms.unstructured(3), epsilon=1.0, sigma=1.0)
         run, _ = drive(problem, np.zeros(3), seed=seed, batches=60)
         assert run.verdict.decided
 
@@ -546,7 +548,7 @@ def chain_errors(epsilon, means, runs, delta):
     Any rivals and leaders are allowed as long as they are chosen before the batch; here they are
     the worst there are. Arms 2 and 3 are more than 1 away from the best.
     """
-    problem, wrong = as_problem(fl.Arms.unstructured(4), epsilon=epsilon, delta=delta), 0
+    problem, wrong = as_problem(fl.Arms.unstructured(4), epsilon=epsilon, delta=delta, sigma=1.0), 0
     for seed in range(runs):
         run, lab = Gauntlet().start(problem, seed=seed), Lab(problem.arms, means, seed)
         for k in range(12):
@@ -571,7 +573,7 @@ def test_a_chain_of_nearly_equal_arms():
 
 def test_a_chain_with_rivals_of_its_own_choice():
     delta, runs, wrong = 0.1, 200, 0
-    problem = as_problem(fl.Arms.unstructured(5), epsilon=1.0, delta=delta)
+    problem = as_problem(fl.Arms.unstructured(5), epsilon=1.0, delta=delta, sigma=1.0)
     theta = 1.001 * np.arange(4.0, -1.0, -1.0)
     for seed in range(runs):
         run, _ = drive(problem, theta, seed=seed, batches=60)
@@ -580,7 +582,7 @@ def test_a_chain_with_rivals_of_its_own_choice():
 
 
 def test_the_winner_is_among_the_survivors():
-    run, _ = after_pilot(as_problem(fl.Arms.unstructured(3), epsilon=1.0), np.zeros(3))
+    run, _ = after_pilot(as_problem(fl.Arms.unstructured(3), epsilon=1.0, sigma=1.0), np.zeros(3))
     batch = run.next(30)
     run.record(noted(batch, leader=1, rivals=[1, -1, -1]), constant(batch, [0.0, 3.0, 3.0]))
     assert run.verdict.survivors == (1, 2)
@@ -596,7 +598,7 @@ def test_the_winner_is_among_the_survivors():
 
 @pytest.mark.parametrize("settings", [{}, {"epsilon": 0.3}, {"sigma": None}], ids=str)
 def test_minimising_mirrors_maximising(settings):
-    problem = as_problem(SPHERE, **settings)
+    problem = as_problem(SPHERE, **{"sigma": 1.0, **settings})
     run, log = drive(problem, 0.5 * THETA, sigma=1.0, batches=6)
     mirror = Gauntlet().start(problem.with_(objective="min"))
     for batch, rewards in log:
@@ -611,7 +613,7 @@ def test_minimising_mirrors_maximising(settings):
 
 def test_when_the_last_ones_go_together_the_best_of_them_is_named():
     for best in range(3):
-        run, _ = after_pilot(as_problem(fl.Arms.unstructured(3)), np.zeros(3))
+        run, _ = after_pilot(as_problem(fl.Arms.unstructured(3), sigma=1.0), np.zeros(3))
         for _ in range(2):  # a pooled estimate with a clear order
             batch = noted(run.next(300), rivals=[-1, -1, -1])
             run.record(batch, constant(batch, 5.0 * np.eye(3)[best]))
@@ -629,7 +631,7 @@ def test_when_the_last_ones_go_together_the_best_of_them_is_named():
 @pytest.mark.parametrize("noise", ["gaussian", "sub-gaussian"])
 def test_evidence_is_a_share_and_a_p_value(noise):
     delta = 0.02
-    problem = as_problem(SPHERE, noise=noise, delta=delta)
+    problem = as_problem(SPHERE, sigma=1.0, noise=noise, delta=delta)
     lab, run = Lab(SPHERE, THETA), Gauntlet().start(problem)
     while not run.verdict.decided:
         batch = run.next()
@@ -653,7 +655,7 @@ def test_evidence_is_a_share_and_a_p_value(noise):
 
 def test_words_of_every_stage():
     arms = fl.Arms.unstructured(["tin", "zinc", "iron"])
-    run = Gauntlet().start(as_problem(arms))
+    run = Gauntlet().start(as_problem(arms, sigma=1.0))
     assert run.words() == "Nothing is tested yet: 0 pulls of the pilot are made."
     batch = run.next(1)
     run.record(batch, constant(batch, 0.0))
@@ -675,15 +677,17 @@ def test_words_of_every_stage():
     assert run.words() == (
         "zinc is the best, after 6,072 pulls; this is wrong with probability at most 0.05."
     )
-    close, _ = drive(as_problem(arms, epsilon=0.5, delta=0.01), [3.0, 0.0, 0.0], sigma=0.1)
+    close, _ = drive(
+        as_problem(arms, epsilon=0.5, delta=0.01, sigma=1.0), [3.0, 0.0, 0.0], sigma=0.1
+    )
     assert close.words().startswith("tin is within 0.5 of the best, after ")
     assert close.words().endswith("this is wrong with probability at most 0.01.")
-    alone = Gauntlet().start(as_problem(fl.Arms([[1.0]], names=["gold"])))
+    alone = Gauntlet().start(as_problem(fl.Arms([[1.0]], names=["gold"]), sigma=1.0))
     assert alone.words() == "gold is the only arm."
 
 
 def test_words_name_the_smallest_when_small_is_good():
-    run = Gauntlet().start(as_problem(fl.Arms.unstructured(["a", "b"]), objective="min"))
+    run = Gauntlet().start(as_problem(fl.Arms.unstructured(["a", "b"]), objective="min", sigma=1.0))
     batch = run.next()
     run.record(batch, constant(batch, [2.0, 1.0]))
     assert run.words().startswith("b and a are still both possible after 8 pulls; b minus a is -1 ")
@@ -725,19 +729,19 @@ def test_intervals_equal_a_direct_formula(sigma):
 
 
 def test_before_the_arms_are_spanned_intervals_are_infinite():
-    run = Gauntlet().start(as_problem(SPHERE))
+    run = Gauntlet().start(as_problem(SPHERE, sigma=1.0))
     Y = SPHERE.coordinates[:2]
     assert np.all(np.isinf(run.interval(Y)[1]))
     batch = run.next(2)
     run.record(batch, Lab(SPHERE, THETA).measure(batch))
     assert np.all(np.isinf(run.interval(Y)[1]))
     with pytest.raises(FinalistError):
-        after_pilot(as_problem(SPHERE), THETA)[0].interval(Y, confidence=1.0)
+        after_pilot(as_problem(SPHERE, sigma=1.0), THETA)[0].interval(Y, confidence=1.0)
 
 
 def test_intervals_cover_the_truth_at_all_times():
     arms, theta = fl.Arms(instances.unit_sphere(6, 2, 3)), np.array([0.3, -0.2])
-    problem, runs, misses = as_problem(arms), 200, 0
+    problem, runs, misses = as_problem(arms, sigma=1.0), 200, 0
     truth = arms.means(theta)[1:] - arms.means(theta)[0]
     Y = arms.coordinates[1:] - arms.coordinates[0]
     for seed in range(runs):
@@ -757,7 +761,10 @@ def test_intervals_cover_the_truth_at_all_times():
 def test_simulated_sums_and_single_rewards_are_the_same_to_it():
     means = SPHERE.means(THETA)
     drawn = DrawnRewards(means, 1.0, "gaussian", np.random.default_rng(0))
-    one, two = Gauntlet().start(as_problem(SPHERE)), Gauntlet().start(as_problem(SPHERE))
+    one, two = (
+        Gauntlet().start(as_problem(SPHERE, sigma=1.0)),
+        Gauntlet().start(as_problem(SPHERE, sigma=1.0)),
+    )
     for _ in range(3):
         batch = one.next()
         picks = np.repeat(np.arange(12), batch.counts)

@@ -47,7 +47,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
 
 
 def problem_of(variant, arms=SPHERE, **more):
-    return as_problem(arms, **{**VARIANTS[variant], **more})
+    return as_problem(arms, **{"sigma": 1.0, **VARIANTS[variant], **more})
 
 
 def played(problem, theta=THETA, seed=1, most=40, shifts=None, size=None):
@@ -110,8 +110,8 @@ def test_a_constant_for_each_batch_changes_nothing(variant):
 
 def test_without_allowing_for_it_a_constant_does_harm():
     shifts = 5.0 * np.random.default_rng(3).standard_normal(30)
-    plain, _ = played(as_problem(SPHERE), most=30)
-    moved, _ = played(as_problem(SPHERE), most=30, shifts=shifts)
+    plain, _ = played(as_problem(SPHERE, sigma=1.0), most=30)
+    moved, _ = played(as_problem(SPHERE, sigma=1.0), most=30, shifts=shifts)
     assert not np.allclose(plain._bets.log_m, moved._bets.log_m)
 
 
@@ -154,7 +154,7 @@ def test_what_is_taken_off_is_the_worst_that_a_bent_model_can_do(seed):
 
 def test_means_of_two_arms_need_no_model():
     arms = fl.Arms([[0.0, 1.0], [1.0, 1.0], [2.0, 1.0]])
-    problem = as_problem(arms, misspecification=10.0)
+    problem = as_problem(arms, misspecification=10.0, sigma=1.0)
     batch = Statistics.of_batch([4, 4, 4], [0.0, 4.0, 40.0], [1.0, 1.0, 1.0])  # far from linear
     fit = estimate(arms, batch)
     pairs = (np.array([2, 2]), np.array([0, 1]))
@@ -193,7 +193,7 @@ def test_with_a_bent_model_only_repeated_pulls_measure_the_noise():
 def test_only_what_can_be_measured_is_pulled_and_only_candidates_win():
     arms = fl.Arms(SPHERE.features[SOME])
     candidates = fl.Arms(SPHERE.features[~SOME], names=list("abcde"))
-    problem = as_problem(arms, candidates=candidates)
+    problem = as_problem(arms, candidates=candidates, sigma=1.0)
     names = problem.arms.names
     assert names[7:] == tuple("abcde")
     run, log = played(problem, 3.0 * THETA, most=300)
@@ -209,7 +209,7 @@ def test_only_what_can_be_measured_is_pulled_and_only_candidates_win():
 
 def test_differences_outside_the_level_of_the_arms_can_be_decided():
     duels = fl.Arms([[1.0, -1.0, 0.0], [0.0, 1.0, -1.0]], names=["a:b", "b:c"])
-    problem = as_problem(duels, candidates=fl.Arms(np.eye(3), names=list("abc")))
+    problem = as_problem(duels, candidates=fl.Arms(np.eye(3), names=list("abc")), sigma=1.0)
     assert problem.arms.rank == 2
     run, _ = played(problem, np.array([0.0, 3.0, 1.0]), most=100)
     assert problem.arms.names[run.verdict.winner] == "b"
@@ -219,8 +219,8 @@ def test_it_pays_for_cheap_pulls():
     arms = fl.Arms(np.vstack([SPHERE.features, 0.999 * SPHERE.features]))  # each arm twice
     cost = np.repeat([1.0, 10.0], 12)
     theta = 2.0 * THETA
-    with_cost = fl.simulate(arms, theta, cost=cost, runs=8, seed=3)
-    blind = fl.simulate(arms, theta, runs=8, seed=3)
+    with_cost = fl.simulate(arms, theta, cost=cost, runs=8, seed=3, sigma=1.0)
+    blind = fl.simulate(arms, theta, runs=8, seed=3, sigma=1.0)
     assert with_cost.correct.all()
     assert with_cost.cost.mean() < 0.7 * (blind.pulls_per_arm @ cost).mean()
     assert with_cost.summary().mean_cost == pytest.approx(with_cost.cost.mean())
@@ -247,14 +247,14 @@ def test_the_m_best_by_sets_and_by_pairs(sets, monkeypatch):
     monkeypatch.setattr(gauntlet_top, "MOST_SETS", sets)
     arms = fl.Arms.unstructured(6)
     means = np.array([0.0, 2.0, 1.6, 0.2, 1.8, 0.4])
-    run, log = played(as_problem(arms, top=3), means, most=200)
+    run, log = played(as_problem(arms, top=3, sigma=1.0), means, most=200)
     assert run.verdict.survivors == tuple(sorted(run.verdict.winners)) == (1, 2, 4)
     who = [f"x{i + 1}" for i in run.verdict.winners]
     assert f"{who[0]}, {who[1]} and {who[2]} are the 3 best" in run.words()
     evidence = run.evidence()
     assert evidence.rejected.tolist() == [True, False, False, True, False, True]
     assert (evidence.rival[[0, 3, 5]] >= 0).all()
-    early: Any = Gauntlet().start(as_problem(arms, top=3), seed=7)
+    early: Any = Gauntlet().start(as_problem(arms, top=3, sigma=1.0), seed=7)
     assert early.certain == ()
     for batch, values in log[:-1]:
         early.record(batch, values)
@@ -286,7 +286,7 @@ def test_p_values_of_the_m_best_by_pairs_count_the_claims_that_they_are_the_larg
 
 
 def test_one_of_one_is_the_best_arm():
-    problem = as_problem(SPHERE, goal=fl.TopM(1))
+    problem = as_problem(SPHERE, goal=fl.TopM(1), sigma=1.0)
     assert problem.needs == frozenset()
     assert type(Gauntlet().start(problem)).__name__ == "GauntletRun"
 
@@ -300,12 +300,12 @@ def test_what_top_m_refuses(monkeypatch):
         ({"top": 12}, "m must be smaller"),
     ):
         with pytest.raises(ProblemError, match=message):
-            as_problem(SPHERE, **settings_)
+            as_problem(SPHERE, sigma=1.0, **settings_)
     monkeypatch.setattr(gauntlet_top, "MOST_SETS", 0)
     monkeypatch.setattr(gauntlet_top, "MOST_CANDIDATES", 11)
     with pytest.raises(ProblemError, match="too many pairs to test"):
-        Gauntlet().start(as_problem(SPHERE, top=2))
-    run = Gauntlet().start(as_problem(fl.Arms.unstructured(4), top=2))
+        Gauntlet().start(as_problem(SPHERE, top=2, sigma=1.0))
+    run = Gauntlet().start(as_problem(fl.Arms.unstructured(4), top=2, sigma=1.0))
     batch = run.next()
     values = Statistics.of_batch(batch.counts, 0.0 * batch.counts, 0.0 * batch.counts)
     for note, message in (({}, "has no note"), ({**batch.note, "batch": 3}, "batch 0 is due")):
@@ -339,17 +339,23 @@ def test_simulations_draw_what_is_asked_for():
     deviations = np.zeros(12)
     deviations[3] = 9.0  # now it is the best, and not by the model
     result = fl.simulate(
-        SPHERE, THETA, misspecification=9.0, deviations=deviations, runs=3, max_pulls=10**5
+        SPHERE,
+        THETA,
+        misspecification=9.0,
+        deviations=deviations,
+        runs=3,
+        max_pulls=10**5,
+        sigma=1.0,
     )
     assert result.correct.all()
     assert (result.winner == 3).all()
     with pytest.raises(fl.errors.SimulationError, match="deviations has shape"):
-        fl.simulate(SPHERE, THETA, deviations=[1.0], runs=1)
+        fl.simulate(SPHERE, THETA, deviations=[1.0], runs=1, sigma=1.0)
     with pytest.raises(fl.errors.SimulationError, match="shift is -1"):
-        fl.simulate(SPHERE, THETA, shift=-1.0, runs=1)
-    shifted = fl.simulate(SPHERE, 2 * THETA, shift=20.0, batch_intercept=True, runs=5)
+        fl.simulate(SPHERE, THETA, shift=-1.0, runs=1, sigma=1.0)
+    shifted = fl.simulate(SPHERE, 2 * THETA, shift=20.0, batch_intercept=True, runs=5, sigma=1.0)
     assert shifted.correct.all()
-    spent = fl.simulate(SPHERE, 2 * THETA, top=3, budget=60, runs=3)
+    spent = fl.simulate(SPHERE, 2 * THETA, top=3, budget=60, runs=3, sigma=1.0)
     assert set(spent.samples.tolist()) <= {60} or spent.certain.any()
 
 
@@ -357,4 +363,4 @@ def test_simulations_draw_what_is_asked_for():
 def test_others_refuse_what_they_cannot_do(strategy):
     for words in ({"top": 2}, {"batch_intercept": True}, {"misspecification": 0.1}):
         with pytest.raises(fl.errors.NotYetSupportedError):
-            fl.simulate(SPHERE, THETA, strategy, runs=1, **words)
+            fl.simulate(SPHERE, THETA, strategy, runs=1, sigma=1.0, **words)

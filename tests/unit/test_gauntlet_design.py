@@ -69,7 +69,7 @@ def test_a_lost_best_arm_does_not_make_a_run_endless(index):
     settings: dict[str, Any] = {"sigma": 1.0, "delta": 0.05}
     task = make_task(arms, means, "gauntlet", rewards=None, seed=5, max_pulls=10**9, **settings)
     outcome = task.run(index)
-    assert outcome.pulls.sum() < 15 * fl.complexity(arms, means).lower_bound
+    assert outcome.pulls.sum() < 15 * fl.complexity(arms, means, sigma=1.0).lower_bound
 
 
 def test_pulls_without_room_go_to_other_arms():

@@ -180,7 +180,7 @@ def test_playing_every_case_is_next_and_record(name):
 
 def test_playing_stops_at_the_limit_and_goes_on():
     truth = instances.paper(3, 0.01)
-    problem = as_problem(fl.Arms(truth.features))
+    problem = as_problem(fl.Arms(truth.features), sigma=1.0)
     limits = (1, 2, 3, 24, 4999, 5000, 12_000, 12_000)
     check_pieces(LazyTS(), problem, problem.arms.means(truth.theta), limits, bits)
 
@@ -230,7 +230,7 @@ def test_pulls_may_be_lost(name):
 @pytest.mark.parametrize(("pulls", "tolerance"), [(4999, 1e-9), (5000, 1e-13), (19_999, 1e-9)])
 def test_rank_one_updates_drift_little_and_refreshing_is_exact(pulls, tolerance):
     truth = instances.paper(5, 0.01)
-    problem = as_problem(fl.Arms(truth.features))
+    problem = as_problem(fl.Arms(truth.features), sigma=1.0)
     run = LazyTS().start(problem)
     run.play(drawn(problem.arms.means(truth.theta), 0), pulls)
     state, Z = run._state, problem.arms.coordinates
@@ -248,7 +248,7 @@ def test_rank_one_updates_drift_little_and_refreshing_is_exact(pulls, tolerance)
 
 def test_the_pulls_do_not_depend_on_how_often_the_state_is_computed_anew(monkeypatch):
     truth, results = instances.paper(5, 0.05), []
-    problem = as_problem(fl.Arms(truth.features))
+    problem = as_problem(fl.Arms(truth.features), sigma=1.0)
     for refresh in (100, 5000, 10**9):
         monkeypatch.setattr(per_pull, "REFRESH", refresh)
         run = LazyTS().start(problem)
@@ -316,7 +316,7 @@ def test_the_estimate_is_inside_the_ellipsoid_of_the_threshold():
     from finalist.strategies import lazy_ts_kernels as kernels
 
     delta, runs, outside = 0.2, 100, 0
-    problem = as_problem(fl.Arms(instances.gaussian(5, 2, 0)), delta=delta)
+    problem = as_problem(fl.Arms(instances.gaussian(5, 2, 0)), delta=delta, sigma=1.0)
     for seed in range(runs):
         run, rewards = LazyTS().start(problem), drawn(np.zeros(5), seed)
         for _ in range(30):
@@ -341,7 +341,10 @@ def test_a_threshold_much_too_small_is_caught(monkeypatch):
         whole = rule(*arguments)
         return whole._replace(scale=whole.scale / 9)
 
-    problem, means = as_problem(fl.Arms.unstructured(2), delta=0.05), np.array([0.1, 0.0])
+    problem, means = (
+        as_problem(fl.Arms.unstructured(2), delta=0.05, sigma=1.0),
+        np.array([0.1, 0.0]),
+    )
     wrong = partial(wrong_winners, LazyTS(), problem, means, 100)
     assert exact_lower_bound(wrong(), 100, 0.999) <= 0.05
     monkeypatch.setattr(lazy_ts, "_rule", ninth)
@@ -350,7 +353,7 @@ def test_a_threshold_much_too_small_is_caught(monkeypatch):
 
 def test_the_paper_example_pulls_its_second_arm():
     truth = instances.paper(5, 0.1)
-    problem = as_problem(fl.Arms(truth.features))
+    problem = as_problem(fl.Arms(truth.features), sigma=1.0)
     run = LazyTS().start(problem)
     counts = run.play(drawn(problem.arms.means(truth.theta), 0), 10**7)
     assert run.verdict.winner == 0
@@ -363,7 +366,7 @@ def test_units_of_the_features_change_nothing():
     plain, mixed = fl.Arms(X), fl.Arms(X @ mix)
     results = []
     for arms in (plain, mixed):
-        run = LazyTS().start(as_problem(arms))
+        run = LazyTS().start(as_problem(arms, sigma=1.0))
         pulls = run.play(drawn(plain.means(theta), 0), 10**6)
         results.append((run.verdict.winner, pulls.sum()))
     assert results[0][0] == results[1][0] == int(plain.means(theta).argmax())
@@ -404,7 +407,7 @@ def test_types_of_the_settings_are_checked(value):
     ids=str,
 )
 def test_a_note_that_makes_no_sense_is_refused_and_changes_nothing(note):
-    run = LazyTS().start(as_problem(fl.Arms.unstructured(3)))
+    run = LazyTS().start(as_problem(fl.Arms.unstructured(3), sigma=1.0))
     before, batch, rewards = bits(run), run.next(), drawn(np.zeros(3), 0)
     with pytest.raises(ProblemError, match="note"):
         run.record(Batch(batch.counts.copy(), note), rewards.batch(batch.counts))

@@ -240,7 +240,7 @@ def test_the_learner_is_adahedge(optimism):
     truth = instances.paper(4, 0.02)
     arms = fl.Arms(truth.features)
     strategy = replace(LinGame.knowing(arms, truth.theta), optimism=optimism)
-    run, rewards = strategy.start(as_problem(arms)), drawn(arms.means(truth.theta), 0)
+    run, rewards = strategy.start(as_problem(arms, sigma=1.0)), drawn(arms.means(truth.theta), 0)
     run.play(rewards, 5)
     learner, before = AdaHedge(25), all_losses(run._state)
     for t in range(1200):
@@ -257,7 +257,7 @@ def test_the_pulls_stay_near_the_weights():
     # C-tracking: N - W lies between -log K and 1 (Degenne et al. 2020, appendix on tracking).
     truth = instances.paper(5, 0.1)
     arms = fl.Arms(truth.features)
-    run = LinGame.knowing(arms, truth.theta).start(as_problem(arms))
+    run = LinGame.knowing(arms, truth.theta).start(as_problem(arms, sigma=1.0))
     rewards = drawn(arms.means(truth.theta), 2)
     for limit in range(100, 5000, 100):
         run.play(rewards, limit)
@@ -387,7 +387,7 @@ def test_any_allocation_can_be_recorded_and_is_tracked():
 
 def test_no_arm_wins_before_every_arm_was_pulled():
     # The ridge pulls an unknown mean to 0, which is knowledge only if theta_norm is right.
-    problem = as_problem(fl.Arms.unstructured(3))
+    problem = as_problem(fl.Arms.unstructured(3), sigma=1.0)
     run, got = LinGame(0.01, ridge=100.0, threshold="heuristic").start(problem), Statistics.empty(3)
     got.add_batch([10_000, 10_000, 0], [10_000.0, 0.0, 0.0])
     run.record(Batch(got.count.copy()), got)
@@ -419,7 +419,7 @@ def test_survivors_are_the_arms_that_may_be_best():
 def test_rank_one_updates_drift_little_and_refreshing_is_exact(pulls, tolerance):
     truth = instances.paper(5, 0.01)
     arms = fl.Arms(truth.features)
-    run = LinGame.knowing(arms, truth.theta).start(as_problem(arms))
+    run = LinGame.knowing(arms, truth.theta).start(as_problem(arms, sigma=1.0))
     run.play(drawn(arms.means(truth.theta), 0), pulls)
     state = run._state
     assert state.counts.sum() == pulls % per_pull.REFRESH
@@ -433,7 +433,7 @@ def test_rank_one_updates_drift_little_and_refreshing_is_exact(pulls, tolerance)
 
 
 def test_a_bound_of_any_size_is_no_trouble():
-    problem, means = as_problem(fl.Arms.unstructured(3)), np.array([1.0, 0.0, 0.0])
+    problem, means = as_problem(fl.Arms.unstructured(3), sigma=1.0), np.array([1.0, 0.0, 0.0])
     for norm in (1e-300, 1e150):
         for optimism in ("practical", "paper"):
             run = LinGame(theta_norm=norm, optimism=optimism).start(problem)
@@ -461,4 +461,4 @@ def test_types_of_the_settings_are_checked(value):
 def test_problems_are_checked(monkeypatch):
     monkeypatch.setattr(lingame, "MAX_PAIRS", 9)
     with pytest.raises(ProblemError, match=r"5 arms have 10 pairs.*XYAdaptive"):
-        LinGame(1.0).start(as_problem(fl.Arms.unstructured(5)))
+        LinGame(1.0).start(as_problem(fl.Arms.unstructured(5), sigma=1.0))

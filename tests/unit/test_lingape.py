@@ -157,7 +157,7 @@ def test_playing_stops_at_the_limit_and_goes_on(selection):
     arms = fl.Arms(truth.features)
     strategy = replace(LinGapE.knowing(arms, truth.theta), selection=selection)
     means, limits = arms.means(truth.theta), (1, 4999, 5000, 12_000, 12_000)
-    check_pieces(strategy, as_problem(arms), means, limits, bits)
+    check_pieces(strategy, as_problem(arms, sigma=1.0), means, limits, bits)
 
 
 @EVERY_CASE
@@ -207,7 +207,7 @@ def test_any_allocation_can_be_recorded():
 def test_rank_one_updates_drift_little_and_refreshing_is_exact(pulls, tolerance):
     truth = instances.paper(5, 0.01)
     arms = fl.Arms(truth.features)
-    run = LinGapE.knowing(arms, truth.theta).start(as_problem(arms))
+    run = LinGapE.knowing(arms, truth.theta).start(as_problem(arms, sigma=1.0))
     run.play(drawn(arms.means(truth.theta), 0), pulls)
     state, Z, n = run._state, run._Z, run.counts
     everything = run._rewards.copy()
@@ -242,7 +242,7 @@ def test_the_radius_is_that_of_the_paper():
 def test_an_offset_of_the_rewards_does_not_fool_the_heuristic():
     arms, means = fl.Arms.unstructured(3), np.array([100.0, 100.5, 99.0])
     strategy = replace(LinGapE.knowing(arms, means), threshold="heuristic")
-    result = fl.simulate(arms, means, strategy, runs=10, max_pulls=10**6)
+    result = fl.simulate(arms, means, strategy, runs=10, max_pulls=10**6, sigma=1.0)
     assert (result.correct | ~result.decided).all()
 
 
@@ -312,7 +312,7 @@ def test_error_rate_and_a_radius_three_times_too_small_is_caught(factor, monkeyp
         return whole._replace(sigma=whole.sigma * factor, bias=whole.bias * factor)
 
     monkeypatch.setattr(lingape, "_rule", part)
-    problem, theta = as_problem(fl.Arms.unstructured(2)), np.array([0.1, 0.0])
+    problem, theta = as_problem(fl.Arms.unstructured(2), sigma=1.0), np.array([0.1, 0.0])
     wrong = wrong_winners(LinGapE.knowing(problem.arms, theta), problem, theta, 150)
     assert (exact_lower_bound(wrong, 150, 0.999) <= problem.delta) == (factor == 1.0)
 
@@ -323,7 +323,7 @@ def test_the_paper_example_pulls_its_second_arm(selection):
     arms, pulls = fl.Arms(truth.features), {}
     for threshold in ("proven", "heuristic"):
         strategy = replace(LinGapE.knowing(arms, truth.theta), selection=selection)
-        run = replace(strategy, threshold=threshold).start(as_problem(arms))
+        run = replace(strategy, threshold=threshold).start(as_problem(arms, sigma=1.0))
         counts = run.play(drawn(arms.means(truth.theta), 0), 10**7)
         assert run.verdict.winner == 0
         assert counts[1] > 0.8 * counts.sum()
@@ -360,7 +360,7 @@ def test_types_of_the_settings_are_checked(setting):
 
 
 def test_many_arms_are_for_the_greedy_selection():
-    problem = as_problem(fl.Arms(np.arange(3000.0)[:, None]))
+    problem = as_problem(fl.Arms(np.arange(3000.0)[:, None]), sigma=1.0)
     with pytest.raises(ProblemError, match=r"3000 arms have 4498500 pairs.*greedy"):
         LinGapE(theta_norm=1.0, selection="ratio").start(problem)
     run = LinGapE(theta_norm=2000.0).start(problem)

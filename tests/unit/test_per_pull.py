@@ -108,13 +108,15 @@ def test_rewards_of_other_arms_are_refused():
 @EVERY_STRATEGY
 def test_it_is_playable(name):
     assert isinstance(STRATEGIES[name], Strategy)
-    assert isinstance(STRATEGIES[name].start(as_problem(fl.Arms.unstructured(3))), Playable)
+    assert isinstance(
+        STRATEGIES[name].start(as_problem(fl.Arms.unstructured(3), sigma=1.0)), Playable
+    )
 
 
 @EVERY_STRATEGY
 @pytest.mark.parametrize("features", [[[1.0, 2.0]], [[0.0, 0.0]]], ids=["one", "zero"])
 def test_one_arm_needs_no_pull(name, features):
-    run = STRATEGIES[name].start(as_problem(fl.Arms(features)))
+    run = STRATEGIES[name].start(as_problem(fl.Arms(features), sigma=1.0))
     assert (run.verdict.winner, run.verdict.pulls) == (0, 0)
     assert run.play(drawn(np.ones(1), 0), 100).sum() == 0
     with pytest.raises(ProblemError, match="decided"):
@@ -134,7 +136,7 @@ def test_arms_that_differ_by_rounding_alone_are_not_told_apart(name):
 def test_unknown_noise_and_rewards_of_other_arms_are_refused(name):
     with pytest.raises(NotYetSupportedError, match="unknown sigma"):
         STRATEGIES[name].start(Problem(fl.Arms.unstructured(2), noise=Gaussian(None)))
-    run = STRATEGIES[name].start(as_problem(fl.Arms.unstructured(3)))
+    run = STRATEGIES[name].start(as_problem(fl.Arms.unstructured(3), sigma=1.0))
     with pytest.raises(ProblemError, match="5 arms"):
         run.play(drawn(np.zeros(5), 0), 10)
     assert run.verdict.pulls == 0

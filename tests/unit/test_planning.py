@@ -79,7 +79,7 @@ def test_a_forecast_changes_nothing_and_depends_on_the_seed_alone(name):
     K = 3 if name == "track-and-stop" else 8  # it is for arms that share nothing
     arms = fl.Arms(instances.gaussian(K, 3, 2))
     theta = np.array([1.0, 0.5, -1.0]) / 4
-    problem = as_problem(arms)
+    problem = as_problem(arms, sigma=1.0)
     (run, rewards), (untouched, _) = (
         begun(named(name, arms, theta), problem, arms.means(theta), size=12) for _ in range(2)
     )
@@ -106,17 +106,17 @@ def test_a_forecast_changes_nothing_and_depends_on_the_seed_alone(name):
 @pytest.mark.parametrize("settings", [{}, {"objective": "min"}], ids=["max", "min"])
 def test_a_forecast_from_the_start_is_a_simulation(name, settings):
     theta, sign = np.array([1.5, 0.0]), -1 if settings else 1
-    problem = as_problem(TWO, **settings)
+    problem = as_problem(TWO, sigma=1.0, **settings)
     run = named(name, TWO).start(problem, seed=5)
     soon = forecast(run, problem, sure(TWO, sign * theta), 0, draws=120, seed=1)
-    runs = fl.simulate(TWO, sign * theta, name, runs=120, seed=2, **settings)
+    runs = fl.simulate(TWO, sign * theta, name, runs=120, seed=2, sigma=1.0, **settings)
     error = math.hypot(soon.pulls.std(), runs.samples.std()) / math.sqrt(120)
     assert abs(soon.pulls.mean() - runs.samples.mean()) < 4 * error
     assert soon.pulls.mean() > 10  # not at once
 
 
 def test_doubt_about_the_parameter_widens_a_forecast():
-    problem, theta = as_problem(TWO), np.array([1.5, 0.0])
+    problem, theta = as_problem(TWO, sigma=1.0), np.array([1.5, 0.0])
     run = fl.XYAllocation().start(problem)
     certain = forecast(run, problem, sure(TWO, theta), 0, draws=100)
     doubtful = forecast(run, problem, sure(TWO, theta, pulls=5), 0, draws=100)
@@ -125,7 +125,7 @@ def test_doubt_about_the_parameter_widens_a_forecast():
 
 
 def test_later_forecasts_need_less():
-    problem = as_problem(THREE)
+    problem = as_problem(THREE, sigma=1.0)
     run, _ = begun(fl.XYAllocation(), problem, [0.8, 0.0, 0.0], size=60)
     assert not run.verdict.decided
     known = sure(THREE, [0.8, 0.0, 0.0])
@@ -136,7 +136,7 @@ def test_later_forecasts_need_less():
 
 def test_copies_share_the_arms_and_the_problem(monkeypatch):
     arms = fl.Arms(instances.gaussian(8, 3, 2))
-    problem, seen = as_problem(arms), []
+    problem, seen = as_problem(arms, sigma=1.0), []
 
     def watch(run, rewards, K, most):
         seen.append(run)
@@ -153,7 +153,7 @@ def test_copies_share_the_arms_and_the_problem(monkeypatch):
 
 
 def test_a_decided_run_needs_no_more_pulls():
-    problem = as_problem(TWO)
+    problem = as_problem(TWO, sigma=1.0)
     run, rewards = begun(fl.Uniform(), problem, [50.0, 0.0], batches=1, size=200)
     assert run.verdict.decided
     soon = forecast(run, problem, estimate(TWO, rewards), 200)
@@ -162,7 +162,7 @@ def test_a_decided_run_needs_no_more_pulls():
 
 
 def test_draws_are_cut_at_the_cap():
-    problem = as_problem(TWO)
+    problem = as_problem(TWO, sigma=1.0)
     tied = sure(TWO, [1.0, 1.0])
     for strategy in (fl.Uniform(), fl.XYAllocation(), fl.Gauntlet()):
         soon = forecast(strategy.start(problem), problem, tied, 0, draws=4, cap=60)
@@ -177,12 +177,12 @@ def test_draws_are_cut_at_the_cap():
 
 @pytest.mark.parametrize(("done", "cap"), [(0, 50 * 40), (39, 50 * 40), (100, 50 * 100)])
 def test_the_default_cap_grows_with_the_pulls(done, cap):
-    problem = as_problem(TWO)
+    problem = as_problem(TWO, sigma=1.0)
     assert forecast(fl.Uniform().start(problem), problem, sure(TWO, [9, 0]), done).cap == cap
 
 
 def test_limited_pulls_end_a_draw_without_an_error():
-    problem = as_problem(THREE, most_pulls=9)
+    problem = as_problem(THREE, most_pulls=9, sigma=1.0)
     run, rewards = begun(fl.Gauntlet(), problem, [0.0, 0.0, 0.0], batches=1)
     soon = forecast(run, problem, sure(THREE, [1.0, 1.0, 1.0]), rewards.pulls, draws=5)
     assert soon.cap == 27 - rewards.pulls
@@ -229,7 +229,7 @@ def test_parameters_have_the_covariance_of_the_estimate(monkeypatch):
 
 def test_arms_never_measured_are_like_those_that_were(monkeypatch):
     arms, seen = fl.Arms.unstructured(4), drawn_with(monkeypatch)
-    problem, rewards = as_problem(arms), Statistics.empty(4)
+    problem, rewards = as_problem(arms, sigma=1.0), Statistics.empty(4)
     n = 10**10
     rewards.add_batch([n, n, 0, 0], [100.0 * n, 110.0 * n, 0.0, 0.0], np.zeros(4))
     forecast(fl.Uniform().start(problem), problem, estimate(arms, rewards), 2 * n, draws=2000)
@@ -242,7 +242,7 @@ def test_arms_never_measured_are_like_those_that_were(monkeypatch):
 
 @pytest.mark.parametrize("pulls", [[], [1], [1, 1, 1]], ids=["none", "one", "one arm"])
 def test_a_forecast_needs_rewards_of_two_arms(pulls):
-    problem, rewards = as_problem(THREE), Statistics.empty(3)
+    problem, rewards = as_problem(THREE, sigma=1.0), Statistics.empty(3)
     rewards.add_many(np.array(pulls, dtype=int), np.ones(len(pulls)))
     with pytest.raises(EstimateError, match="or use plan"):
         forecast(fl.Uniform().start(problem), problem, estimate(THREE, rewards), len(pulls))
@@ -262,7 +262,7 @@ def test_bernoulli_means_are_cut(monkeypatch):
 
 
 def test_wrong_words_of_a_forecast_are_refused():
-    problem = as_problem(TWO)
+    problem = as_problem(TWO, sigma=1.0)
     run, fit = fl.Uniform().start(problem), sure(TWO, [1.0, 0.0])
     for words in ({"draws": 0}, {"seed": -1}, {"cap": 0}, {"draws": 1.5}):
         with pytest.raises(FinalistError, match=f"{next(iter(words))} is"):
@@ -311,7 +311,7 @@ GEOMETRIES = {
 @pytest.mark.parametrize("objective", ["max", "min"])
 @pytest.mark.parametrize("case", GEOMETRIES)
 def test_the_best_arm_leads_by_exactly_the_gap(case, objective):
-    problem = as_problem(fl.Arms(GEOMETRIES[case]), objective=objective)
+    problem = as_problem(fl.Arms(GEOMETRIES[case]), objective=objective, sigma=1.0)
     for seed in range(20):
         theta = leading(problem, 0.37, np.random.default_rng(seed))
         means = np.sort(problem.sign * problem.arms.means(theta))
@@ -321,7 +321,9 @@ def test_the_best_arm_leads_by_exactly_the_gap(case, objective):
 def test_directions_are_uniform_whatever_the_units_of_the_features():
     arms = fl.Arms(np.diag([1e-9, 1.0, 1e9, 3.0]))
     rng = np.random.default_rng(0)
-    means = np.array([arms.means(leading(as_problem(arms), 1.0, rng)) for _ in range(800)])
+    means = np.array(
+        [arms.means(leading(as_problem(arms, sigma=1.0), 1.0, rng)) for _ in range(800)]
+    )
     best = np.bincount(means.argmax(axis=1), minlength=4)
     assert best.min() > 150  # of 200, four standard deviations
     assert abs(np.mean(means > 0) - 0.5) < 0.05
@@ -329,7 +331,9 @@ def test_directions_are_uniform_whatever_the_units_of_the_features():
 
 def test_all_strategies_meet_the_same_parameters():
     arms = fl.Arms(instances.unit_sphere(8, 3, 1))
-    draws = Draws(as_problem(arms), ("gauntlet", "uniform", "xy-oracle"), 0.5, None, 3, 100)
+    draws = Draws(
+        as_problem(arms, sigma=1.0), ("gauntlet", "uniform", "xy-oracle"), 0.5, None, 3, 100
+    )
     thetas = [draws.task(index).theta for index in range(9)]
     for draw in range(3):
         for which in range(3):
@@ -343,20 +347,22 @@ def test_all_strategies_meet_the_same_parameters():
 
 def test_a_draw_depends_on_the_seed_and_its_number_alone():
     arms = fl.Arms(instances.unit_sphere(8, 3, 1))
-    few = fl.plan(arms, gap=0.8, draws=3, seed=1)
+    few = fl.plan(arms, gap=0.8, draws=3, seed=1, sigma=1.0)
     for more in (
-        fl.plan(arms, gap=0.8, draws=6, seed=1, n_jobs=2, progress=False),
-        fl.plan(arms, gap=0.8, draws=4, seed=1, strategy="g", against=["gauntlet", "uniform"]),
+        fl.plan(arms, gap=0.8, draws=6, seed=1, n_jobs=2, progress=False, sigma=1.0),
+        fl.plan(
+            arms, gap=0.8, draws=4, seed=1, strategy="g", against=["gauntlet", "uniform"], sigma=1.0
+        ),
     ):
         rows = {row.name: row for row in more.rows}
         for row in few.rows:
             np.testing.assert_array_equal(rows[row.name].pulls[:3], row.pulls)
-    other = fl.plan(arms, gap=0.8, draws=3, seed=2)
+    other = fl.plan(arms, gap=0.8, draws=3, seed=2, sigma=1.0)
     assert (other.rows[1].pulls != few.rows[1].pulls).all()
 
 
 def test_a_smaller_gap_needs_more():
-    wide, narrow = (fl.plan(THREE, gap=gap, draws=30, against=()) for gap in (1.0, 0.25))
+    wide, narrow = (fl.plan(THREE, gap=gap, draws=30, against=(), sigma=1.0) for gap in (1.0, 0.25))
     assert 8 < narrow.rows[0].median / wide.rows[0].median < 32
     assert narrow.lower_bound is not None
     assert narrow.lower_bound / 16 == pytest.approx(wide.lower_bound)
@@ -374,17 +380,19 @@ def test_the_lower_bound_is_that_of_the_complexity():
     found = fl.plan(arms, theta=theta, sigma=2.0, delta=0.1, objective="min", draws=1)
     c = fl.complexity(arms, theta, 2.0, 0.1, objective="min")
     assert found.lower_bound == c.lower_bound
-    draws = Draws(as_problem(arms), ("g",), 0.5, None, 0, 100)
+    draws = Draws(as_problem(arms, sigma=1.0), ("g",), 0.5, None, 0, 100)
     each = [fl.complexity(arms, draws.parameter(i), sigma=1.0).lower_bound for i in range(5)]
     found = fl.plan(arms, sigma=1.0, gap=0.5, strategy="xy-oracle", draws=5)
     # A bound on the mean of each draw bounds the mean over the draws, not their median.
     assert found.lower_bound == pytest.approx(np.mean(each))
-    assert fl.plan(THREE, gap=0.5, epsilon=0.1, draws=1).lower_bound is None
-    assert fl.plan(THREE, gap=0.5, noise="sub-gaussian", draws=1).lower_bound is None
+    assert fl.plan(THREE, gap=0.5, epsilon=0.1, draws=1, sigma=1.0).lower_bound is None
+    assert fl.plan(THREE, gap=0.5, noise="sub-gaussian", draws=1, sigma=1.0).lower_bound is None
 
 
 def test_epsilon_makes_a_plan_shorter():
-    exact, near = (fl.plan(THREE, gap=0.2, epsilon=e, draws=10, against=()) for e in (0.0, 0.5))
+    exact, near = (
+        fl.plan(THREE, gap=0.2, epsilon=e, draws=10, against=(), sigma=1.0) for e in (0.0, 0.5)
+    )
     assert near.rows[0].median < exact.rows[0].median / 2
 
 
@@ -418,7 +426,7 @@ def test_bernoulli_means_need_a_constant_feature():
 
 
 def test_tied_arms_are_never_told_apart():
-    found = fl.plan(THREE, theta=[1.0, 1.0, 0.0], draws=3, max_pulls=500)
+    found = fl.plan(THREE, theta=[1.0, 1.0, 0.0], draws=3, max_pulls=500, sigma=1.0)
     for row in found.rows:
         assert (row.undecided, row.wrong) == (3, 0)
         assert row.median == row.high == row.mean == np.inf
@@ -431,17 +439,19 @@ def test_tied_arms_are_never_told_apart():
 
 
 def test_the_cap_has_a_default():
-    assert fl.plan(TWO, theta=[5.0, 0.0], draws=1).max_pulls == 10**7
+    assert fl.plan(TWO, theta=[5.0, 0.0], draws=1, sigma=1.0).max_pulls == 10**7
 
 
 def test_wrong_winners_are_counted():
     always = fakes.Always(arm=1)
-    found = fl.plan(THREE, theta=[1.0, 0.0, 0.0], strategy=always, draws=4, against=())
+    found = fl.plan(THREE, theta=[1.0, 0.0, 0.0], strategy=always, draws=4, against=(), sigma=1.0)
     assert (found.rows[0].wrong, found.rows[0].undecided) == (4, 0)
 
 
 def test_strategies_of_one_name_are_told_apart():
-    found = fl.plan(TWO, theta=[5.0, 0.0], strategy=fl.Uniform(), against=fl.Uniform("soare"))
+    found = fl.plan(
+        TWO, theta=[5.0, 0.0], strategy=fl.Uniform(), against=fl.Uniform("soare"), sigma=1.0
+    )
     assert [row.name for row in found.rows] == [
         "Uniform(bound='sharp')",
         "Uniform(bound='soare')",
@@ -459,12 +469,14 @@ def test_strategies_of_one_name_are_told_apart():
     ],
 )
 def test_every_strategy_is_simulated_once(strategy, against, names):
-    found = fl.plan(TWO, theta=[5.0, 0.0], strategy=strategy, against=against, draws=1)
+    found = fl.plan(TWO, theta=[5.0, 0.0], strategy=strategy, against=against, draws=1, sigma=1.0)
     assert [row.name for row in found.rows] == names
 
 
 def test_a_single_arm_needs_no_pull():
-    for words in ({"gap": 1.0}, {"theta": [2.0]}, {"gap": 0.1, "noise": "bernoulli"}):
+    sure: dict[str, Any] = {"sigma": 1.0}
+    coins: dict[str, Any] = {"noise": "bernoulli"}
+    for words in ({"gap": 1.0, **sure}, {"theta": [2.0], **sure}, {"gap": 0.1, **coins}):
         found = fl.plan(fl.Arms([[1.0]]), draws=2, **words)
         assert found.words() == "There is a single arm: no pull is needed."
         assert found.rows[0].pulls.tolist() == [0.0, 0.0]
@@ -545,12 +557,12 @@ def test_a_plan_as_data():
 )
 def test_wrong_words_of_a_plan_are_refused(words, message):
     with pytest.raises(FinalistError, match=message):
-        fl.plan(THREE, **words)
+        fl.plan(THREE, **words if "noise" in words else {"sigma": 1.0, **words})
 
 
 def test_arms_too_close_to_scale_are_refused():
     with pytest.raises(ProblemError, match="near-duplicates"):
-        fl.plan(fl.Arms([[1.0], [1.0 + 1e-13]]), gap=1.0)
+        fl.plan(fl.Arms([[1.0], [1.0 + 1e-13]]), gap=1.0, sigma=1.0)
 
 
 def test_ctrl_c_ends_a_plan(monkeypatch):
@@ -563,7 +575,7 @@ def test_ctrl_c_ends_a_plan(monkeypatch):
 
     monkeypatch.setattr(Draws, "run", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        fl.plan(TWO, gap=1.0, draws=4)
+        fl.plan(TWO, gap=1.0, draws=4, sigma=1.0)
 
 
 def test_a_plan_speaks_of_cost_where_pulls_cost_different_amounts():
@@ -583,12 +595,12 @@ def test_a_plan_speaks_of_cost_where_pulls_cost_different_amounts():
 
 
 def test_a_cut_of_a_plan_with_costs_is_in_pulls():
-    found = fl.plan(THREE, gap=1e-3, cost=[0.01, 0.01, 0.02], max_pulls=1000, draws=2)
+    found = fl.plan(THREE, gap=1e-3, cost=[0.01, 0.01, 0.02], max_pulls=1000, draws=2, sigma=1.0)
     assert found.words().startswith("Expect more than 1,000 pulls with gauntlet; 2 of 2 draws")
     assert found.words().endswith("uniform would need more than 1,000 pulls.")
     assert found.shown(math.inf) == "> 1,000 pulls"
     assert found.shown(20.0) == "20"
-    plain = fl.plan(THREE, gap=1e-3, max_pulls=1000, draws=2)
+    plain = fl.plan(THREE, gap=1e-3, max_pulls=1000, draws=2, sigma=1.0)
     assert plain.words().endswith("uniform would need more than 1,000.")
     assert plain.shown(math.inf) == "> 1,000"
 
@@ -600,7 +612,9 @@ def test_a_name_that_stands_for_no_proof_is_marked(monkeypatch):
         proven: ClassVar[bool] = False
 
     monkeypatch.setitem(STRATEGIES, "hasty", Hasty)
-    found = fl.plan(TWO, gap=2.0, strategy="hasty", draws=2, against=[Hasty(growth=0.2), "uniform"])
+    found = fl.plan(
+        TWO, gap=2.0, strategy="hasty", draws=2, against=[Hasty(growth=0.2), "uniform"], sigma=1.0
+    )
     names = ["hasty (no proof)", f"{Hasty(growth=0.2)} (no proof)", "uniform"]
     assert [row.name for row in found.rows] == names
 
@@ -612,7 +626,7 @@ def test_one_more_pull_is_one():
 
 def test_a_plan_of_what_uniform_cannot_do_is_of_the_strategy_alone():
     arms = fl.Arms(instances.unit_sphere(8, 3, 1))
-    found = fl.plan(arms, gap=0.5, batch_intercept=True, top=2, draws=3)
+    found = fl.plan(arms, gap=0.5, batch_intercept=True, top=2, draws=3, sigma=1.0)
     assert [row.name for row in found.rows] == ["gauntlet"]
     assert found.lower_bound is None
 
@@ -629,7 +643,7 @@ def test_the_least_cost_is_that_of_the_paper_in_its_setting():
     assert least_cost(each, theta) == pytest.approx(3.0 * plain, rel=1e-6)
     # Two arms alone: sigma_i sqrt(c_i) add up, (s1 sqrt(c1) + s2 sqrt(c2))^2 2 kl / gap^2.
     two = as_problem(fl.Arms.unstructured(2), sigma=[1.0, 2.0], cost=[4.0, 9.0], delta=0.1)
-    one = as_problem(fl.Arms.unstructured(2), delta=0.1)
+    one = as_problem(fl.Arms.unstructured(2), delta=0.1, sigma=1.0)
     ratio = least_cost(two, [1.0, 0.0]) / least_cost(one, [1.0, 0.0])
     assert ratio == pytest.approx((2.0 + 6.0) ** 2 / 4.0, rel=1e-5)
     with pytest.raises(ProblemError, match="sigma is unknown"):

@@ -95,14 +95,16 @@ def test_equal_sigmas_of_each_arm_are_one_sigma():
 
 def test_a_constant_is_added_only_where_there_is_none():
     plain = fl.Arms([[1.0, 0.0], [0.0, 1.0], [2.0, 3.0]])
-    assert batch_arms(as_problem(plain)) is plain
-    wider = batch_arms(as_problem(plain, batch_intercept=True))
+    assert batch_arms(as_problem(plain, sigma=1.0)) is plain
+    wider = batch_arms(as_problem(plain, batch_intercept=True, sigma=1.0))
     assert wider.rank == 3
     assert wider.feature_names == ("f1", "f2", "intercept")
     for arms in (fl.Arms.unstructured(4), fl.Arms([[1.0, 2.0], [1.0, 3.0], [1.0, 5.0]])):
-        assert batch_arms(as_problem(arms, batch_intercept=True)) is arms
+        assert batch_arms(as_problem(arms, batch_intercept=True, sigma=1.0)) is arms
     with_roles = fl.Arms([[1.0], [2.0], [9.0]], measurable=[True, True, False])
-    assert batch_arms(as_problem(with_roles, batch_intercept=True)).measurable.tolist() == [
+    assert batch_arms(
+        as_problem(with_roles, batch_intercept=True, sigma=1.0)
+    ).measurable.tolist() == [
         True,
         True,
         False,
@@ -111,7 +113,7 @@ def test_a_constant_is_added_only_where_there_is_none():
 
 def test_many_batches_are_compressed_and_stay_the_same():
     arms, found = drawn(5, batches=60, size=4)
-    problem = as_problem(arms, batch_intercept=True)
+    problem = as_problem(arms, batch_intercept=True, sigma=1.0)
     whole = pooled_of(problem, found)
     step = Pooled(problem)
     for pulls, rewards in found:
@@ -127,7 +129,7 @@ def test_many_batches_are_compressed_and_stay_the_same():
 
 
 def test_what_a_batch_of_one_arm_says_is_nothing():
-    problem = as_problem(fl.Arms([[1.0], [2.0]]), batch_intercept=True)
+    problem = as_problem(fl.Arms([[1.0], [2.0]]), batch_intercept=True, sigma=1.0)
     pooled = Pooled(problem)
     for total in (5.0, 7.0):
         pooled.add(Statistics.of_batch([2, 0], [total, 0.0], [0.5, 0.0]))
@@ -144,7 +146,7 @@ def test_what_a_batch_of_one_arm_says_is_nothing():
 
 
 def test_sums_without_their_scatter_say_nothing_of_the_noise():
-    pooled = Pooled(as_problem(fl.Arms([[1.0], [2.0], [3.0]]), batch_intercept=True))
+    pooled = Pooled(as_problem(fl.Arms([[1.0], [2.0], [3.0]]), batch_intercept=True, sigma=1.0))
     for _ in range(3):
         pooled.add(Statistics.of_batch([3, 3, 3], [1.0, 2.0, 5.0]))
     for ask in (lambda fit: fit.residual_variance, lambda fit: fit.lack_of_fit()):
@@ -157,7 +159,7 @@ def test_lack_of_fit_within_batches():
     x = np.linspace(-1.0, 1.0, 6)
     arms = fl.Arms(np.column_stack([np.ones(6), x]))
     for bent, alarmed in ((0.0, False), (3.0, True)):
-        pooled = Pooled(as_problem(arms, batch_intercept=True))
+        pooled = Pooled(as_problem(arms, batch_intercept=True, sigma=1.0))
         for _ in range(3):
             pulls = np.tile(np.arange(6), 4)
             means = 2.0 * x + bent * x**2 + 10.0 * rng.standard_normal()
@@ -172,10 +174,10 @@ def test_lack_of_fit_within_batches():
 
 def test_other_arms_keep_what_concerns_them():
     arms, found = drawn(8)
-    problem = as_problem(arms, batch_intercept=True)
+    problem = as_problem(arms, batch_intercept=True, sigma=1.0)
     pooled = pooled_of(problem, found)
     kept = np.array([4, 2, 6, 0, 5])
-    fewer = as_problem(fl.Arms(arms.features[kept]), batch_intercept=True)
+    fewer = as_problem(fl.Arms(arms.features[kept]), batch_intercept=True, sigma=1.0)
     again = Pooled(fewer)
     for pulls, rewards in found:
         batch = Statistics.empty(len(arms))
@@ -188,7 +190,7 @@ def test_other_arms_keep_what_concerns_them():
 
 def test_earlier_rewards_are_a_batch_of_their_own_and_change_nothing():
     arms, found = drawn(9)
-    pooled = pooled_of(as_problem(arms, batch_intercept=True), found[:3])
+    pooled = pooled_of(as_problem(arms, batch_intercept=True, sigma=1.0), found[:3])
     before = Statistics.empty(len(arms))
     before.add_many(*found[3])
     phi = pooled.estimate().phi
@@ -203,7 +205,7 @@ def test_earlier_rewards_are_a_batch_of_their_own_and_change_nothing():
 
 def test_without_anything_special_it_is_the_plain_estimate():
     arms, found = drawn(10)
-    fit = pooled_of(as_problem(arms), found).estimate()
+    fit = pooled_of(as_problem(arms, sigma=1.0), found).estimate()
     plain = Statistics.empty(len(arms))
     for pulls, rewards in found:
         batch = Statistics.empty(len(arms))

@@ -1,6 +1,7 @@
 """Problems: what is refused, what is stored, and what a consumer must support."""
 
 import pickle
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -29,19 +30,21 @@ def every_feature(arms):
         "sigma per arm": Problem(arms, noise=Gaussian([1.0, 2.0, 3.0])),
         "sub-gaussian": Problem(arms, noise=SubGaussian(1.0)),
         "bernoulli": Problem(arms, noise=Bernoulli()),
-        "other candidates": Problem(arms, candidates=Arms(np.array([[1.0, 1.0], [2.0, 0.0]]))),
-        "epsilon-best": Problem(arms, goal=EpsilonBest(0.1)),
-        "top-m": Problem(arms, goal=TopM(2)),
-        "minimise": Problem(arms, objective="min"),
-        "cost": Problem(arms, cost=[1.0, 1.0, 2.0]),
-        "batch intercept": Problem(arms, batch_intercept=True),
-        "misspecification": Problem(arms, misspecification=0.1),
-        "limited pulls": Problem(arms, most_pulls=3),
+        "other candidates": Problem(
+            arms, candidates=Arms(np.array([[1.0, 1.0], [2.0, 0.0]])), noise=Gaussian(1.0)
+        ),
+        "epsilon-best": Problem(arms, goal=EpsilonBest(0.1), noise=Gaussian(1.0)),
+        "top-m": Problem(arms, goal=TopM(2), noise=Gaussian(1.0)),
+        "minimise": Problem(arms, objective="min", noise=Gaussian(1.0)),
+        "cost": Problem(arms, cost=[1.0, 1.0, 2.0], noise=Gaussian(1.0)),
+        "batch intercept": Problem(arms, batch_intercept=True, noise=Gaussian(1.0)),
+        "misspecification": Problem(arms, misspecification=0.1, noise=Gaussian(1.0)),
+        "limited pulls": Problem(arms, most_pulls=3, noise=Gaussian(1.0)),
     }
 
 
 def test_defaults_are_the_papers_setting(arms):
-    problem = Problem(arms)
+    problem = Problem(arms, noise=Gaussian(1.0))
     assert problem.candidates is arms
     assert problem.noise == Gaussian(1.0)
     assert problem.goal == Best()
@@ -65,20 +68,20 @@ def test_unsupported_features_are_refused_by_name(arms):
 
 
 def test_all_unsupported_features_are_listed(arms):
-    problem = Problem(arms, objective="min", cost=2.0)
+    problem = Problem(arms, objective="min", cost=2.0, noise=Gaussian(1.0))
     with pytest.raises(NotYetSupportedError, match="'cost', 'minimise'"):
         problem.refuse_unsupported("designs", frozenset({"top-m"}))
 
 
 def test_misspelt_features_are_refused(arms):
     with pytest.raises(ProblemError, match="top_m"):
-        Problem(arms).refuse_unsupported("designs", frozenset({"top_m"}))  # type: ignore[arg-type]
+        Problem(arms, noise=Gaussian(1.0)).refuse_unsupported("designs", frozenset({"top_m"}))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("delta", [0.0, 1.0, -0.1, 2, np.nan, np.inf, True, "0.05", None])
 def test_wrong_delta(arms, delta):
     with pytest.raises(ProblemError, match="delta is"):
-        Problem(arms, delta=delta)
+        Problem(arms, delta=delta, noise=Gaussian(1.0))
 
 
 @pytest.mark.parametrize("sigma", [0.0, -1.0, np.nan, np.inf, True, "1", [[1.0]], [1.0, "a"]])
@@ -107,13 +110,13 @@ def test_sigma_per_arm_must_fit_the_arms(arms):
     with pytest.raises(ProblemError, match="sigma has 2 values for 3 arms"):
         Problem(arms, noise=Gaussian([1.0, 2.0]))
     with pytest.raises(ProblemError, match="cost has 4 values for 3 arms"):
-        Problem(arms, cost=np.ones(4))
+        Problem(arms, cost=np.ones(4), noise=Gaussian(1.0))
 
 
 @pytest.mark.parametrize("cost", [0.0, -1, np.nan, np.inf, [1.0, 0.0, 1.0], None, "cheap"])
 def test_wrong_cost(arms, cost):
     with pytest.raises(ProblemError, match="cost"):
-        Problem(arms, cost=cost)
+        Problem(arms, cost=cost, noise=Gaussian(1.0))
 
 
 @pytest.mark.parametrize("epsilon", [0.0, -0.1, np.nan, np.inf, True, "0.1"])
@@ -129,9 +132,9 @@ def test_wrong_m(m):
 
 
 def test_top_m_leaves_someone_out(arms):
-    assert Problem(arms, goal=TopM(2)).goal == TopM(2)
+    assert Problem(arms, goal=TopM(2), noise=Gaussian(1.0)).goal == TopM(2)
     with pytest.raises(ProblemError, match="m is 3 and there are 3 candidates"):
-        Problem(arms, goal=TopM(3))
+        Problem(arms, goal=TopM(3), noise=Gaussian(1.0))
 
 
 @pytest.mark.parametrize(
@@ -147,32 +150,38 @@ def test_top_m_leaves_someone_out(arms):
 )
 def test_values_of_the_wrong_kind_are_named(arms, field, value):
     with pytest.raises(ProblemError, match=f"{field} is"):
-        Problem(**{"arms": arms, field: value})
+        Problem(**{"arms": arms, "noise": Gaussian(1.0), field: value})
 
 
 def test_candidates_must_have_the_same_features(arms):
     with pytest.raises(ProblemError, match="candidates have 3 features and arms 2"):
-        Problem(arms, candidates=Arms(np.eye(3)))
+        Problem(arms, candidates=Arms(np.eye(3)), noise=Gaussian(1.0))
 
 
 def test_only_differences_of_candidates_need_be_in_the_span():
     arms = Arms(np.array([[1.0, 0.0], [2.0, 0.0]]))
     shifted = Arms(np.array([[1.0, 5.0], [7.0, 5.0]]))
-    assert Problem(arms, candidates=shifted).candidates.features.tolist() == [[1, 5], [7, 5]]
+    assert Problem(arms, candidates=shifted, noise=Gaussian(1.0)).candidates.features.tolist() == [
+        [1, 5],
+        [7, 5],
+    ]
     outside = Arms(np.array([[1.0, 5.0], [7.0, 5.0], [1.0, 4.0]]), names=["a", "b", "c"])
     with pytest.raises(ProblemError, match=r"minus the first, 'a'.*direction 2") as caught:
-        Problem(arms, candidates=outside)
+        Problem(arms, candidates=outside, noise=Gaussian(1.0))
     assert isinstance(caught.value.__cause__, OutsideSpanError)
 
 
 def test_one_candidate_outside_the_span_needs_no_comparison():
     arms = Arms(np.array([[1.0, 0.0], [2.0, 0.0]]))
-    assert len(Problem(arms, candidates=Arms(np.array([[0.0, 1.0]]))).candidates) == 1
+    assert (
+        len(Problem(arms, candidates=Arms(np.array([[0.0, 1.0]])), noise=Gaussian(1.0)).candidates)
+        == 1
+    )
 
 
 def test_equal_candidates_are_no_other_candidates(arms):
     same = Arms(np.array(arms.features), names=arms.names)
-    assert Problem(arms, candidates=same).needs == frozenset()
+    assert Problem(arms, candidates=same, noise=Gaussian(1.0)).needs == frozenset()
 
 
 def test_arrays_are_read_only_and_independent(arms):
@@ -189,7 +198,7 @@ def test_one_sigma_or_one_per_arm(arms):
     assert list(Problem(arms, noise=Gaussian(2)).sigmas) == [2.0, 2.0, 2.0]
     assert list(Problem(arms, noise=Bernoulli()).sigmas) == [0.5, 0.5, 0.5]
     assert Problem(arms, noise=Bernoulli()).sigma == 0.5
-    assert list(Problem(arms, cost=3).costs) == [3.0, 3.0, 3.0]
+    assert list(Problem(arms, cost=3, noise=Gaussian(1.0)).costs) == [3.0, 3.0, 3.0]
     with pytest.raises(ProblemError, match="differs between arms"):
         _ = Problem(arms, noise=Gaussian([1.0, 2.0, 3.0])).sigma
     for unknown in ("sigma", "sigmas"):
@@ -199,7 +208,7 @@ def test_one_sigma_or_one_per_arm(arms):
 
 def test_frozen(arms):
     with pytest.raises(AttributeError):
-        Problem(arms).delta = 0.1
+        Problem(arms, noise=Gaussian(1.0)).delta = 0.1
 
 
 def test_comparable_and_picklable(arms):
@@ -209,25 +218,29 @@ def test_comparable_and_picklable(arms):
         assert hash(again) == hash(problem)
         assert again.needs == problem.needs
         assert again.costs.flags.writeable is False
-    assert Problem(arms, cost=np.ones(3)) == Problem(arms, cost=(1.0, 1.0, 1.0))
-    assert Problem(arms) != Problem(arms, delta=0.1)
+    assert Problem(arms, cost=np.ones(3), noise=Gaussian(1.0)) == Problem(
+        arms, cost=(1.0, 1.0, 1.0), noise=Gaussian(1.0)
+    )
+    assert Problem(arms, noise=Gaussian(1.0)) != Problem(arms, delta=0.1, noise=Gaussian(1.0))
 
 
 def test_with_changes_and_checks(arms):
-    problem = Problem(arms, objective="min")
-    assert problem.with_(delta=0.2) == Problem(arms, objective="min", delta=0.2)
+    problem = Problem(arms, objective="min", noise=Gaussian(1.0))
+    assert problem.with_(delta=0.2) == Problem(
+        arms, objective="min", delta=0.2, noise=Gaussian(1.0)
+    )
     assert problem.sign == -1
     with pytest.raises(ProblemError, match="delta is"):
         problem.with_(delta=7.0)
 
 
 def test_candidates_come_with_new_arms_unless_given(arms, others):
-    assert Problem(arms).with_(arms=others).candidates is others
-    problem = Problem(arms, candidates=others)
+    assert Problem(arms, noise=Gaussian(1.0)).with_(arms=others).candidates is others
+    problem = Problem(arms, candidates=others, noise=Gaussian(1.0))
     assert problem.with_(arms=arms).candidates is arms
-    assert Problem(arms).with_(candidates=others) == problem
+    assert Problem(arms, noise=Gaussian(1.0)).with_(candidates=others) == problem
     assert problem.with_(delta=0.2).arms is problem.arms
-    again = Problem(problem.arms)  # the roles are those of the arms
+    again = Problem(problem.arms, noise=Gaussian(1.0))  # the roles are those of the arms
     assert again.candidates.names == ("z1", "z2", "z3")
     assert again.needs == {"other candidates"}
 
@@ -248,10 +261,10 @@ def test_arms_and_candidates_are_one_set(arms):
         assert partly.costs.tolist() == [5.0, 6.0, 7.0, 1.0]
     clash = Arms(np.array([[7.0, 7.0]]), names=["x1"])
     with pytest.raises(ArmsError, match="'x1' is an arm and a candidate with other features"):
-        Problem(arms, candidates=clash)
+        Problem(arms, candidates=clash, noise=Gaussian(1.0))
     other = Arms(pd.DataFrame({"dose": [1.0], "time": [2.0]}))
     with pytest.raises(ArmsError, match="features dose, time and the arms f1, f2"):
-        Problem(arms, candidates=other)
+        Problem(arms, candidates=other, noise=Gaussian(1.0))
 
 
 def test_the_span_is_that_of_what_can_be_pulled():
@@ -261,24 +274,24 @@ def test_the_span_is_that_of_what_can_be_pulled():
     Z = arms.coordinates
     np.testing.assert_allclose(Z[2], 3 * Z[0] + 4 * Z[1], atol=1e-14)
     np.testing.assert_allclose(Z[:2].T @ Z[:2] / 2, np.eye(2), atol=1e-14)
-    assert Problem(arms).needs == {"other candidates"}
+    assert Problem(arms, noise=Gaussian(1.0)).needs == {"other candidates"}
     far = Arms([*rows.tolist(), [0.0, 0.0, 1.0]], measurable=[True, True, False, False])
     with pytest.raises(ProblemError, match="cannot be compared"):
-        Problem(far)
+        Problem(far, noise=Gaussian(1.0))
     for mask, message in (([True], "for each of the 3 rows"), ([False] * 3, "no arm can be")):
         with pytest.raises(ArmsError, match=message):
             Arms(rows, measurable=mask)
 
 
 def test_as_problem_reads_sigma_and_noise(arms):
-    assert as_problem(arms) == Problem(arms)
+    assert as_problem(arms, sigma=1.0) == Problem(arms, noise=Gaussian(1.0))
     assert as_problem(arms, sigma=2.0).noise == Gaussian(2.0)
     assert as_problem(arms, sigma=None).noise == Gaussian(None)
     assert as_problem(arms, noise="bernoulli").noise == Bernoulli()
     assert as_problem(arms, noise="sub-gaussian", sigma=3.0).noise == SubGaussian(3.0)
     assert as_problem(arms, noise=SubGaussian(3.0)).noise == SubGaussian(3.0)
-    settings = {"delta": 0.1, "objective": "min", "cost": 2.0}
-    assert as_problem(arms, **settings) == Problem(arms, **settings)  # type: ignore[arg-type]
+    settings: dict[str, Any] = {"delta": 0.1, "objective": "min", "cost": 2.0}
+    assert as_problem(arms, sigma=2.0, **settings) == Problem(arms, noise=Gaussian(2.0), **settings)
 
 
 @pytest.mark.parametrize("noise", [Bernoulli(), Gaussian(1.0), "bernoulli"])
@@ -294,18 +307,18 @@ def test_as_problem_refuses_unknown_noise(arms):
 
 
 def test_as_problem_reads_epsilon_and_goal(arms):
-    assert as_problem(arms, epsilon=0.2).goal == EpsilonBest(0.2)
-    assert as_problem(arms, epsilon=0.2).epsilon == 0.2
-    assert as_problem(arms, goal=TopM(2)).goal == TopM(2)
+    assert as_problem(arms, epsilon=0.2, sigma=1.0).goal == EpsilonBest(0.2)
+    assert as_problem(arms, epsilon=0.2, sigma=1.0).epsilon == 0.2
+    assert as_problem(arms, goal=TopM(2), sigma=1.0).goal == TopM(2)
     with pytest.raises(ProblemError, match="both given"):
-        as_problem(arms, epsilon=0.2, goal=TopM(2))
+        as_problem(arms, epsilon=0.2, goal=TopM(2), sigma=1.0)
 
 
 def test_with_a_constant_for_each_batch_less_can_be_compared():
     arms = Arms(np.eye(3))
     candidates = Arms([[1.0, 1.0, 1.0], [1.0, 0.0, 0.0]], names=["all", "one"])
-    Problem(arms, candidates=candidates)
+    Problem(arms, candidates=candidates, noise=Gaussian(1.0))
     with pytest.raises(ProblemError, match="cannot be compared"):
-        Problem(arms, candidates=candidates, batch_intercept=True)
+        Problem(arms, candidates=candidates, batch_intercept=True, noise=Gaussian(1.0))
     level = Arms([[0.5, 0.5, 0.0], [0.0, 0.5, 0.5]], names=["first", "last"])
-    Problem(arms, candidates=level, batch_intercept=True)
+    Problem(arms, candidates=level, batch_intercept=True, noise=Gaussian(1.0))

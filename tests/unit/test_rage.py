@@ -41,7 +41,7 @@ def widths(X, counts, t, delta, sigma) -> np.ndarray:
 def test_every_phase_is_that_of_the_paper(settings, objective, first_gap, seed):
     # Everything again from the features: length, widths, eliminations, winner.
     X = instances.gaussian(9, 3, seed)
-    problem = as_problem(fl.Arms(X), objective=objective, **settings)
+    problem = as_problem(fl.Arms(X), objective=objective, **{"sigma": 1.0, **settings})
     run, log = step(RAGE(first_gap=first_gap), problem, THETA, seed)
     replay, alive = RAGE(first_gap=first_gap).start(problem), list(range(9))
     for t, (batch, rewards) in enumerate(log, start=1):
@@ -77,7 +77,7 @@ def test_every_phase_is_that_of_the_paper(settings, objective, first_gap, seed):
 
 def test_the_default_is_the_printed_formula():
     # Unstructured arms: rho = 2 K. Phase 2 of tied arms, so that nothing is dropped before.
-    problem = as_problem(fl.Arms.unstructured(3), delta=0.1)
+    problem = as_problem(fl.Arms.unstructured(3), delta=0.1, sigma=1.0)
     run, log = step(RAGE(), problem, np.zeros(3), 1, cap=20_000)
     sizes = [
         math.ceil(8 * (2 ** (t + 1)) ** 2 * 6 * 1.1 * math.log(9 * t**2 / 0.1)) for t in (1, 2)
@@ -91,7 +91,7 @@ def test_the_default_is_the_printed_formula():
 @pytest.mark.parametrize("rounding", [0.1, 0.5])
 def test_a_phase_is_long_enough_to_be_rounded(rounding):
     arms = fl.Arms(instances.gaussian(12, 4, 0))
-    batch = RAGE(first_gap=1e6, rounding=rounding).start(as_problem(arms)).next()
+    batch = RAGE(first_gap=1e6, rounding=rounding).start(as_problem(arms, sigma=1.0)).next()
     design = fl.optimal_design(arms, "xy", 1e-3)
     assert batch.size == math.ceil(len(design.support) * (1 + rounding) / rounding)
     reached = np.square(widths(arms.features, batch.counts, 1, 0.05, 1.0)).max()
@@ -100,7 +100,7 @@ def test_a_phase_is_long_enough_to_be_rounded(rounding):
 
 
 def test_a_phase_in_pieces_is_the_same_phase():
-    problem = as_problem(fl.Arms(instances.gaussian(9, 3, 0)))
+    problem = as_problem(fl.Arms(instances.gaussian(9, 3, 0)), sigma=1.0)
     whole = RAGE(first_gap=8.0).start(problem).next().counts
     run, total = RAGE(first_gap=8.0).start(problem), np.zeros(9, dtype=int)
     rng = np.random.default_rng(0)
@@ -130,8 +130,8 @@ def test_arms_are_compared_in_blocks(monkeypatch):
 
 def test_what_all_arms_share_changes_nothing():
     X = np.column_stack([np.ones(6), instances.gaussian(6, 2, 1)])
-    plain, _ = step(RAGE(), as_problem(fl.Arms(X)), [0.0, 0.5, 1.0], 3)
-    high, _ = step(RAGE(), as_problem(fl.Arms(X)), [1e9, 0.5, 1.0], 3)
+    plain, _ = step(RAGE(), as_problem(fl.Arms(X), sigma=1.0), [0.0, 0.5, 1.0], 3)
+    high, _ = step(RAGE(), as_problem(fl.Arms(X), sigma=1.0), [1e9, 0.5, 1.0], 3)
     assert high.verdict == plain.verdict
 
 
@@ -139,7 +139,7 @@ def test_what_all_arms_share_changes_nothing():
 def test_error_rate_and_a_radius_three_times_too_small_is_caught(factor, monkeypatch):
     whole = RAGERun._log
     monkeypatch.setattr(RAGERun, "_log", lambda self: factor**2 * whole(self))
-    problem, theta = as_problem(fl.Arms.unstructured(4)), np.array([0.05, 0.0, 0.0, 0.0])
+    problem, theta = as_problem(fl.Arms.unstructured(4), sigma=1.0), np.array([0.05, 0.0, 0.0, 0.0])
     wrong = sum(step(RAGE(), problem, theta, s)[0].verdict.winner != 0 for s in range(100))
     assert (exact_lower_bound(wrong, 100, 0.999) <= problem.delta) == (factor == 1.0)
 

@@ -67,7 +67,7 @@ def known(region: Region, theta: np.ndarray, radius: float = 0.0, sign: int = 1)
     arms = region.net(per_axis=3, measure="design").arms
     pulls = np.where(arms.measurable, 5, 0)
     means = Statistics.of_batch(pulls, pulls * arms.means(theta))
-    fit = Record.of(as_problem(arms), [means]).fit
+    fit = Record.of(as_problem(arms, sigma=1.0), [means]).fit
     return Belief(fit, fit.information.inverse_root, radius, sign)
 
 
@@ -207,7 +207,7 @@ def test_a_function_of_unknown_smoothness_has_a_design_without_a_certificate():
 
 def record_of(net: Net, theta: Any, n: int = 50, seed: int = 0, **words: Any) -> Record:
     """Rewards of two batches of some pulls of every arm that is measured, with noise 1."""
-    problem = as_problem(net.arms, **words)
+    problem = as_problem(net.arms, **{"sigma": 1.0, **words})
     rng, counts = np.random.default_rng(seed), np.where(net.arms.measurable, n, 0)
     means, batches = net.arms.means(theta), []
     for _ in range(2):
@@ -340,8 +340,8 @@ def test_the_bounds_hold_for_every_parameter_of_the_set(region):
 def test_for_a_minimum_the_parameter_changes_its_sign():
     region = Region.box([0, 0], [1, 2])
     net, theta = region.net(5), np.array([0.0, 1.0, -2.0, 3.0, 1.0, -4.0])
-    up = Record(as_problem(net.arms), known(region, -theta).fit)
-    down = Record(as_problem(net.arms, objective="min"), known(region, theta).fit)
+    up = Record(as_problem(net.arms, sigma=1.0), known(region, -theta).fit)
+    down = Record(as_problem(net.arms, sigma=1.0, objective="min"), known(region, theta).fit)
     assert net.loss(down) == pytest.approx(net.loss(up))
     assert net.loss(down) != pytest.approx(net.loss(Record(up.problem, down.fit)))
 
@@ -477,7 +477,7 @@ def test_a_linear_model_needs_the_corners_alone_and_the_whole_of_delta():
     assert sorted(net.arms.names)[0] == "x1=0, x2=0"
     assert len(net.arms) == 4
     assert net.question(0.1, 0.05) == {"epsilon": 0.1, "delta": 0.05}
-    found = net.rehearse([0.0, 1.0, -1.0], 0.5, seed=3)
+    found = net.rehearse([0.0, 1.0, -1.0], 0.5, seed=3, sigma=1.0)
     assert (found.loss, found.within, found.point) == (0.0, 0.5, {"x1": 1.0, "x2": 0.0})
     assert net.refined(record_of(net, [0.0, 1.0, -1.0])) is net
 

@@ -56,9 +56,12 @@ THETA = [1.0, 0.0, 0.0]
 
 def test_a_registered_strategy_is_known_by_its_name_everywhere():
     assert fl.register(Mine) is Mine
-    runs = fl.simulate(ARMS, THETA, "mine", runs=3)
+    runs = fl.simulate(ARMS, THETA, "mine", runs=3, sigma=1.0)
     assert runs.strategy == "Mine(alpha=0.4)"
-    assert runs.samples.tolist() == fl.simulate(ARMS, THETA, "xy-adaptive", runs=3).samples.tolist()
+    assert (
+        runs.samples.tolist()
+        == fl.simulate(ARMS, THETA, "xy-adaptive", runs=3, sigma=1.0).samples.tolist()
+    )
     assert "mine" in fl.plan(ARMS, sigma=1.0, gap=0.5, draws=1, strategy="mine").words()
     assert parse_spec("mine:alpha=0.1").label == "mine:alpha=0.1"
     assert "mine" in confident()
@@ -170,7 +173,7 @@ def test_all_names_have_those_of_packages(monkeypatch):
 def test_a_wrong_name_lists_those_of_packages(monkeypatch):
     Points(monkeypatch, mine=f"{HERE}:Mine")
     with pytest.raises(ProblemError, match=r"strategy is 'guess'; it is one of .*mine"):
-        fl.simulate(ARMS, THETA, "guess", runs=1)
+        fl.simulate(ARMS, THETA, "guess", runs=1, sigma=1.0)
 
 
 @pytest.mark.parametrize(
@@ -237,4 +240,4 @@ def test_a_study_takes_no_setting_that_it_could_not_keep(tmp_path):
     with pytest.raises(
         StudyError, match="'some' with rates of type tuple cannot be kept; settings"
     ):
-        fl.Study.create(tmp_path / "lab.db", "some", ARMS, strategy=fl.register(cls)())
+        fl.Study.create(tmp_path / "lab.db", "some", ARMS, strategy=fl.register(cls)(), sigma=1.0)

@@ -60,13 +60,13 @@ def test_the_seed_decides():
 
 
 def test_each_run_gives_the_strategy_its_own_seed():
-    winners = fl.simulate(ARMS, THETA, Coin(), runs=60).winner
+    winners = fl.simulate(ARMS, THETA, Coin(), runs=60, sigma=1.0).winner
     assert np.bincount(winners, minlength=3).min() > 8
-    assert (winners != fl.simulate(ARMS, THETA, Coin(), runs=60, seed=1).winner).any()
+    assert (winners != fl.simulate(ARMS, THETA, Coin(), runs=60, seed=1, sigma=1.0).winner).any()
 
 
 def test_counts_and_batches():
-    result = fl.simulate(ARMS, THETA, Rounds(4), runs=3)
+    result = fl.simulate(ARMS, THETA, Rounds(4), runs=3, sigma=1.0)
     np.testing.assert_array_equal(result.pulls_per_arm, np.full((3, 3), 4))
     assert result.samples.tolist() == [12] * 3
     assert result.batches.tolist() == [4] * 3
@@ -82,7 +82,7 @@ def test_a_run_that_plays_itself_equals_the_same_run_pull_by_pull(monkeypatch):
 
 
 def test_a_function_of_rewards_is_not_played():
-    result = fl.simulate(ARMS, THETA, Fast(2), runs=2, rewards=constant)
+    result = fl.simulate(ARMS, THETA, Fast(2), runs=2, rewards=constant, sigma=1.0)
     assert result.winner.tolist() == [2, 2]
 
 
@@ -115,7 +115,7 @@ def test_a_cap_leaves_runs_undecided_and_never_correct(strategy, cap, decided):
 )
 def test_which_winners_are_correct(theta, settings, correct):
     found = [
-        bool(fl.simulate(ARMS, theta, Always(arm), runs=1, **settings).correct[0])
+        bool(fl.simulate(ARMS, theta, Always(arm), runs=1, sigma=1.0, **settings).correct[0])
         for arm in range(3)
     ]
     assert found == correct
@@ -135,7 +135,7 @@ def test_which_winners_are_correct(theta, settings, correct):
 )
 def test_what_is_drawn(settings, values, monkeypatch):
     seen = set()
-    record = Fast(1).start(fl.Problem(ARMS)).__class__.record
+    record = Fast(1).start(fl.Problem(ARMS, noise=fl.Gaussian(1.0))).__class__.record
 
     def spy(run, batch, rewards):
         seen.update(rewards.mean[rewards.count > 0].tolist())
@@ -156,14 +156,14 @@ def test_a_function_reaches_other_processes():
     def draw(arm, n, rng):
         return rng.standard_normal(n) + 10 * (arm == 2)
 
-    result = fl.simulate(ARMS, THETA, Rounds(), runs=4, n_jobs=2, rewards=draw)
+    result = fl.simulate(ARMS, THETA, Rounds(), runs=4, n_jobs=2, rewards=draw, sigma=1.0)
     assert result.winner.tolist() == [2] * 4
     assert result.errors == 4
 
 
 def test_errors_of_other_processes_keep_their_type():
     with pytest.raises(RewardError, match="shape"):
-        fl.simulate(ARMS, THETA, Rounds(), runs=4, n_jobs=2, rewards=too_many)
+        fl.simulate(ARMS, THETA, Rounds(), runs=4, n_jobs=2, rewards=too_many, sigma=1.0)
 
 
 def test_other_processes_leave_ctrl_c_to_this_one():
@@ -174,7 +174,7 @@ def test_other_processes_leave_ctrl_c_to_this_one():
             os.kill(os.getpid(), signal.SIGINT)
         return rng.standard_normal(n)
 
-    result = fl.simulate(ARMS, THETA, Rounds(), runs=6, n_jobs=2, rewards=interrupt)
+    result = fl.simulate(ARMS, THETA, Rounds(), runs=6, n_jobs=2, rewards=interrupt, sigma=1.0)
     assert len(result) == 6
 
 
@@ -182,11 +182,11 @@ def test_a_strategy_that_does_nothing_is_an_error(monkeypatch):
     nothing = Batch(np.zeros(3, dtype=np.int64))
     monkeypatch.setattr("tests.fakes.RoundsRun.next", lambda *_: nothing)
     with pytest.raises(SimulationError, match="pulls nothing"):
-        fl.simulate(ARMS, THETA, Rounds(), runs=1)
+        fl.simulate(ARMS, THETA, Rounds(), runs=1, sigma=1.0)
 
 
 def test_one_arm_is_known_without_a_pull():
-    result = fl.simulate(fl.Arms([[1.0]]), [2.0], runs=2)
+    result = fl.simulate(fl.Arms([[1.0]]), [2.0], runs=2, sigma=1.0)
     assert result.samples.tolist() == [0, 0]
     assert result.correct.all()
 
@@ -219,7 +219,7 @@ def test_one_arm_is_known_without_a_pull():
 )
 def test_wrong_arguments_are_refused_before_anything_runs(settings, message, monkeypatch):
     monkeypatch.setattr(task.Task, "run", lambda *_: pytest.fail("it ran"))
-    words = {"arms": ARMS, "theta": THETA, "strategy": Rounds(), **settings}
+    words = {"arms": ARMS, "theta": THETA, "strategy": Rounds(), "sigma": 1.0, **settings}
     with pytest.raises(FinalistError, match=message):
         fl.simulate(**words)
 
@@ -232,7 +232,7 @@ class Terminal(io.StringIO):
 def test_the_bar_counts_the_runs(monkeypatch):
     stream = Terminal()
     monkeypatch.setattr(sys, "stderr", stream)
-    fl.simulate(ARMS, THETA, Rounds(), runs=7, progress=True)
+    fl.simulate(ARMS, THETA, Rounds(), runs=7, progress=True, sigma=1.0)
     assert "7/7" in stream.getvalue()
 
 
@@ -240,7 +240,7 @@ def test_the_bar_counts_the_runs(monkeypatch):
 def test_short_work_shows_no_bar(monkeypatch, wanted):
     stream = Terminal()
     monkeypatch.setattr(sys, "stderr", stream)
-    fl.simulate(ARMS, THETA, Rounds(), runs=3, progress=wanted)
+    fl.simulate(ARMS, THETA, Rounds(), runs=3, progress=wanted, sigma=1.0)
     assert stream.getvalue() == ""
 
 
@@ -248,7 +248,7 @@ def test_long_work_shows_a_bar_on_a_terminal_only(monkeypatch):
     monkeypatch.setattr(progress, "_PATIENCE", 0.0)
     for stream, shown in ((Terminal(), True), (io.StringIO(), False)):
         monkeypatch.setattr(sys, "stderr", stream)
-        fl.simulate(ARMS, THETA, Rounds(), runs=3)
+        fl.simulate(ARMS, THETA, Rounds(), runs=3, sigma=1.0)
         assert bool(stream.getvalue()) == shown
 
 
@@ -286,7 +286,7 @@ def test_a_size_too_small_to_test_with_is_joined_with_the_next_ones():
     pilot = math.ceil(4 * 8 / 3)  # not tested, so that three at a time are enough
     assert ((result.samples - 3 * pilot) / (result.batches - pilot) >= 8).all()
     with pytest.raises(SimulationError, match="size is 0"):
-        fl.simulate(arms, np.arange(8.0), runs=1, size=0)
+        fl.simulate(arms, np.arange(8.0), runs=1, size=0, sigma=1.0)
 
 
 def test_a_budget_is_used_up_in_batches_of_a_size():

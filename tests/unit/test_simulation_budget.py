@@ -31,7 +31,7 @@ def test_a_large_budget_changes_nothing(name):
 @pytest.mark.parametrize("name", ["gauntlet", "xy", "uniform", "xy-adaptive", fl.FullyAdaptive(2)])
 @pytest.mark.parametrize("budget", [2, 7, 61])
 def test_a_small_budget_is_used_up_and_ends_with_a_recommendation(name, budget):
-    result = fl.simulate(ARMS, HARD, name, runs=12, budget=budget)
+    result = fl.simulate(ARMS, HARD, name, runs=12, budget=budget, sigma=1.0)
     assert set(result.samples.tolist()) == {budget}
     assert result.decided.all()
     assert not result.certain.any()
@@ -44,10 +44,10 @@ def test_a_small_budget_is_used_up_and_ends_with_a_recommendation(name, budget):
 )
 def test_playing_recommends_what_stepping_does(name, monkeypatch):
     arms = fl.Arms.unstructured(3) if name == "track-and-stop" else ARMS
-    played = fl.simulate(arms, HARD, name, runs=20, budget=90, objective="min")
+    played = fl.simulate(arms, HARD, name, runs=20, budget=90, objective="min", sigma=1.0)
     assert len(set(played.winner.tolist())) > 1
     monkeypatch.setattr("finalist.simulation.task.Playable", type("Nothing", (), {}))
-    stepped = fl.simulate(arms, HARD, name, runs=20, budget=90, objective="min")
+    stepped = fl.simulate(arms, HARD, name, runs=20, budget=90, objective="min", sigma=1.0)
     check_same(played, stepped)
 
 
@@ -108,7 +108,7 @@ def test_tables_mark_a_threshold_without_a_proof():
     proven = fl.simulate(ARMS, THETA, "lazy-ts", runs=4, sigma=0.5)
     assert "of lazy-ts\n" in str(proven.summary())
     assert "allowed 5.00%" in str(proven.summary())
-    cut = fl.simulate(ARMS, THETA, "uniform", runs=4, max_pulls=9).summary()
+    cut = fl.simulate(ARMS, THETA, "uniform", runs=4, max_pulls=9, sigma=1.0).summary()
     assert cut.undecided == 4
     assert "proof" not in str(cut)
     words: dict[str, Any] = {"sigma": 0.5, "theta": THETA, "draws": 2}
@@ -120,23 +120,23 @@ def test_tables_mark_a_threshold_without_a_proof():
 
 def test_a_strategy_that_ignores_sizes_is_refused():
     with pytest.raises(SimulationError, match="pulls 3 when 1 can be pulled"):
-        fl.simulate(ARMS, THETA, Rounds(rounds=9), runs=1, budget=7)
-    assert fl.simulate(ARMS, THETA, Rounds(rounds=9), runs=1, budget=6).samples[0] == 6
-    assert fl.simulate(ARMS, THETA, Fast(rounds=9), runs=1, budget=7).samples[0] == 7
+        fl.simulate(ARMS, THETA, Rounds(rounds=9), runs=1, budget=7, sigma=1.0)
+    assert fl.simulate(ARMS, THETA, Rounds(rounds=9), runs=1, budget=6, sigma=1.0).samples[0] == 6
+    assert fl.simulate(ARMS, THETA, Fast(rounds=9), runs=1, budget=7, sigma=1.0).samples[0] == 7
 
 
 def test_wrong_budgets_are_refused():
     for wrong in (0, -5, 2.5, True):
         with pytest.raises(ProblemError, match="budget is"):
-            fl.simulate(ARMS, THETA, budget=wrong, runs=1)  # type: ignore[arg-type]
+            fl.simulate(ARMS, THETA, budget=wrong, runs=1, sigma=1.0)  # type: ignore[arg-type]
     with pytest.raises(ProblemError, match="give budget="):
-        fl.simulate(ARMS, THETA, "od-linbai", runs=1)
+        fl.simulate(ARMS, THETA, "od-linbai", runs=1, sigma=1.0)
     with pytest.raises(ProblemError, match="needs at least 7"):
-        fl.simulate(ARMS, THETA, "od-linbai", runs=1, budget=3)
+        fl.simulate(ARMS, THETA, "od-linbai", runs=1, budget=3, sigma=1.0)
 
 
 def test_the_summary_says_what_is_guaranteed_and_what_is_not():
-    text = str(fl.simulate(ARMS, HARD, "gse", runs=40, budget=30).summary())
+    text = str(fl.simulate(ARMS, HARD, "gse", runs=40, budget=30, sigma=1.0).summary())
     assert "wrong arm" in text
     assert "exact 95 %" in text
     assert "allowed" not in text
@@ -170,9 +170,9 @@ def test_a_store_keeps_budgets_apart_and_old_results_readable(tmp_path):
     del old["certain"]  # as versions before had it
     assert [o.certain for o in outcomes(old)] == [True] * 5
     with Store(tmp_path / "results.db") as results:
-        free = results.simulate(ARMS, HARD, "gse", runs=6, budget=20)
-        more = results.simulate(ARMS, HARD, "gse", runs=6, budget=21)
-        again = results.simulate(ARMS, HARD, "gse", runs=6, budget=20)
+        free = results.simulate(ARMS, HARD, "gse", runs=6, budget=20, sigma=1.0)
+        more = results.simulate(ARMS, HARD, "gse", runs=6, budget=21, sigma=1.0)
+        again = results.simulate(ARMS, HARD, "gse", runs=6, budget=20, sigma=1.0)
         assert len(results) == 2
     for word in (*ARRAYS, "certain", "seconds"):
         np.testing.assert_array_equal(getattr(free, word), getattr(again, word))

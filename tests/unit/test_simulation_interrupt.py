@@ -25,7 +25,7 @@ def slow(arm, n, rng):
 arms = fl.Arms.unstructured(2)
 try:
     result = fl.simulate(
-        arms, [1.0, 0.0], Rounds(1), rewards=slow, runs=1000, n_jobs=int(sys.argv[1])
+        arms, [1.0, 0.0], Rounds(1), sigma=1.0, rewards=slow, runs=1000, n_jobs=int(sys.argv[1])
     )
     children = psutil.Process().children(recursive=True)
     left = [p for p in children if "tracker" not in str(p.cmdline())]

@@ -125,7 +125,7 @@ def test_frames_that_are_none_of_ours_are_refused(result):
 
 
 def test_a_winner_without_a_guarantee_has_none_in_a_frame():
-    hasty = fl.simulate(ARMS, THETA, fl.TrackAndStop(threshold="heuristic"), runs=3)
+    hasty = fl.simulate(ARMS, THETA, fl.TrackAndStop(threshold="heuristic"), runs=3, sigma=1.0)
     assert not hasty.certain.any()
     again = read(hasty.to_frame(), hasty)
     check_same(hasty, again)
@@ -133,7 +133,7 @@ def test_a_winner_without_a_guarantee_has_none_in_a_frame():
 
 
 def test_costs_come_back_where_they_are_told():
-    dear = fl.simulate(ARMS, THETA, cost=[1.0, 2.0, 3.0, 4.0], runs=3)
+    dear = fl.simulate(ARMS, THETA, cost=[1.0, 2.0, 3.0, 4.0], runs=3, sigma=1.0)
     words = {word: getattr(dear, word) for word in ("name", "strategy", "delta", "seed")}
     check_same(dear, fl.Simulation.from_frame(dear.to_frame(), costs=dear.costs, **words))
     for costs, shown in ((None, "costs is None"), ([1.0, 2.0], r"costs is \[1.0, 2.0\]")):

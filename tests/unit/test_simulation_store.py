@@ -54,15 +54,15 @@ def test_it_returns_what_simulate_returns(path):
 def test_runs_that_are_there_are_not_simulated_again(path, monkeypatch):
     ran = counted(monkeypatch)
     with Store(path) as results:
-        first = results.simulate(ARMS, THETA, Rounds(), runs=20, block=10)
-        again = results.simulate(ARMS, THETA, Rounds(), runs=20, block=10)
+        first = results.simulate(ARMS, THETA, Rounds(), runs=20, block=10, sigma=1.0)
+        again = results.simulate(ARMS, THETA, Rounds(), runs=20, block=10, sigma=1.0)
         assert ran == list(range(20))
         np.testing.assert_array_equal(first.seconds, again.seconds)
-        results.simulate(ARMS, THETA, Rounds(), runs=35, block=10)
+        results.simulate(ARMS, THETA, Rounds(), runs=35, block=10, sigma=1.0)
     assert ran == list(range(35))
     with Store(path) as results:
         assert len(results) == 4
-        results.simulate(ARMS, THETA, Rounds(), runs=35, block=10)
+        results.simulate(ARMS, THETA, Rounds(), runs=35, block=10, sigma=1.0)
     assert len(ran) == 35
 
 
@@ -102,6 +102,7 @@ class Wide(Rounds):
 )
 def test_every_setting_makes_another_cell(path, change, monkeypatch):
     words: dict[str, Any] = {"arms": ARMS, "theta": THETA, "strategy": Rounds(), "runs": 5}
+    words["sigma"] = 1.0
     with Store(path) as results:
         results.simulate(**words)
         ran = counted(monkeypatch)
@@ -113,10 +114,10 @@ def test_every_setting_makes_another_cell(path, change, monkeypatch):
 
 def test_a_new_version_computes_afresh(path, monkeypatch):
     with Store(path) as results:
-        results.simulate(ARMS, THETA, Rounds(), runs=5)
+        results.simulate(ARMS, THETA, Rounds(), runs=5, sigma=1.0)
         ran = counted(monkeypatch)
         monkeypatch.setattr(store, "__version__", "99")
-        results.simulate(ARMS, THETA, Rounds(), runs=5)
+        results.simulate(ARMS, THETA, Rounds(), runs=5, sigma=1.0)
     assert len(ran) == 5
 
 
@@ -125,19 +126,19 @@ def test_arrays_of_a_strategy_count_in_full(path, monkeypatch):
     other = wide.copy()
     other[2500] = 1e-12
     with Store(path) as results:
-        results.simulate(ARMS, THETA, Wide(weights=wide), runs=2)
+        results.simulate(ARMS, THETA, Wide(weights=wide), runs=2, sigma=1.0)
         ran = counted(monkeypatch)
-        results.simulate(ARMS, THETA, Wide(weights=wide.copy()), runs=2)
+        results.simulate(ARMS, THETA, Wide(weights=wide.copy()), runs=2, sigma=1.0)
         assert ran == []
-        results.simulate(ARMS, THETA, Wide(weights=other), runs=2)
+        results.simulate(ARMS, THETA, Wide(weights=other), runs=2, sigma=1.0)
         assert len(ran) == 2
 
 
 def test_names_of_arms_are_only_names(path):
     with Store(path) as results:
-        results.simulate(ARMS, THETA, Rounds(), runs=2)
+        results.simulate(ARMS, THETA, Rounds(), runs=2, sigma=1.0)
         renamed = fl.Arms(ARMS.features, names=["u", "v", "w"])
-        assert results.simulate(renamed, THETA, Rounds(), runs=2).arms == ("u", "v", "w")
+        assert results.simulate(renamed, THETA, Rounds(), runs=2, sigma=1.0).arms == ("u", "v", "w")
         assert len(results) == 1
 
 
@@ -147,11 +148,11 @@ def test_what_has_no_name_is_refused(path):
 
     with Store(path) as results:
         with pytest.raises(StoreError, match="rewards is a function"):
-            results.simulate(ARMS, THETA, Rounds(), runs=2, rewards=constant)
+            results.simulate(ARMS, THETA, Rounds(), runs=2, rewards=constant, sigma=1.0)
         with pytest.raises(StoreError, match="does not say its settings"):
-            results.simulate(ARMS, THETA, Anonymous(), runs=2)
+            results.simulate(ARMS, THETA, Anonymous(), runs=2, sigma=1.0)
         with pytest.raises(SimulationError, match="block is 0"):
-            results.simulate(ARMS, THETA, Rounds(), runs=2, block=0)
+            results.simulate(ARMS, THETA, Rounds(), runs=2, block=0, sigma=1.0)
         assert len(results) == 0
 
 
@@ -335,7 +336,7 @@ def test_two_processes_share_a_new_file(path):
 def test_a_limit_on_pulls_makes_another_cell(tmp_path):
     store = Store(tmp_path / "s.sqlite")
     arms, theta = fl.Arms.unstructured(3), np.array([1.0, 0.0, 0.0])
-    free = store.simulate(arms, theta, "gauntlet", runs=2)
-    short = store.simulate(arms, theta, "gauntlet", runs=2, budget=30, most_pulls=12)
+    free = store.simulate(arms, theta, "gauntlet", runs=2, sigma=1.0)
+    short = store.simulate(arms, theta, "gauntlet", runs=2, budget=30, most_pulls=12, sigma=1.0)
     assert free.pulls_per_arm.max() > 12
     assert short.pulls_per_arm.max() <= 12

@@ -104,7 +104,7 @@ def test_a_sequence_has_the_rounded_designs_as_prefixes():
 
 def test_pulls_are_made_in_chunks_without_a_seam():
     arms, theta = fl.Arms.unstructured(3), np.array([0.03, 0.0, 0.0])
-    problem = as_problem(arms)
+    problem = as_problem(arms, sigma=1.0)
     runs = []
     for limits in ([10**7], [CHUNK - 1, CHUNK + 3, 2 * CHUNK, 10**7]):
         run = XYAllocation().start(problem)
@@ -118,7 +118,7 @@ def test_pulls_are_made_in_chunks_without_a_seam():
 
 def test_batches_are_looked_at_when_they_end():
     arms, theta = fl.Arms.unstructured(3), np.array([1.0, 0.0, 0.5])
-    problem = as_problem(arms)
+    problem = as_problem(arms, sigma=1.0)
     plates = XYAllocation().start(problem)
     rewards = DrawnRewards(theta, 1.0, "gaussian", np.random.default_rng(3))
     while not plates.verdict.decided:
@@ -134,7 +134,7 @@ def test_the_margin_is_used_and_the_rule_hardly_ever_evaluated(monkeypatch):
     from finalist.strategies import static_kernels
 
     arms, theta = fl.Arms.unstructured(4), np.array([0.05, 0.0, 0.0, 0.0])
-    run = XYAllocation().start(as_problem(arms))
+    run = XYAllocation().start(as_problem(arms, sigma=1.0))
     rewards = DrawnRewards(theta, 1.0, "gaussian", np.random.default_rng(2))
     evaluations, evaluate = 0, static_kernels.evaluate
 
@@ -166,7 +166,7 @@ def oracle_sharp(rivals):
 
 def brute_force_oracle(X, theta, bound, K, n_max):
     """The first n whose rounded oracle design fulfils eq:oracle.stop.condition.2."""
-    problem = as_problem(fl.Arms(X))
+    problem = as_problem(fl.Arms(X), sigma=1.0)
     aim = make_aim(problem, theta)
     design = oracle_design(aim)
     best = int((X @ theta).argmax())
@@ -184,18 +184,18 @@ def brute_force_oracle(X, theta, bound, K, n_max):
 def test_the_oracle_stops_at_the_first_rounded_design_that_is_enough(bound):
     X, theta = instances.gaussian(8, 3, 2), np.array([2.0, 1.0, -1.0])
     expected = brute_force_oracle(X, theta, bound, 8, 3000)
-    batch = XYOracle(theta, bound).start(as_problem(fl.Arms(X))).next()
+    batch = XYOracle(theta, bound).start(as_problem(fl.Arms(X), sigma=1.0)).next()
     np.testing.assert_array_equal(batch.counts, expected)
 
 
 def test_the_oracle_needs_what_the_complexity_says():
     truth = instances.paper(5, 0.01)
     arms = fl.Arms(truth.features)
-    hardness = fl.complexity(arms, truth.theta, bound="soare")
-    pulls = XYOracle(truth.theta, "soare").start(as_problem(arms)).next().size
+    hardness = fl.complexity(arms, truth.theta, bound="soare", sigma=1.0)
+    pulls = XYOracle(truth.theta, "soare").start(as_problem(arms, sigma=1.0)).next().size
     assert hardness.oracle_budget <= pulls <= hardness.oracle_budget + 20
     # Sharp: H_LB radius^2, 1.7 times what no method can do without.
-    pulls = XYOracle(truth.theta).start(as_problem(arms)).next().size
+    pulls = XYOracle(truth.theta).start(as_problem(arms, sigma=1.0)).next().size
     expected = hardness.h_lb * oracle_sharp(5) ** 2
     assert expected <= pulls <= expected + 20
     assert pulls < 1.8 * hardness.lower_bound
@@ -204,7 +204,7 @@ def test_the_oracle_needs_what_the_complexity_says():
 def test_the_oracle_does_not_say_what_it_knows_but_what_it_estimates():
     # Rewards of another parameter: the arm that they favour is returned.
     arms = fl.Arms.unstructured(3)
-    run = XYOracle([1.0, 0.0, 0.0]).start(as_problem(arms))
+    run = XYOracle([1.0, 0.0, 0.0]).start(as_problem(arms, sigma=1.0))
     other = DrawnRewards(np.array([0.0, 0.0, 1.0]), 1.0, "gaussian", np.random.default_rng(0))
     batch = run.next()
     run.record(batch, other.batch(batch.counts))
@@ -213,19 +213,21 @@ def test_the_oracle_does_not_say_what_it_knows_but_what_it_estimates():
 
 def test_only_wrong_answers_matter_to_the_oracle():
     arms = fl.Arms.unstructured(4)
-    tied = XYOracle([1.0, 1.0, 0.0, 0.0]).start(as_problem(arms))
+    tied = XYOracle([1.0, 1.0, 0.0, 0.0]).start(as_problem(arms, sigma=1.0))
     assert tied.next().counts[1] == 0  # the same as the best: nothing to tell apart
-    close = XYOracle([1.0, 0.99, 0.0, 0.0]).start(as_problem(arms, epsilon=0.1))
+    close = XYOracle([1.0, 0.99, 0.0, 0.0]).start(as_problem(arms, epsilon=0.1, sigma=1.0))
     assert close.next().size < 100
-    good_enough = XYOracle([1.0, 0.99, 0.98, 0.97]).start(as_problem(arms, epsilon=0.1))
+    good_enough = XYOracle([1.0, 0.99, 0.98, 0.97]).start(as_problem(arms, epsilon=0.1, sigma=1.0))
     assert good_enough.verdict.winner == 0
 
 
 def test_a_greedy_oracle_stops_where_one_pull_less_is_not_enough():
     truth = instances.paper(3, 0.2)
     arms = fl.Arms(truth.features)
-    counts = XYOracle(truth.theta, allocation="greedy").start(as_problem(arms)).next().counts
-    aim = make_aim(as_problem(arms), truth.theta)
+    counts = (
+        XYOracle(truth.theta, allocation="greedy").start(as_problem(arms, sigma=1.0)).next().counts
+    )
+    aim = make_aim(as_problem(arms, sigma=1.0), truth.theta)
 
     def enough(n):
         inverse = np.linalg.inv((truth.features.T * n) @ truth.features)
@@ -242,7 +244,7 @@ def test_a_greedy_oracle_stops_where_one_pull_less_is_not_enough():
 @pytest.mark.parametrize("allocation", ["relaxed", "greedy"])
 def test_the_empirical_oracle_names_the_winner_also_where_its_design_does_not_span(allocation):
     arms, theta = fl.Arms.unstructured(4), np.array([1.0, 1.0, 0.0, 0.0])
-    problem = as_problem(arms, epsilon=0.3)
+    problem = as_problem(arms, epsilon=0.3, sigma=1.0)
     run = XYOracle(theta, stopping="empirical", allocation=allocation).start(problem)
     assert isinstance(run, StaticRun)
     run.play(DrawnRewards(theta, 1.0, "gaussian", np.random.default_rng(0)), 10**6)
@@ -255,7 +257,7 @@ def test_the_empirical_oracle_names_the_winner_also_where_its_design_does_not_sp
 @pytest.mark.parametrize("factor", [1.0, 1 / 3])
 def test_a_radius_three_times_too_small_is_caught(factor, monkeypatch):
     arms, theta = fl.Arms.unstructured(4), np.array([0.1, 0.0, 0.0, 0.0])
-    problem, wrong, runs = as_problem(arms), 0, 200
+    problem, wrong, runs = as_problem(arms, sigma=1.0), 0, 200
     start = StaticRun.__init__
 
     def smaller(self, *arguments):
@@ -286,7 +288,7 @@ def test_the_oracle_needs_a_parameter():
     with pytest.raises(ProblemError, match="stopping"):
         XYOracle([1.0], stopping="never")  # type: ignore[arg-type]
     with pytest.raises(ParameterError):
-        XYOracle([1.0, 2.0]).start(as_problem(fl.Arms.unstructured(3)))
+        XYOracle([1.0, 2.0]).start(as_problem(fl.Arms.unstructured(3), sigma=1.0))
 
 
 # ---- noise, roles and costs of each arm ------------------------------------------------------
@@ -323,7 +325,7 @@ def test_arms_that_cannot_be_measured_and_noise_of_each(name):
     assert result.correct.all()
     assert result.pulls_per_arm[:, ~MEASURABLE].sum() == 0
     chosen = fl.Arms(SPHERE.features[:4]).with_candidates(fl.Arms(SPHERE.features[4:]))
-    result = fl.simulate(chosen, theta, name, runs=4, seed=2)
+    result = fl.simulate(chosen, theta, name, runs=4, seed=2, sigma=1.0)
     assert result.correct.all()
     assert (result.winner >= 4).all()
 
@@ -357,8 +359,8 @@ def test_greedy_rules_know_arms_of_one_kind_only():
 
 def test_cheap_arms_are_pulled_more_by_a_static_design():
     cost = np.linspace(5.0, 0.5, 9)
-    aware = fl.simulate(SPHERE, DIRECTION, "g", cost=cost, runs=10)
-    blind = fl.simulate(SPHERE, DIRECTION, "g", runs=10)
+    aware = fl.simulate(SPHERE, DIRECTION, "g", cost=cost, runs=10, sigma=1.0)
+    blind = fl.simulate(SPHERE, DIRECTION, "g", runs=10, sigma=1.0)
     assert aware.cost.mean() < (blind.pulls_per_arm @ cost).mean()
     with pytest.raises(fl.errors.NotYetSupportedError, match="cost"):
-        fl.simulate(SPHERE, DIRECTION, "xy-adaptive", cost=cost, runs=1)
+        fl.simulate(SPHERE, DIRECTION, "xy-adaptive", cost=cost, runs=1, sigma=1.0)

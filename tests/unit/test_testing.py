@@ -442,7 +442,7 @@ def test_a_strategy_that_never_decides_is_no_endless_loop(monkeypatch):
 
     monkeypatch.setattr("finalist.testing.runs.MOST_BATCHES", 50)
     with pytest.raises(AssertionError, match="no winner after 50 batches"):
-        step(Made(Undecided), as_problem(fl.Arms.unstructured(3)), np.zeros(3), 0)
+        step(Made(Undecided), as_problem(fl.Arms.unstructured(3), sigma=1.0), np.zeros(3), 0)
 
 
 def test_widths_of_a_quarter_break_the_contract_and_whole_ones_keep_it():

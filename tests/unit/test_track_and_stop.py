@@ -138,7 +138,9 @@ bits = partial(state_bits, STATE)
 def told(means, strategy=None, **words):
     """Return a run that has seen these means, 100 pulls of each arm."""
     K = len(means)
-    run = (strategy or TrackAndStop()).start(as_problem(fl.Arms.unstructured(K), **words))
+    run = (strategy or TrackAndStop()).start(
+        as_problem(fl.Arms.unstructured(K), **{"sigma": 1.0, **words})
+    )
     got, count = Statistics.empty(K), np.full(K, 100)
     got.add_batch(count, 100 * np.asarray(means))
     run.record(Batch(count), got)
@@ -299,7 +301,7 @@ def test_the_mixture_is_the_integral():
 def test_the_threshold():
     from finalist.strategies import track_and_stop_kernels as kernels
 
-    problem = as_problem(fl.Arms.unstructured(5), delta=0.01)
+    problem = as_problem(fl.Arms.unstructured(5), delta=0.01, sigma=1.0)
     rule = TrackAndStop().start(problem)._state.rule
     expected = 4 * np.log(4 + np.log(50)) + 2 * gaussian_calibration(np.log(400) / 2)
     assert kernels.threshold.py_func(rule, 100) == pytest.approx(expected)
@@ -315,7 +317,10 @@ def test_a_threshold_much_too_small_is_caught(monkeypatch):
         whole = rule(*arguments)
         return whole._replace(variance=whole.variance / 20)
 
-    problem, means = as_problem(fl.Arms.unstructured(2), delta=0.05), np.array([0.2, 0.0])
+    problem, means = (
+        as_problem(fl.Arms.unstructured(2), delta=0.05, sigma=1.0),
+        np.array([0.2, 0.0]),
+    )
     for tracking in ("D", "C"):
         wrong = wrong_winners(TrackAndStop(tracking=tracking), problem, means, 100)
         assert exact_lower_bound(wrong, 100, 0.999) <= 0.05
@@ -326,7 +331,7 @@ def test_a_threshold_much_too_small_is_caught(monkeypatch):
 
 def test_pulls_are_spent_on_the_close_rival():
     means = np.array([1.0, 0.9, 0.0, 0.0])
-    run = TrackAndStop().start(as_problem(fl.Arms.unstructured(4)))
+    run = TrackAndStop().start(as_problem(fl.Arms.unstructured(4), sigma=1.0))
     counts = run.play(drawn(means, 0), 10**7)
     assert run.verdict.winner == 0
     assert counts[:2].min() > 0.4 * counts.sum()
@@ -334,7 +339,7 @@ def test_pulls_are_spent_on_the_close_rival():
 
 
 def test_arms_that_share_features_are_refused():
-    problem = as_problem(fl.Arms(instances.gaussian(12, 3, 0)))
+    problem = as_problem(fl.Arms(instances.gaussian(12, 3, 0)), sigma=1.0)
     with pytest.raises(ProblemError, match=r"12 arms have rank 3.*LazyTS.*Arms\.unstructured"):
         TrackAndStop().start(problem)
     assert not TrackAndStop.suits(problem.arms)

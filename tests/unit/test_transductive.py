@@ -103,11 +103,11 @@ def test_a_sigma_for_each_that_is_the_same_for_all_changes_nothing(name, sigma):
 
 @EVERY
 def test_roles_that_all_arms_have_change_nothing(name):
-    strategy, plain = strategy_of(name, fl.Arms(X)), as_problem(fl.Arms(X))
+    strategy, plain = strategy_of(name, fl.Arms(X)), as_problem(fl.Arms(X), sigma=1.0)
     one = ended(strategy, plain, THETA, 3, 1.0)
     for problem in (
-        as_problem(fl.Arms(X, measurable=np.ones(12, dtype=bool))),
-        as_problem(fl.Arms(X), candidates=fl.Arms(X)),
+        as_problem(fl.Arms(X, measurable=np.ones(12, dtype=bool)), sigma=1.0),
+        as_problem(fl.Arms(X), candidates=fl.Arms(X), sigma=1.0),
     ):
         other = ended(strategy, problem, THETA, 3, 1.0)
         assert other[0] == one[0]
@@ -187,7 +187,7 @@ def test_only_differences_have_to_be_measured(name):
     lonely = fl.Arms(np.eye(4), names=list("abcd"))
     four = fl.Arms([[1.0, -1.0, 0.0, 0.0], [0.0, 1.0, -1.0, 0.0]], names=["a:b", "b:c"])
     with pytest.raises(ProblemError, match="cannot be compared"):
-        as_problem(four, candidates=lonely)
+        as_problem(four, candidates=lonely, sigma=1.0)
 
 
 @EVERY
@@ -213,7 +213,7 @@ def test_nobody_is_ruled_out_by_rewards_that_were_lost(name):
 
 
 def test_greedy_allocations_refuse_it():
-    for words in ({"sigma": SIGMA[:7]}, {"candidates": CANDIDATES}):
+    for words in ({"sigma": SIGMA[:7]}, {"sigma": 1.0, "candidates": CANDIDATES}):
         with pytest.raises(NotYetSupportedError, match="allocation='greedy'"):
             fl.XYOracle(THETA, allocation="greedy").start(as_problem(ARMS, **words))
 
@@ -628,7 +628,7 @@ def test_candidates_may_differ_in_a_part_of_what_is_measured(name):
 
 def test_v_refuses_candidates_that_need_a_part_of_what_is_measured():
     others = fl.Arms([[0.0, 1.0, 0.2], [0.0, 0.2, 1.0]], names=["p", "q"])
-    problem = as_problem(fl.Arms(np.eye(3)), candidates=others)
+    problem = as_problem(fl.Arms(np.eye(3)), candidates=others, sigma=1.0)
     with pytest.raises(DesignError, match="criterion 'v' cannot take"):
         fl.VAllocation().start(problem)
     with pytest.raises(DesignError, match="use 'g' or 'xy'"):

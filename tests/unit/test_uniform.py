@@ -21,7 +21,10 @@ def rewards_of(arms, theta, seed, sigma=0.3):
 @pytest.mark.parametrize("K", [2, 3, 7, 49])
 def test_pulls_of_any_prefix_differ_by_at_most_one(K):
     arms = fl.Arms.unstructured(K)
-    run, rewards = Uniform().start(as_problem(arms)), rewards_of(arms, np.zeros(K), 0, 1.0)
+    run, rewards = (
+        Uniform().start(as_problem(arms, sigma=1.0)),
+        rewards_of(arms, np.zeros(K), 0, 1.0),
+    )
     counts = np.zeros(K, dtype=np.int64)
     for size in (1, 1, None, 5, 2 * K + 1, None, None, 1, 3):
         batch = run.next(size)
@@ -53,7 +56,7 @@ def test_it_stops_after_the_first_round_at_which_the_rule_holds(bound: Bound, se
 
 def test_looks_are_rare_and_batches_small_beside_the_pulls_so_far():
     arms, theta = fl.Arms.unstructured(20), np.zeros(20)
-    run, rewards = Uniform().start(as_problem(arms)), rewards_of(arms, theta, 2, 1.0)
+    run, rewards = Uniform().start(as_problem(arms, sigma=1.0)), rewards_of(arms, theta, 2, 1.0)
     looks = 0
     while run.verdict.pulls < 10**6 and not run.verdict.decided:
         done, batch = run.verdict.pulls, run.next()
@@ -66,7 +69,7 @@ def test_looks_are_rare_and_batches_small_beside_the_pulls_so_far():
 
 def test_copies_of_an_arm_have_one_turn():
     arms = fl.Arms([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]])
-    assert Uniform().start(as_problem(arms)).next(10).counts.tolist() == [5, 5]
+    assert Uniform().start(as_problem(arms, sigma=1.0)).next(10).counts.tolist() == [5, 5]
 
 
 def test_settings_are_checked():

@@ -28,7 +28,7 @@ FAMILIES = {
 
 
 def first_pulls(X: np.ndarray, n: int, **settings: Any) -> np.ndarray:
-    return VAllocation(**settings).start(as_problem(fl.Arms(X))).next(n).counts
+    return VAllocation(**settings).start(as_problem(fl.Arms(X), sigma=1.0)).next(n).counts
 
 
 @pytest.mark.parametrize("name", FAMILIES)
@@ -104,4 +104,4 @@ def test_it_is_known_by_name():
     plan = fl.plan(fl.Arms(CROWD), sigma=0.3, gap=0.2, draws=4, strategy="v", against=("xy",))
     assert [row.name for row in plan.rows] == ["v", "xy"]
     assert fl.VAllocation is VAllocation
-    assert isinstance(VAllocation().start(as_problem(fl.Arms(CROWD))), StaticRun)
+    assert isinstance(VAllocation().start(as_problem(fl.Arms(CROWD), sigma=1.0)), StaticRun)

@@ -29,9 +29,11 @@ def test_phases_have_at_least_the_pulls_that_the_proof_needs():
 @pytest.mark.parametrize("alpha", [0.1, 0.4])
 def test_every_phase_reduces_the_variance_and_keeps_the_discarded_out(alpha):
     truth = instances.paper(5, 0.1)
-    run, log = step(XYAdaptive(alpha=alpha), as_problem(fl.Arms(truth.features)), truth.theta, 0)
+    run, log = step(
+        XYAdaptive(alpha=alpha), as_problem(fl.Arms(truth.features), sigma=1.0), truth.theta, 0
+    )
     assert run.verdict.winner == 0
-    replay = XYAdaptive(alpha=alpha).start(as_problem(fl.Arms(truth.features)))
+    replay = XYAdaptive(alpha=alpha).start(as_problem(fl.Arms(truth.features), sigma=1.0))
     before, variance = set(range(6)), 1.0
     for batch, rewards in log:
         alive = np.array(sorted(before))
@@ -45,7 +47,7 @@ def test_every_phase_reduces_the_variance_and_keeps_the_discarded_out(alpha):
 
 def test_printed_constants_cost_more():
     truth = instances.paper(3, 0.1)
-    problem = as_problem(fl.Arms(truth.features))
+    problem = as_problem(fl.Arms(truth.features), sigma=1.0)
     sharp, _ = step(XYAdaptive(bound="sharp"), problem, truth.theta, 0)
     soare, _ = step(XYAdaptive(bound="soare"), problem, truth.theta, 0)
     assert soare.verdict.pulls > 4 * sharp.verdict.pulls
@@ -54,7 +56,7 @@ def test_printed_constants_cost_more():
 def test_a_radius_three_times_too_small_is_caught(monkeypatch):
     radius = XYAdaptiveRun._radius
     monkeypatch.setattr(XYAdaptiveRun, "_radius", lambda self, n: radius(self, n) / 3)
-    problem, theta = as_problem(fl.Arms.unstructured(4)), np.array([0.05, 0.0, 0.0, 0.0])
+    problem, theta = as_problem(fl.Arms.unstructured(4), sigma=1.0), np.array([0.05, 0.0, 0.0, 0.0])
     wrong = sum(step(XYAdaptive(), problem, theta, s)[0].verdict.winner != 0 for s in range(100))
     assert exact_lower_bound(wrong, 100, 0.999) > problem.delta
 
@@ -69,6 +71,6 @@ def test_settings_and_problems_are_checked():
 
 
 def test_a_decided_run_has_nothing_left_to_pull():
-    run = XYAdaptive().start(as_problem(fl.Arms([[1.0]])))
+    run = XYAdaptive().start(as_problem(fl.Arms([[1.0]]), sigma=1.0))
     with pytest.raises(ProblemError, match="decided"):
         run.next()

@@ -268,7 +268,7 @@ def test_the_size_of_the_noise_has_no_default(client):
     body = {"name": "noise", "arms": {"names": ["a", "b"]}}
     answer = client.post("/studies", json=body)
     assert answer.status_code == 422
-    assert "how large is the noise" in answer.json()["message"]
+    assert "sigma is not given" in answer.json()["message"]
     made = client.post("/studies", json={**body, "sigma": None}).json()
     assert made["settings"]["noise"] == {"model": "gaussian", "sigma": None}
     coins = client.post("/studies", json={**body, "name": "coins", "noise": "bernoulli"}).json()

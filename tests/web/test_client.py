@@ -115,7 +115,7 @@ def test_other_words_of_a_life(url):
     assert "words" not in lab.studies()
     coins = lab.create("coins", arms, noise="bernoulli")
     assert coins.settings["noise"]["model"] == "bernoulli"
-    assert lab.create("unset", arms).settings["noise"] == {"model": "gaussian", "sigma": 1.0}
+    assert lab.create("one", arms, sigma=1).settings["noise"] == {"model": "gaussian", "sigma": 1.0}
     assert lab.create("unknown", arms, sigma=None).settings["noise"]["sigma"] is None
 
 
@@ -157,7 +157,9 @@ def test_results_in_every_form(url, tmp_path):
 )
 def test_errors_are_those_of_the_library(url, call, error):
     lab = fl.connect(url)
-    study = lab.open("errors") if "errors" in lab.studies() else lab.create("errors", ARMS)
+    study = (
+        lab.open("errors") if "errors" in lab.studies() else lab.create("errors", ARMS, sigma=1.0)
+    )
     if not study.history()[1:]:
         study.ask(12)
         study.tell({1: 1.0})
@@ -167,7 +169,7 @@ def test_errors_are_those_of_the_library(url, call, error):
 
 
 def test_unknown_arms(url):
-    study = fl.connect(url).create("unknown arms", ARMS)
+    study = fl.connect(url).create("unknown arms", ARMS, sigma=1.0)
     with pytest.raises(UnknownArmError):
         study.withdraw("nobody")
     with pytest.raises(UnknownArmError):

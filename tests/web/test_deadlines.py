@@ -201,7 +201,9 @@ def test_a_study_that_was_replaced_or_deleted_is_not_asked(tmp_path):
         again = many(client, "one")
         pulls = client.post(f"/studies/{again}/ask", json={"size": 3}).json()["pulls"]
         assert [pull["pull_id"] for pull in pulls] == [1, 2, 3]
-        with Study.create(tmp_path / "other.db", "one", fl.Arms.unstructured(MANY + 1)) as other:
+        with Study.create(
+            tmp_path / "other.db", "one", fl.Arms.unstructured(MANY + 1), sigma=1.0
+        ) as other:
             kinds = [event["kind"] for event in other.history()]
         (tmp_path / "other.db").replace(place)
         for suffix in ("-wal", "-shm"):

@@ -61,7 +61,7 @@ def test_the_design_beside_the_pulls_is_the_oracles(look):
     theta = np.linalg.lstsq(
         look.arms.features, [arm.estimate for arm in look.status.arms], rcond=None
     )[0]
-    expected = fl.complexity(look.arms, theta).oracle_design.weights
+    expected = fl.complexity(look.arms, theta, sigma=1.0).oracle_design.weights
     assert best_design(look) == pytest.approx(expected)
     assert expected.sum() == pytest.approx(1.0)
 

@@ -741,7 +741,7 @@ def test_a_study_is_deleted_after_its_name_was_typed(between, tmp_path):
 
 def test_a_name_that_cannot_be_typed_is_typed_as_it_is_shown(somebody, tmp_path):
     Study.create(
-        tmp_path / "lab.db", "two\nlines \u202e" + "x" * 500, fl.Arms.unstructured(2)
+        tmp_path / "lab.db", "two\nlines \u202e" + "x" * 500, fl.Arms.unstructured(2), sigma=1.0
     ).close()
     shown = "two\\nlines \\u202e"
     assert shown in Page(somebody.get("/studies/1/delete").text).text

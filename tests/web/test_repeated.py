@@ -59,7 +59,7 @@ def test_a_call_of_the_first_version_is_known_by_its_rewards(tmp_path, monkeypat
     from finalist.study import measuring
 
     digests = measuring._digests
-    with Study.create(tmp_path / "lab.db", "s", ARMS) as study:
+    with Study.create(tmp_path / "lab.db", "s", ARMS, sigma=1.0) as study:
         batch = study.ask(12)
         table = tmp_path / "batch.csv"
         table.write_text(f"pull_id,reward,who\n{batch[0].pull_id},0.5,Ada\n")

@@ -46,7 +46,8 @@ def plane_chart(
     design: Design | Float[np.ndarray, " K"],
     pulls: int,
     delta: float = 0.05,
-    sigma: float = 1.0,
+    *,
+    sigma: float,
     bound: Bound = "sharp",
 ) -> AnyChart:
     """Show cones, theta and the confidence ellipse of an allocation, for arms with two features.
@@ -81,7 +82,8 @@ def plane_chart(
     --------
     >>> import finalist as fl
     >>> arms = fl.Arms([[1.0, 0.0], [0.0, 1.0], [0.8, 0.6]])
-    >>> chart = plane_chart(arms, [2.0, 0.0], fl.optimal_design(arms, "xy"), pulls=500)
+    >>> design = fl.optimal_design(arms, "xy")
+    >>> chart = plane_chart(arms, [2.0, 0.0], design, pulls=500, sigma=1.0)
     >>> chart.to_dict()["title"]["text"]
     '500 pulls settle it: the whole ellipse is in the cone of x1'
     """
@@ -110,7 +112,8 @@ def design_plane_chart(
     design: Design | Float[np.ndarray, " K"],
     pulls: int,
     delta: float = 0.05,
-    sigma: float = 1.0,
+    *,
+    sigma: float,
     title: str = "Where to measure",
 ) -> AnyChart:
     """Show a design of arms with two features: its weights, and what its pulls can tell.
@@ -139,7 +142,7 @@ def design_plane_chart(
     --------
     >>> import finalist as fl
     >>> arms = fl.Arms([[1.0, 0.0], [0.0, 1.0], [0.8, 0.6]])
-    >>> chart = design_plane_chart(arms, fl.optimal_design(arms, "xy"), pulls=500)
+    >>> chart = design_plane_chart(arms, fl.optimal_design(arms, "xy"), 500, sigma=1.0)
     >>> len(chart.to_dict()["hconcat"])
     2
     """

@@ -59,7 +59,7 @@ def complexity(
     arms_file: ArmsFile,
     theta: ThetaOption = None,
     theta_file: ThetaFileOption = None,
-    sigma: SigmaOption = 1.0,
+    sigma: SigmaOption = None,
     delta: DeltaOption = 0.05,
     intercept: InterceptOption = False,
     bound: Annotated[
@@ -80,11 +80,12 @@ def complexity(
 
     arms = inputs.read_arms(arms_file, intercept)
     parameter = np.array(inputs.read_theta(theta, theta_file, arms))
+    size = inputs.noise_size(None, sigma, binary="")
     with output.working("Computing complexities..."):
         result: Complexity = fl.complexity(
             arms,
             parameter,
-            sigma=sigma,
+            sigma=size,
             delta=delta,
             bound=bound.value,
             objective=objective.value,
@@ -111,7 +112,13 @@ def _picture(arms: "Arms", result: "Complexity") -> "AnyChart":
         return gaps_chart(arms.names, result.gaps)
     pulls = max(result.oracle_budget, len(oracle.support))
     return plane_chart(
-        arms, result.theta, oracle, pulls, problem.delta, problem.sigma, result.bound
+        arms,
+        result.theta,
+        oracle,
+        pulls,
+        problem.delta,
+        sigma=problem.sigma,
+        bound=result.bound,
     )
 
 

@@ -42,11 +42,12 @@ def demo_paper(out: Path) -> None:
     """Compute, explain, draw."""
     import finalist as fl
     from finalist import paper
+    from finalist.paper.experiment import SIGMA
 
     out.mkdir(parents=True, exist_ok=True)
     with output.working("Solving three designs..."):
         arms, theta = paper.instance()
-        result = fl.complexity(arms, theta)
+        result = fl.complexity(arms, theta, sigma=SIGMA)
         designs = {
             "G-optimal": fl.optimal_design(arms, "g"),
             "XY-optimal": fl.optimal_design(arms, "xy"),
@@ -131,9 +132,10 @@ def _charts(arms: "Arms", designs: "dict[str, Design]", out: Path) -> list[Path]
     import finalist as fl
     from finalist.charts import designs_chart, plane_chart, save
     from finalist.paper import instance
+    from finalist.paper.experiment import SIGMA
 
     flat, theta = instance(2, _WIDE_OMEGA)
-    plane = plane_chart(flat, theta, fl.optimal_design(flat, "xy"), _PLANE_PULLS)
+    plane = plane_chart(flat, theta, fl.optimal_design(flat, "xy"), _PLANE_PULLS, sigma=SIGMA)
     weights = {label: design.weights for label, design in designs.items()}
     sides = designs_chart(weights, arms.names, title="Three ways to share the measurements")
     return [

@@ -218,7 +218,7 @@ def _draw(arms: "Arms", result: "Design", counts: "np.ndarray | None", path: Pat
     with output.working("Drawing..."):
         if fits_plane(arms, result.weights):
             pulls = _PLANE_PULLS if counts is None else int(counts.sum())
-            picture = design_plane_chart(arms, result, pulls, title=title)
+            picture = design_plane_chart(arms, result, pulls, sigma=1.0, title=title)
         else:
             picture = weights_chart(arms.names, result.weights, counts, title=title)
         output.draw(picture, path)

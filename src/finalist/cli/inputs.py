@@ -5,7 +5,7 @@ A file that is wrong is refused with the line and the column, by the same code t
 
 import csv
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from finalist.errors import FileFormatError, ParameterError, ProblemError
 
@@ -44,13 +44,38 @@ def read_table(
     return replace(table, arms=table.arms.with_intercept()) if intercept else table
 
 
-def alone(column: "np.ndarray", given: object) -> "np.ndarray":
-    """Return the noise of each arm, refusing one for all beside it."""
-    if given is not None:
+def noise_size(
+    column: "np.ndarray | None",
+    given: Any,
+    noise: str = "gaussian",
+    *,
+    unknown: str = "a guess if it is unknown; only a study ('finalist new') estimates it",
+    binary: str = ": --noise bernoulli needs no other",
+) -> Any:
+    """Return the size of the noise, of each arm or of all; refuse both, and neither.
+
+    Parameters
+    ----------
+    column : (K,) array or None
+        What --sigma-column says.
+    given : float, str or None
+        What --sigma says.
+    noise : str
+        Its model; "bernoulli" has a size of its own.
+    unknown, binary : str
+        Words of `noise.missing_sigma`.
+    """
+    from finalist.noise import UNSET, missing_sigma
+
+    if column is not None and given is not None:
         raise ProblemError(
             f"--sigma {given} and --sigma-column are both given; give the noise once."
         )
-    return column
+    if column is not None:
+        return column
+    if given is None and noise != "bernoulli":
+        raise missing_sigma("--sigma", unknown=unknown, binary=binary)
+    return UNSET if given is None else given
 
 
 def read_vectors(path: Path, arms: "Arms") -> list[list[float]]:

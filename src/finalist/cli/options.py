@@ -58,13 +58,18 @@ ChartOption = Annotated[
     typer.Option("--chart", metavar="FILE", help="Draw the result; .png, .svg or .pdf."),
 ]
 AllOption = Annotated[bool, typer.Option("--all", help="Show every arm, however many.")]
-SigmaOption = Annotated[float, typer.Option("--sigma", help="Size of the noise.")]
+#: Has to be given, unless a column or --noise bernoulli says it; see `inputs.noise_size`.
+SigmaOption = Annotated[
+    float | None,
+    typer.Option(
+        "--sigma",
+        metavar="SIZE",
+        help="Size of the noise: the standard deviation of one measurement.",
+        show_default="none",
+    ),
+]
 DeltaOption = Annotated[
     float, typer.Option("--delta", help="Accepted probability of a wrong answer.")
-]
-#: For commands with --noise, some of which has its own sigma.
-AnySigmaOption = Annotated[
-    float | None, typer.Option("--sigma", help="Size of the noise.", show_default="1.0")
 ]
 EpsilonOption = Annotated[
     float, typer.Option("--epsilon", help="An arm within this distance of the best is good enough.")

@@ -6,7 +6,6 @@ import typer
 
 from finalist.cli import inputs, output
 from finalist.cli.options import (
-    AnySigmaOption,
     ArmsFile,
     BatchInterceptOption,
     CandidatesOption,
@@ -27,6 +26,7 @@ from finalist.cli.options import (
     OutputOption,
     SeedOption,
     SigmaColumnOption,
+    SigmaOption,
     StrategyOption,
     ThetaFileOption,
     ThetaOption,
@@ -64,7 +64,7 @@ def plan(
     ] = None,
     theta: ThetaOption = None,
     theta_file: ThetaFileOption = None,
-    sigma: AnySigmaOption = None,
+    sigma: SigmaOption = None,
     delta: DeltaOption = 0.05,
     strategy: StrategyOption = "gauntlet",
     against: Annotated[
@@ -98,17 +98,15 @@ def plan(
     """Read, simulate, print."""
     output.check_files(out, None)
     import finalist as fl
-    from finalist.noise import UNSET
 
     table = inputs.read_table(
         arms_file, measurable_column, sigma_column, cost_column, intercept, candidates
     )
     arms = table.arms
-    size = table.sigma if table.sigma is None else inputs.alone(table.sigma, sigma)
     given = theta is not None or theta_file is not None
     result: Plan = fl.plan(
         arms,
-        sigma=size if size is not None else UNSET if sigma is None else sigma,
+        sigma=inputs.noise_size(table.sigma, sigma, noise.value),
         delta=delta,
         gap=gap,
         theta=inputs.read_theta(theta, theta_file, arms) if given else None,

@@ -11,7 +11,6 @@ import typer
 from finalist.cli import codes, inputs, output
 from finalist.cli.options import (
     AllOption,
-    AnySigmaOption,
     ArmsFile,
     BatchInterceptOption,
     BudgetOption,
@@ -34,6 +33,7 @@ from finalist.cli.options import (
     OutputOption,
     SeedOption,
     SigmaColumnOption,
+    SigmaOption,
     StrategyOption,
     ThetaFileOption,
     ThetaOption,
@@ -97,7 +97,7 @@ def simulate(
             "--set", metavar="NAME=VALUE", help="A setting of the strategy, as alpha=0.1; repeat."
         ),
     ] = None,
-    sigma: AnySigmaOption = None,
+    sigma: SigmaOption = None,
     delta: DeltaOption = 0.05,
     epsilon: EpsilonOption = 0.0,
     top: TopOption = 1,
@@ -140,7 +140,6 @@ def simulate(
     import numpy as np
 
     import finalist as fl
-    from finalist.noise import UNSET
     from finalist.strategies import shown_name
 
     table = inputs.read_table(
@@ -149,13 +148,12 @@ def simulate(
     arms = table.arms
     parameter = np.array(inputs.read_theta(theta, theta_file, arms))
     means = arms.means(parameter)
-    own = table.sigma if table.sigma is None else inputs.alone(table.sigma, sigma)
     chosen = configured(strategy, settings or [], arms, parameter)
     result: Simulation = fl.simulate(
         arms,
         parameter,
         chosen,
-        sigma=own if own is not None else UNSET if sigma is None else sigma,
+        sigma=inputs.noise_size(table.sigma, sigma, noise.value),
         delta=delta,
         epsilon=epsilon,
         top=top,

@@ -35,7 +35,12 @@ from finalist.files import printable
 from finalist.words import counted
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from finalist.noise import Unset
+
+#: How an unknown size of the noise is said here.
+_UNKNOWN = "'unknown': the gauntlet then estimates Gaussian noise from the rewards"
 
 HELP = """Begin a study: an experiment that is kept on disk.
 
@@ -118,7 +123,7 @@ def new(
         name,
         arms,
         configured(strategy, settings or [], arms, None),
-        sigma=_sigma(sigma, noise) if table.sigma is None else inputs.alone(table.sigma, sigma),
+        sigma=_size(inputs.noise_size(table.sigma, sigma, noise.value, unknown=_UNKNOWN)),
         noise=noise.value,
         delta=delta,
         epsilon=epsilon,
@@ -163,20 +168,13 @@ def new(
     say(form, words, **content)
 
 
-def _sigma(text: str | None, noise: NoiseName) -> "float | Unset | None":
-    """Read the size of the noise: a number, 'unknown', or nothing where it has its own."""
-    from finalist.noise import UNSET
-
-    if text is None:
-        if noise is NoiseName.bernoulli:
-            return UNSET
-        raise ProblemError(
-            "how large is the noise of one measurement? Give --sigma and a number, --sigma "
-            "unknown, or --noise bernoulli for rewards 0 and 1."
-        )
-    if text.lower() == "unknown":
+def _size(given: "np.ndarray | str | Unset") -> "np.ndarray | float | Unset | None":
+    """Read the size of the noise if it is text: a number, or 'unknown'."""
+    if not isinstance(given, str):
+        return given
+    if given.lower() == "unknown":
         return None
     try:
-        return float(text)
+        return float(given)
     except ValueError:
-        raise ProblemError(f"--sigma is {text!r}; write a number, or 'unknown'.") from None
+        raise ProblemError(f"--sigma is {given!r}; write a number, or 'unknown'.") from None

@@ -57,8 +57,9 @@ def plan(
     Parameters
     ----------
     arms : Arms
-    sigma : float or (K,) sequence, default 1.0
-        Size of the noise, of all arms or of each; a guess, if it is unknown.
+    sigma : float or (K,) sequence
+        Size of the noise, of all arms or of each; a guess, if it is unknown. Has to be given
+        unless `noise` has its own.
     delta : float
         Probability with which the strategy may be wrong.
     gap : float, optional

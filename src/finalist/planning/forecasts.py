@@ -118,7 +118,7 @@ def forecast(
     >>> import finalist as fl
     >>> from finalist.least_squares import estimate
     >>> from finalist.statistics import Statistics
-    >>> problem = fl.Problem(fl.Arms.unstructured(2))
+    >>> problem = fl.Problem(fl.Arms.unstructured(2), noise=fl.Gaussian(1.0))
     >>> run, rewards = fl.Uniform().start(problem), Statistics.empty(2)
     >>> rewards.add_many([0, 0, 1, 1], [1.2, 0.8, 0.1, -0.3])
     >>> run.record(run.next(size=4), rewards)

@@ -39,7 +39,9 @@ def leading(problem: Problem, gap: float, rng: np.random.Generator) -> Float[np.
 
     Examples
     --------
-    >>> problem = Problem(Arms([[1.0, 0.0], [0.0, 1.0], [1.0, 2.0]]))
+    >>> from finalist.noise import Gaussian
+    >>> arms = Arms([[1.0, 0.0], [0.0, 1.0], [1.0, 2.0]])
+    >>> problem = Problem(arms, noise=Gaussian(1.0))
     >>> means = problem.arms.means(leading(problem, 0.5, np.random.default_rng(0)))
     >>> bool(np.isclose(np.diff(np.sort(means))[-1], 0.5))
     True

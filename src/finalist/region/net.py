@@ -27,6 +27,7 @@ from jaxtyping import Float, Int
 from finalist.arms import Arms
 from finalist.arms_io import Table
 from finalist.errors import ArmsError, EstimateError, ProblemError
+from finalist.noise import UNSET, Unset
 from finalist.region.belief import Record
 from finalist.region.found import Found
 from finalist.region.grid import check_size, joined, named, needed
@@ -277,7 +278,7 @@ class Net:
         epsilon: float,
         delta: float = 0.05,
         *,
-        sigma: float = 1.0,
+        sigma: float | Unset = UNSET,
         objective: Literal["max", "min"] = "max",
         seed: int = 0,
     ) -> Found:
@@ -290,6 +291,7 @@ class Net:
         epsilon, delta
             As in `question`.
         sigma : float
+            Size of the noise; has to be given.
         objective : "max" or "min"
         seed : int
         """
@@ -300,7 +302,7 @@ class Net:
         words: Mapping[str, Any] = self.question(epsilon, delta)
         problem = as_problem(self.arms, sigma=sigma, objective=objective, **words)
         rng = np.random.default_rng(seed)
-        rewards = DrawnRewards(self.arms.means(theta), sigma, "gaussian", rng)
+        rewards = DrawnRewards(self.arms.means(theta), problem.sigma, "gaussian", rng)
         run, batches = Gauntlet().start(problem, seed=seed), []
         while not run.verdict.decided:
             batch = run.next()

@@ -58,9 +58,9 @@ def simulate(
         The true parameter; the expected rewards are X theta.
     strategy : str or Strategy
         A name, or a configured object such as `XYAdaptive(alpha=0.1)`.
-    sigma : float, (K,) sequence or None, default 1.0
+    sigma : float, (K,) sequence or None
         Size of the noise, of all arms or of each, also of the rewards drawn. None if the strategy
-        is not to know it; then `rewards` is a function.
+        is not to know it; then `rewards` is a function. Has to be given unless `noise` has its own.
     delta : float
         Probability with which the strategy may be wrong.
     runs : int
@@ -118,7 +118,8 @@ def simulate(
     >>> r = fl.simulate(fl.Arms.unstructured(3), [1.0, 0.0, 0.0], sigma=0.5, runs=10)
     >>> r.correct.all(), r.samples.shape, r.pulls_per_arm.shape
     (np.True_, (10,), (10, 3))
-    >>> r = fl.simulate(fl.Arms.unstructured(3), [1.0, 0.0, 0.0], "gse", budget=60, runs=10)
+    >>> three, means = fl.Arms.unstructured(3), [1.0, 0.0, 0.0]
+    >>> r = fl.simulate(three, means, "gse", sigma=1.0, budget=60, runs=10)
     >>> set(r.samples.tolist()), r.certain.any()
     ({60}, np.False_)
     """

@@ -35,7 +35,7 @@ class Instance:
     name: str
     arms: Arms
     theta: Float[np.ndarray, " d"]
-    sigma: float = 1.0
+    sigma: float
     objective: Literal["max", "min"] = "max"
 
     @property
@@ -90,8 +90,8 @@ def quadratic_grid(d: int, levels: int) -> Matrix:
 
 
 def given(name: str, X: Matrix, theta: Float[np.ndarray, " d"] | list[float]) -> Instance:
-    """Return arms with a parameter that is written down."""
-    return Instance(name, Arms(X), np.asarray(theta, dtype=float))
+    """Return arms with a parameter that is written down, and noise of size 1."""
+    return Instance(name, Arms(X), np.asarray(theta, dtype=float), sigma=1.0)
 
 
 def paper(d: int, omega: float) -> Instance:

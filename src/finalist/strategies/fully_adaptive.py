@@ -80,7 +80,8 @@ class FullyAdaptive:
     Examples
     --------
     >>> import finalist as fl
-    >>> run = FullyAdaptive(theta_norm=1.0).start(fl.Problem(fl.Arms.unstructured(3)))
+    >>> problem = fl.Problem(fl.Arms.unstructured(3), noise=fl.Gaussian(1.0))
+    >>> run = FullyAdaptive(theta_norm=1.0).start(problem)
     >>> run.next().counts, run.next(size=7).counts
     (array([1, 0, 0]), array([3, 2, 2]))
     """

@@ -24,7 +24,7 @@ class GAllocation(StaticAllocation):
     Examples
     --------
     >>> import finalist as fl
-    >>> run = GAllocation().start(fl.Problem(fl.Arms.unstructured(3)))
+    >>> run = GAllocation().start(fl.Problem(fl.Arms.unstructured(3), noise=fl.Gaussian(1.0)))
     >>> run.next(size=6).counts
     array([2, 2, 2])
     """

@@ -27,7 +27,8 @@ class GBudget:
     Examples
     --------
     >>> import finalist as fl
-    >>> run = GBudget().start(fl.Problem(fl.Arms.unstructured(4), budget=40))
+    >>> problem = fl.Problem(fl.Arms.unstructured(4), budget=40, noise=fl.Gaussian(1.0))
+    >>> run = GBudget().start(problem)
     >>> run.next().counts
     array([10, 10, 10, 10])
     """

@@ -55,7 +55,7 @@ class Gauntlet:
     Examples
     --------
     >>> import finalist as fl
-    >>> run = Gauntlet().start(fl.Problem(fl.Arms.unstructured(3)))
+    >>> run = Gauntlet().start(fl.Problem(fl.Arms.unstructured(3), noise=fl.Gaussian(1.0)))
     >>> run.next().counts
     array([4, 4, 4])
     """

@@ -40,7 +40,7 @@ class GSE:
     Examples
     --------
     >>> import finalist as fl
-    >>> run = GSE().start(fl.Problem(fl.Arms.unstructured(4), budget=40))
+    >>> run = GSE().start(fl.Problem(fl.Arms.unstructured(4), budget=40, noise=fl.Gaussian(1.0)))
     >>> run.next().counts
     array([5, 5, 5, 5])
     """

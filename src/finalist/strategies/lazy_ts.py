@@ -100,7 +100,7 @@ class LazyTS:
     Examples
     --------
     >>> import finalist as fl
-    >>> run = LazyTS().start(fl.Problem(fl.Arms.unstructured(3)))
+    >>> run = LazyTS().start(fl.Problem(fl.Arms.unstructured(3), noise=fl.Gaussian(1.0)))
     >>> run.next().counts, run.next(size=7).counts
     (array([1, 0, 0]), array([3, 2, 2]))
     """

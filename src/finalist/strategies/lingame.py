@@ -117,7 +117,8 @@ class LinGame:
     Examples
     --------
     >>> import finalist as fl
-    >>> run = LinGame(theta_norm=1.0).start(fl.Problem(fl.Arms.unstructured(3)))
+    >>> problem = fl.Problem(fl.Arms.unstructured(3), noise=fl.Gaussian(1.0))
+    >>> run = LinGame(theta_norm=1.0).start(problem)
     >>> run.next().counts, run.next(size=7).counts
     (array([1, 0, 0]), array([2, 2, 3]))
     """

@@ -100,7 +100,8 @@ class LinGapE:
     Examples
     --------
     >>> import finalist as fl
-    >>> run = LinGapE(theta_norm=1.0).start(fl.Problem(fl.Arms.unstructured(3)))
+    >>> problem = fl.Problem(fl.Arms.unstructured(3), noise=fl.Gaussian(1.0))
+    >>> run = LinGapE(theta_norm=1.0).start(problem)
     >>> run.next().counts, run.next(size=3).counts
     (array([1, 0, 0]), array([1, 1, 1]))
     """

@@ -39,7 +39,8 @@ class ODLinBAI:
     Examples
     --------
     >>> import finalist as fl
-    >>> run = ODLinBAI().start(fl.Problem(fl.Arms.unstructured(4), budget=40))
+    >>> problem = fl.Problem(fl.Arms.unstructured(4), budget=40, noise=fl.Gaussian(1.0))
+    >>> run = ODLinBAI().start(problem)
     >>> run.next().counts
     array([6, 5, 5, 5])
     """

@@ -59,7 +59,7 @@ class Peace:
     Examples
     --------
     >>> import finalist as fl
-    >>> run = Peace().start(fl.Problem(fl.Arms.unstructured(4), budget=40))
+    >>> run = Peace().start(fl.Problem(fl.Arms.unstructured(4), budget=40, noise=fl.Gaussian(1.0)))
     >>> run.next().size, run.next().note["phases"]
     (13, 3)
     """

@@ -106,7 +106,7 @@ def first_named(winner: int | None, problem: Problem, pulls: int) -> Verdict:
     Examples
     --------
     >>> import finalist as fl
-    >>> first_named(2, fl.Problem(fl.Arms.unstructured(3)), 10).survivors
+    >>> first_named(2, fl.Problem(fl.Arms.unstructured(3), noise=fl.Gaussian(1.0)), 10).survivors
     (2,)
     """
     if winner is not None and problem.epsilon == 0:
@@ -265,7 +265,7 @@ def block_size(run: Run, size: int | None, *, whole: bool = False) -> int | None
     Examples
     --------
     >>> import finalist as fl
-    >>> run = fl.Gauntlet().start(fl.Problem(fl.Arms.unstructured(8)))
+    >>> run = fl.Gauntlet().start(fl.Problem(fl.Arms.unstructured(8), noise=fl.Gaussian(1.0)))
     >>> block_size(run, 12), block_size(run, 12, whole=True)
     (12, 36)
     """

@@ -104,7 +104,7 @@ class RAGE:
     Examples
     --------
     >>> import finalist as fl
-    >>> run = RAGE().start(fl.Problem(fl.Arms.unstructured(3)))
+    >>> run = RAGE().start(fl.Problem(fl.Arms.unstructured(3), noise=fl.Gaussian(1.0)))
     >>> run.next().size > 4000, run.next(size=7).counts
     (True, array([3, 2, 2]))
     """

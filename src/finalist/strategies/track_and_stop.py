@@ -83,7 +83,7 @@ class TrackAndStop:
     Examples
     --------
     >>> import finalist as fl
-    >>> run = TrackAndStop().start(fl.Problem(fl.Arms.unstructured(3)))
+    >>> run = TrackAndStop().start(fl.Problem(fl.Arms.unstructured(3), noise=fl.Gaussian(1.0)))
     >>> run.next().counts, run.next(size=7).counts
     (array([1, 0, 0]), array([3, 2, 2]))
     """

@@ -33,7 +33,7 @@ class Uniform:
     Examples
     --------
     >>> import finalist as fl
-    >>> run = Uniform().start(fl.Problem(fl.Arms.unstructured(3)))
+    >>> run = Uniform().start(fl.Problem(fl.Arms.unstructured(3), noise=fl.Gaussian(1.0)))
     >>> run.next().counts, run.next(size=7).counts
     (array([1, 1, 1]), array([3, 2, 2]))
     """

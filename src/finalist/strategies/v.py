@@ -25,7 +25,7 @@ class VAllocation(StaticAllocation):
     --------
     >>> import finalist as fl
     >>> arms = fl.Arms([[1.0, 0.0], [0.9, 0.0], [0.8, 0.0], [0.0, 1.0]])
-    >>> VAllocation().start(fl.Problem(arms)).next(size=10).counts
+    >>> VAllocation().start(fl.Problem(arms, noise=fl.Gaussian(1.0))).next(size=10).counts
     array([6, 0, 0, 4])
     """
 

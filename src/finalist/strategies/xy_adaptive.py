@@ -68,7 +68,7 @@ class XYAdaptive:
     Examples
     --------
     >>> import finalist as fl
-    >>> run = XYAdaptive().start(fl.Problem(fl.Arms.unstructured(3)))
+    >>> run = XYAdaptive().start(fl.Problem(fl.Arms.unstructured(3), noise=fl.Gaussian(1.0)))
     >>> run.next().counts
     array([5, 5, 5])
     """

@@ -80,7 +80,8 @@ class XYOracle:
     Examples
     --------
     >>> import finalist as fl
-    >>> run = XYOracle([1.0, 0.5, 0.0]).start(fl.Problem(fl.Arms.unstructured(3)))
+    >>> problem = fl.Problem(fl.Arms.unstructured(3), noise=fl.Gaussian(1.0))
+    >>> run = XYOracle([1.0, 0.5, 0.0]).start(problem)
     >>> run.next().counts
     array([60, 59,  9])
     """

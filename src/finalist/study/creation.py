@@ -70,14 +70,24 @@ def _joined(arms: Arms, candidates: Any) -> Arms:
     return arms if candidates is None else arms.with_candidates(candidates)
 
 
+def _left_out(given: Mapping[str, Any], stored: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what given words leave out of the noise: it is as the study has it."""
+    own = stored["model"] == "bernoulli"
+    if "sigma" in given:
+        return {} if own else {"noise": stored["model"]}
+    if "noise" not in given:
+        return {"sigma": 1.0}  # whatever it is: the noise is not compared
+    word = "gaussian" if given["noise"] is None else given["noise"]
+    if word == "bernoulli" or not isinstance(word, str):
+        return {}
+    return {"sigma": stored["sigma"] if word == stored["model"] else 1.0}  # they differ anyway
+
+
 def _as_stored(
     arms: Arms, candidates: Arms | None, given: Mapping[str, Any], settings: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return given words of `create` as the settings that they are stored as."""
-    model = settings["noise"]["model"]
-    words = dict(given)
-    if "sigma" in given and model != "bernoulli":
-        words.setdefault("noise", model)
+    words = {**_left_out(given, settings["noise"]), **given}
     words.setdefault("budget", settings["budget"])  # some strategies need it
     try:
         stored = settings_of(arms, candidates=candidates, **words).to_json()

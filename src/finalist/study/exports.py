@@ -21,7 +21,7 @@ def every_pull(study: Study) -> list[dict[str, Any]]:
     >>> import finalist as fl
     >>> folder = tempfile.TemporaryDirectory()
     >>> arms = fl.Arms.unstructured(["a", "b"])
-    >>> with fl.Study.create(folder.name + "/lab.db", "two", arms, seed=1) as study:
+    >>> with fl.Study.create(folder.name + "/lab.db", "two", arms, sigma=1.0, seed=1) as study:
     ...     _ = study.ask(size=2)
     ...     [(row["pull_id"], row["state"], row["reward"]) for row in every_pull(study)][:1]
     [(1, 'open', None)]

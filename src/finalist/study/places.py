@@ -18,7 +18,7 @@ def studies(where: str | PathLike[str]) -> list[str]:
     >>> import finalist as fl
     >>> folder = tempfile.TemporaryDirectory()
     >>> where = folder.name + "/lab.db"
-    >>> fl.Study.create(where, "first", fl.Arms.unstructured(3)).close()
+    >>> fl.Study.create(where, "first", fl.Arms.unstructured(3), sigma=1.0).close()
     >>> studies(where)
     ['first']
     >>> folder.cleanup()

@@ -100,8 +100,10 @@ class Study:
             By which it is opened again.
         arms : Arms
         strategy : str or Strategy
-        sigma : float, (K,) sequence or None, default 1.0
-            Size of the noise, of all arms or of each; None if unknown.
+        sigma : float, (K,) sequence or None
+            Size of the noise, of all arms or of each: the standard deviation of one measurement.
+            None if it is unknown; the gauntlet then estimates it. Has to be given unless `noise`
+            has its own.
         noise : Noise or "gaussian", "sub-gaussian", "bernoulli", optional
             The model of the noise behind the guarantee.
         delta : float

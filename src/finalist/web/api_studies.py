@@ -6,7 +6,7 @@ from fastapi import APIRouter, Query
 
 from finalist.arms import Arms
 from finalist.errors import ConflictError, ProblemError, UnknownStudyError
-from finalist.noise import UNSET, PerArm, Unset
+from finalist.noise import UNSET, PerArm, Unset, missing_sigma
 from finalist.strategies import Strategy, configured
 from finalist.study import Study
 from finalist.web.answers import CountAnswer, StudiesAnswer, StudyAnswer, WordsAnswer
@@ -89,9 +89,9 @@ def sigma_of(body: Question) -> PerArm | Unset | None:
     if body.noise == "bernoulli":
         return UNSET
     if "sigma" not in body.model_fields_set:
-        raise ProblemError(
-            "how large is the noise of one measurement? Give sigma as a number, or as null if it "
-            "is unknown, or give noise as 'bernoulli' for rewards 0 and 1."
+        raise missing_sigma(
+            unknown="null if it is unknown: the gauntlet then estimates Gaussian noise from the "
+            "rewards; a plan needs a guess"
         )
     return None
 

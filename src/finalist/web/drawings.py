@@ -227,7 +227,8 @@ def best_design(look: Look) -> np.ndarray | None:
         return None
     theta = np.linalg.lstsq(arms.features, means, rcond=None)[0]
     try:
-        found = complexity(arms, theta, objective=look.row.settings["objective"])
+        # The oracle's design is the same for every sigma.
+        found = complexity(arms, theta, sigma=1.0, objective=look.row.settings["objective"])
         return np.asarray(found.oracle_design.weights)
     except (FinalistError, np.linalg.LinAlgError):  # tied arms, or nothing to tell apart
         return None

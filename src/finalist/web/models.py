@@ -108,7 +108,9 @@ class Question(Body):
         None, description="The arms as the text of a CSV file, instead of `arms`."
     )
     sigma: Each | None = Field(
-        None, description="Size of the noise, of all or each; null if unknown, or Bernoulli."
+        None,
+        description="Size of the noise, of all or each; null if unknown. Has to be given, unless "
+        "`noise` is bernoulli.",
     )
     noise: Literal["gaussian", "sub-gaussian", "bernoulli"] = "gaussian"
     delta: Annotated[Number, Field(gt=0, lt=1)] = 0.05

@@ -108,8 +108,8 @@ def read_wish(values: Mapping[str, str], found: Preview) -> Wish:
             problems["sigma"] = "A column holds the noise of each arm; give the noise once."
     elif noise == "bernoulli":
         sigma = UNSET
-    elif values.get("known") == "known":
-        sigma = take("sigma", _positive)
+    elif values.get("known") != "unknown":
+        sigma = take("sigma", _positive) if values.get("known") == "known" else None
         if sigma is None:
             problems.setdefault("sigma", "Write the size of the noise, or choose “unknown”.")
     elif noise == "sub-gaussian":

@@ -78,7 +78,7 @@ def report_of(study: Study, place: str) -> str:
     >>> import finalist as fl
     >>> folder = tempfile.TemporaryDirectory()
     >>> arms = fl.Arms.unstructured(["a", "b"])
-    >>> with fl.Study.create(folder.name + "/lab.db", "<colours>", arms) as study:
+    >>> with fl.Study.create(folder.name + "/lab.db", "<colours>", arms, sigma=1.0) as study:
     ...     text = report_of(study, "lab.db")
     >>> "<colours>" in text, "&lt;colours&gt;" in text
     (False, True)

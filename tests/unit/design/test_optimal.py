@@ -173,8 +173,8 @@ LOOSE: Any = fl  # the same names, without the types that the calls below break
         lambda arms: LOOSE.optimal_design(arms, "g", max_seconds="a"),
         lambda _: LOOSE.round_design(["a", "b"], 3),
         lambda _: LOOSE.round_design(np.full(2, 0.5), 2**63 - 1),
-        lambda arms: LOOSE.complexity(arms, ["a", "b", "c", "d"]),
-        lambda arms: LOOSE.complexity(arms, np.ones(4), alpha="x"),
+        lambda arms: LOOSE.complexity(arms, ["a", "b", "c", "d"], sigma=1.0),
+        lambda arms: LOOSE.complexity(arms, np.ones(4), alpha="x", sigma=1.0),
         lambda _: LOOSE.Arms(np.eye(2), names=5),
     ],
 )
