@@ -53,7 +53,7 @@ class InTurn(gauntlet.GauntletRun):
     def _in_turn(self, aim: Aim, size: int) -> tuple[np.ndarray, Information]:
         """Return counts that go on in turn where the pulls so far have stopped."""
         arms = np.arange(len(aim.Z)) if self._everyone else self._survivors
-        place = self._pooled.pulls + np.arange(size)
+        place = self._all.pooled.pulls + np.arange(size)
         counts = np.bincount(arms[place % len(arms)], minlength=len(aim.Z))
         return estimable(aim.Z, counts, aim.needed, aim.room, aim.precisions)
 

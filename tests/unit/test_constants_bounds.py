@@ -17,8 +17,9 @@ from finalist.bounds import (
     smallest_pulls,
     static_radius,
 )
-from finalist.intervals import certainty, error_estimate, pooled_widths
+from finalist.intervals import certainty, error_estimate, pooled_widths, start_of
 from finalist.least_squares import estimate
+from finalist.problem import as_problem
 from finalist.statistics import Statistics
 from finalist.strategies.gauntlet import GauntletRun
 from tests.unit.boundaries import problem_of, tell
@@ -64,18 +65,18 @@ def test_determinant_radius():
     assert found == exactly(6.34893571, 7.05781435, 7.98639899)
 
 
-# Half of delta for the pilot, x = log(2 / 0.05) = 3.68887945 (Hsu, Kakade and Zhang 2012, Thm. 1,
-# r = 3), half for what follows (Abbasi-Yadkori et al. 2011, Thm. 1, log det ratio = 0, 2, 5):
-#   2 (sqrt(3 + 2 sqrt(3 x) + 2 x) + sqrt(0 + 2 x)) = 13.68614955
-#   2 (sqrt(3 + 2 sqrt(3 x) + 2 x) + sqrt(2 + 2 x)) = 14.37836883
-#   2 (sqrt(3 + 2 sqrt(3 x) + 2 x) + sqrt(5 + 2 x)) = 15.29015135
-POOLED = (13.68614955, 14.37836883, 15.29015135)
+# The mixture bounds S'(A + A_0)^-1 S by sigma^2 (log ratio + 2 log(1/delta)), which has all of
+# delta (Abbasi-Yadkori et al. 2011, Thm. 1; log det ratio = 0, 2, 5, sigma = 2):
+#   2 sqrt(0 + 2 log 20) = 4.89549366
+#   2 sqrt(2 + 2 log 20) = 5.65383571
+#   2 sqrt(5 + 2 log 20) = 6.63067555
+POOLED = (4.89549366, 5.65383571, 6.63067555)
 
 
 def test_pooled_radius_and_its_inverse():
-    assert [pooled_radius(x, 3, 0.05, 2.0) for x in (0.0, 2.0, 5.0)] == exactly(*POOLED)
+    assert [pooled_radius(x, 0.05, 2.0) for x in (0.0, 2.0, 5.0)] == exactly(*POOLED)
     for x, radius in zip((0.0, 2.0, 5.0), POOLED, strict=True):
-        assert pooled_level(x, 3, radius / 2.0) == pytest.approx(0.05, rel=1e-6)
+        assert pooled_level(x, radius / 2.0) == pytest.approx(0.05, rel=1e-6)
 
 
 def fitted(counts, means):
@@ -86,17 +87,18 @@ def fitted(counts, means):
 
 
 def test_pooled_widths_are_at_the_level_asked_for():
-    # Each of three arms has grown from 8 to 16 pulls: the ratio is 2^3, ||e_0 - e_1|| = sqrt(1/8),
-    #   2 (sqrt(3 + 2 sqrt(3 x) + 2 x) + sqrt(log 8 + 2 x)) sqrt(1/8) = 5.092673478
+    # Each of three arms has 16 pulls beside the 4 of A_0: the ratio is (20/4)^3, and the norm of
+    # e_0 - e_1 the root of 2 (1/16 + 4/16^2) = 0.15625,
+    #   2 sqrt(3 log 5 + 2 log 20) sqrt(0.15625) = 2.600454081
     fit = fitted((16, 16, 16), (1.0, 0.0, 0.0))
-    start = fitted((8, 8, 8), (0.0, 0.0, 0.0)).information.log_det
+    start = start_of(as_problem(fit.arms, sigma=2.0))
     y = fit.arms.coordinates[[0]] - fit.arms.coordinates[[1]]
-    assert pooled_widths(fit, y, start, 0.95, 2.0) == exactly(5.092673478)
+    assert pooled_widths(fit, y, start, 0.95, 2.0) == exactly(2.600454081)
     # sigma is unknown: 45 residuals of variance 4. The 1 % quantile of chi-square with 45 degrees
     # of freedom is 25.901269193, sqrt(4 * 45 / 25.901269193) = 2.636184061 in the place of 2.
     assert fit.degrees_of_freedom == 45
     assert fit.residual_variance == pytest.approx(4.0)
-    expected = 5.092673478 * 2.636184061 / 2.0
+    expected = 2.600454081 * 2.636184061 / 2.0
     assert pooled_widths(fit, y, start, 0.95, None) == exactly(expected)
 
 
@@ -108,13 +110,13 @@ def test_likely_sigma():
 
 @pytest.mark.parametrize("sign", [1, -1])
 def test_certainty_is_the_level_of_the_closest_rival(sign):
-    # A gap as large as the half-width at 0.95, 5.092673478 as in the test of `pooled_widths`.
-    fit = fitted((16, 16, 16), (sign * 5.092673478, 0.0, sign * -50.0))
-    start = fitted((8, 8, 8), (0.0, 0.0, 0.0)).information.log_det
+    # A gap as large as the half-width at 0.95, 2.600454081 as in the test of `pooled_widths`.
+    fit = fitted((16, 16, 16), (sign * 2.600454081, 0.0, sign * -50.0))
+    start = start_of(as_problem(fit.arms, sigma=2.0))
     sure = certainty(fit, 0, sign=sign, sigma=2.0, start=start)
     assert sure == pytest.approx(0.95, rel=1e-6)
     # An epsilon is as good as a gap.
-    fit = fitted((16, 16, 16), (sign * (5.092673478 - 0.25), 0.0, sign * -50.0))
+    fit = fitted((16, 16, 16), (sign * (2.600454081 - 0.25), 0.0, sign * -50.0))
     sure = certainty(fit, 0, sign=sign, sigma=2.0, start=start, epsilon=0.25)
     assert sure == pytest.approx(0.95, rel=1e-6)
 

@@ -551,12 +551,12 @@ def test_value_of_a_design_that_is_too_unequal():
 
 
 def test_radii_of_what_is_none():
-    assert bounds.pooled_level(1.0, 2, NAN) == 1.0
-    assert bounds.pooled_level(1.0, 2, -INF) == 1.0
+    assert bounds.pooled_level(1.0, NAN) == 1.0
+    assert bounds.pooled_level(1.0, -INF) == 1.0
     assert bounds.adaptive_radius(10, 2, 0.05, 1.0, L=1e200, S=1.0) == INF
     for bad in (NAN, INF, -INF):
         with pytest.raises(BoundError):
-            bounds.pooled_radius(bad, 2, 0.05, 1.0)
+            bounds.pooled_radius(bad, 0.05, 1.0)
         with pytest.raises(BoundError):
             bounds.determinant_radius(bad, 0.05, 1.0, 1.0)
         with pytest.raises(BoundError):
@@ -580,7 +580,7 @@ def fit_of(arms=FREE, means=(1.0, 0.0, 0.0)):
 
 @pytest.mark.parametrize("value", [NAN, INF, -INF])
 def test_intervals_of_an_estimate_that_is_none(value):
-    fit, start = fit_of(), 3.0 * math.log(20.0)
+    fit, start = fit_of(), np.eye(3)
     words: dict[str, Any] = {"sign": 1, "sigma": 0.01}
     sure = intervals.certainty(fit, 0, start=start, **words)
     assert sure is not None
@@ -597,7 +597,7 @@ def test_intervals_of_an_estimate_that_is_none(value):
 
 def test_intervals_from_a_start_that_is_none():
     fit = fit_of()
-    for start in (NAN, -INF):
+    for start in (np.full((3, 3), NAN), np.full((3, 3), INF), np.zeros((3, 3)), -np.eye(3)):
         widths = intervals.pooled_widths(fit, np.eye(3), start, 0.95, 1.0)
         assert (widths == INF).all()
         assert intervals.certainty(fit, 0, sign=1, sigma=1.0, start=start) is None
