@@ -20,6 +20,7 @@ import numpy as np
 import finalist as fl
 from finalist.problem import Problem, as_problem
 from finalist.rewards import DrawnRewards
+from finalist.rules import NEWEST
 from finalist.simulation.binomial import exact_lower_bound
 from finalist.simulation.store import Store
 from finalist.strategies import Gauntlet
@@ -28,20 +29,23 @@ from finalist.strategies.gauntlet_claims import AllPairs
 from finalist.strategies.gauntlet_top import TopRun
 from tests import instances
 from tests.statistical.gauntlet_validity import CONFIDENCE, counted, report
+from tests.unit.test_gauntlet_past import FEIGNED, FEIGNED_MEANS, FEIGNED_SIGMA
 
 RESULTS = Path("benchmarks/results/beyond-validity.md")
 BLOCK = 100
 SPHERE = instances.unit_sphere(12, 4, 0)
 LINE = np.column_stack([np.ones(8), np.linspace(-1.0, 1.0, 8)])
 SIGMAS = [0.3, 1.0, 2.0, 3.0]
+ALIKE = np.eye(12)
 
 
 @dataclass(frozen=True)
 class Case:
     """A problem with tied best arms, and how its rewards differ from the plain ones.
 
-    `bent` is how far means are from the linear model, by turns above and below; `claims` is what is
-    watched: the first best arm, a set of the m best, or all true claims about pairs.
+    `bent` is how far means are from the linear model, by turns above and below, unless `at` gives
+    them. What is watched is the first best arm, a set of the m best, or all true claims about
+    pairs; with a `level`, whether the p-value of the first arm falls to it.
     """
 
     name: str
@@ -54,6 +58,8 @@ class Case:
     batches: int = 40
     honest: bool = True
     sets: int = 5000
+    at: tuple[float, ...] | None = None
+    level: float | None = None
 
     def problem(self) -> Problem:
         """What the strategy is told."""
@@ -66,6 +72,8 @@ class Case:
     @property
     def means(self) -> np.ndarray:
         """The expected rewards: all the same, but for what the model does not say."""
+        if self.at is not None:
+            return np.array(self.at)
         turns = np.where(np.arange(len(self.features)) % 3 == 1, 1.0, -1.0)
         return self.bent * turns
 
@@ -92,8 +100,25 @@ CASES = (
         bent=0.2,
     ),
     Case("bent means, ignored", LINE, bent=0.2, honest=False),
+    Case(
+        "bent means, noise of each arm",
+        FEIGNED,
+        words={"misspecification": 3.0, "sigma": FEIGNED_SIGMA},
+        at=FEIGNED_MEANS,
+    ),
     Case("2 best of 5, sets", np.eye(5), words={"top": 2}),
     Case("3 best of 12, pairs", SPHERE, words={"top": 3}, sets=0),
+    Case("p-value of one of the 2 best of 5, sets", np.eye(5), 0.01, {"top": 2}, level=0.2),
+    Case("p-value of one of the 3 best of 12, pairs", ALIKE, 0.01, {"top": 3}, sets=0, level=0.2),
+    Case(
+        "p-value without its union, pairs",
+        ALIKE,
+        0.01,
+        {"top": 3},
+        sets=0,
+        level=0.2,
+        honest=False,
+    ),
     Case(
         "all of it",
         SPHERE,
@@ -112,6 +137,11 @@ CASES = (
 
 def watched(case: Case, run: GauntletRun | TopRun) -> bool:
     """Return whether what is true has been rejected."""
+    if case.level is not None:
+        assert isinstance(run, TopRun)
+        found = run.evidence()
+        without = np.exp(-found.share * run._bets.limit[0])
+        return bool((found.p_value if case.honest else without)[0] <= case.level)
     if isinstance(run, TopRun):
         rejected = run._bets.rejected
         if run._by_sets:
@@ -155,7 +185,8 @@ def rejections(store: Store | None, case: Case, runs: int, jobs: int = 1) -> int
     def settings(first: int) -> dict[str, Any]:
         plain = {k: v.tolist() if isinstance(v, np.ndarray) else v for k, v in vars(case).items()}
         plain["words"] = {k: np.asarray(v).tolist() for k, v in case.words.items()}
-        return {"kind": "beyond", "finalist": fl.__version__, **plain, "first": first, "n": BLOCK}
+        what = {"kind": "beyond", "finalist": fl.__version__, "rules": NEWEST.number}
+        return {**what, **plain, "first": first, "n": BLOCK}
 
     def rejected(first: int) -> list[bool]:
         return block(case, first, min(BLOCK, runs - first))
@@ -170,10 +201,11 @@ def rows(store: Store, runs: int, jobs: int, only: str | None) -> Iterator[tuple
             continue
         count = rejections(store, case, runs, jobs)
         lower = exact_lower_bound(count, runs, CONFIDENCE)
-        kept = lower <= case.delta
+        bound = case.delta if case.level is None else case.level
+        kept = lower <= bound
         said = ("yes" if kept else "**no**") if case.honest else "**yes**" if kept else "no: caught"
         yield (
-            f"| {case.name} | {case.delta} | {case.batches} | {runs:,} | {count:,} "
+            f"| {case.name} | {bound} | {case.batches} | {runs:,} | {count:,} "
             f"| {count / runs:.4f} | {lower:.4f} | {said} |",
             kept == case.honest,
         )

@@ -24,6 +24,7 @@ import finalist as fl
 from finalist.least_squares import estimate
 from finalist.problem import Problem, as_problem
 from finalist.rewards import DrawnRewards, Kind
+from finalist.rules import NEWEST
 from finalist.simulation.binomial import exact_lower_bound
 from finalist.simulation.store import Store
 from finalist.statistics import Statistics
@@ -41,6 +42,8 @@ class Case:
     """Arms with a parameter, what is known of the noise, and how long a run is watched.
 
     `part` of the runs are made: 10,000 for what is promised, fewer for variants beside it.
+    `history` has the means of 1,000 earlier rewards of each arm, `pilot` what is added to the
+    rewards of the pilot: both may be wrong.
     """
 
     name: str
@@ -53,6 +56,8 @@ class Case:
     batches: int = 100
     size: int | None = None
     part: float = 1.0
+    history: tuple[float, ...] | None = None
+    pilot: tuple[float, ...] | None = None
 
     def problem(self) -> Problem:
         """What the strategy is told."""
@@ -78,11 +83,11 @@ def planes(count: int, each: int) -> np.ndarray:
 BENT = instances.paper(5, 0.5)
 TIE = (math.cos(0.25), math.sin(0.25), 0.0, 0.0, 0.0)
 CASES = (
-    Case("paper's arms, tied", BENT.features, TIE),
+    Case("paper's arms, tied", BENT.features, TIE, part=0.2),
     Case("paper's arms, tied", BENT.features, TIE, delta=0.2),
-    Case("four-way tie", np.eye(4), (0.0,) * 4),
+    Case("four-way tie", np.eye(4), (0.0,) * 4, part=0.2),
     Case("four-way tie", np.eye(4), (0.0,) * 4, delta=0.2),
-    Case("sphere, theta = 0", instances.unit_sphere(12, 4, 0), (0.0,) * 4),
+    Case("sphere, theta = 0", instances.unit_sphere(12, 4, 0), (0.0,) * 4, part=0.2),
     Case("sphere, theta = 0", instances.unit_sphere(12, 4, 0), (0.0,) * 4, delta=0.2),
     Case(
         "seven planes, the best in the last",
@@ -110,11 +115,44 @@ CASES = (
         delta=0.2,
         part=0.2,
     ),
-    Case("unknown sigma, tied", np.eye(4), (0.0,) * 4, sigma=None),
+    Case("unknown sigma, tied", np.eye(4), (0.0,) * 4, sigma=None, part=0.2),
     Case(
         "unknown sigma, plates of 8", np.eye(4), (0.0,) * 4, sigma=None, delta=0.2, size=8, part=0.2
     ),
     Case("plates of 3, fewer than the rank", np.eye(4), (0.0,) * 4, delta=0.2, size=3, part=0.2),
+    Case(
+        "wrong history, tied",
+        np.eye(4),
+        (0.0,) * 4,
+        delta=0.2,
+        part=0.2,
+        history=(-2.0, 2.0, 1.0, 0.0),
+    ),
+    Case(
+        "a little wrong history, tied",
+        np.eye(4),
+        (0.0,) * 4,
+        delta=0.2,
+        part=0.2,
+        history=(-0.3, 0.3, 0.0, 0.0),
+    ),
+    Case(
+        "wrong pilot, tied",
+        np.eye(4),
+        (0.0,) * 4,
+        delta=0.2,
+        part=0.2,
+        pilot=(-60.0, 60.0, 0.0, 0.0),
+    ),
+    Case(
+        "wrong pilot, unknown sigma, tied",
+        np.eye(4),
+        (0.0,) * 4,
+        delta=0.2,
+        sigma=None,
+        part=0.2,
+        pilot=(-60.0, 60.0, 0.0, 0.0),
+    ),
 )
 
 
@@ -149,11 +187,16 @@ def is_rejected(case: Case, strategy: Gauntlet | Peeking, index: int) -> bool:
     sigma = 0.5 if case.rewards == "bernoulli" else 1.0
     rewards = DrawnRewards(means, sigma, case.rewards, np.random.default_rng(sequence))
     run = strategy.start(problem, seed=index)
+    if case.history is not None:
+        counts = np.full(len(means), 1000)
+        run.inform(Statistics.of_batch(counts, counts * np.array(case.history), 999.0 * counts**0))
+    first = rewards if case.pilot is None else replace(rewards, means=means + np.array(case.pilot))
     for _ in range(case.batches):
         if run.verdict.decided or case.best not in run.verdict.survivors:
             break
         batch = run.next(case.size)
-        run.record(batch, rewards.batch(batch.counts))
+        source = first if batch.note["kind"] == "pilot" else rewards
+        run.record(batch, source.batch(batch.counts))
     return case.best not in run.verdict.survivors
 
 
@@ -169,7 +212,8 @@ def rejections(
 
     def settings(first: int) -> dict[str, Any]:
         words = replace(case, features=case.features.tolist())
-        what = {"strategy": repr(strategy), "first": first, "block": BLOCK}
+        what: dict[str, Any] = {"strategy": repr(strategy), "first": first, "block": BLOCK}
+        what["rules"] = NEWEST.number
         return {"kind": "rejections", "finalist": fl.__version__, **vars(words), **what}
 
     def rejected(first: int) -> list[bool]:
@@ -247,7 +291,7 @@ def report(
         lines.append(line)
         good = good and fine
     if words.only is None:
-        made = f"`make validate`, finalist {fl.__version__}."
+        made = f"`make validate`, finalist {fl.__version__}, rules {NEWEST.number}."
         results.write_text("\n".join([f"# {title}", "", made, "", *lines, ""]))
     return 0 if good else 1
 
