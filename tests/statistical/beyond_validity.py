@@ -70,6 +70,11 @@ class Case:
         return as_problem(fl.Arms(self.features, measurable=some), delta=self.delta, **words)
 
     @property
+    def bound(self) -> float:
+        """With which probability what is watched may happen."""
+        return self.delta if self.level is None else self.level
+
+    @property
     def means(self) -> np.ndarray:
         """The expected rewards: all the same, but for what the model does not say."""
         if self.at is not None:
@@ -206,11 +211,10 @@ def rows(store: Store, runs: int, jobs: int, only: str | None) -> Iterator[tuple
         total = int(case.part * runs)
         count = rejections(store, case, total, jobs)
         lower = exact_lower_bound(count, total, CONFIDENCE)
-        bound = case.delta if case.level is None else case.level
-        kept = lower <= bound
+        kept = lower <= case.bound
         said = ("yes" if kept else "**no**") if case.honest else "**yes**" if kept else "no: caught"
         yield (
-            f"| {case.name} | {bound} | {case.batches} | {total:,} | {count:,} "
+            f"| {case.name} | {case.bound} | {case.batches} | {total:,} | {count:,} "
             f"| {count / total:.4f} | {lower:.4f} | {said} |",
             kept == case.honest,
         )

@@ -11,8 +11,11 @@ from tests.statistical.gauntlet_validity import CONFIDENCE
 RUNS, BATCHES = 40, 16
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.name}, {case.delta}")
+SHORT = [case for case in CASES if case.part == 1.0]  # the others show nothing in so few runs
+
+
+@pytest.mark.parametrize("case", SHORT, ids=lambda case: f"{case.name}, {case.delta}")
 def test_what_is_true_is_rejected_with_probability_delta_at_most(case):
     count = sum(block(replace(case, batches=BATCHES), 0, RUNS))
-    kept = exact_lower_bound(count, RUNS, CONFIDENCE) <= case.delta
+    kept = exact_lower_bound(count, RUNS, CONFIDENCE) <= case.bound
     assert kept is case.honest, f"{count} of {RUNS}"
