@@ -1,7 +1,8 @@
 """What all pulls together say: intervals, the arm that leads, and how sure that is.
 
-Half-widths and certainty hold for all directions and at all times at once. The error estimate is
-an estimate and no more.
+Half-widths and certainty hold for all directions and at all times at once; where sigma is unknown,
+its own bound in the half-widths holds at each time alone. The error estimate is an estimate and no
+more.
 """
 
 import math

@@ -253,3 +253,18 @@ def test_the_end_is_not_called_a_winner(where):
     study = create(where, "gse", budget=30)
     finish(study, LAB)
     assert study.ask().reason == "The strategy is done; nothing is left to measure."
+
+
+def test_a_fork_says_that_errors_add_up(where):
+    study = create(where, "gauntlet")
+    for _ in range(3):
+        study.tell(LAB.rewards(study.ask(20)))
+    fork = study.fork("two", until=3)
+    said = [words for words in fork.status(forecast=False).assumptions if "fork of one" in words]
+    assert len(said) == 1
+    assert "from before batch 3" in said[0]
+    assert "add up" in said[0]
+    assert not [words for words in study.status().assumptions if "fork" in words]
+    budgeted = create(where, "gse", "three", budget=60)
+    budgeted.tell(LAB.rewards(budgeted.ask(10)))
+    assert "fork of" not in str(budgeted.fork("four", until=1).status().assumptions)

@@ -99,10 +99,11 @@ class State:
         self.workers: list[str] = []
         self.stopped: str | None = None
         self.history_pulls = 0
+        self.fork: tuple[str, int] | None = None  # the study it was forked from, before which batch
         self.checked: tuple[Any, Any] | None = None  # of `checks.checks_of`, which keeps it here
         self._read_arms = read_arms
         self._apply: dict[str, Callable[[EventRow, Any], None]] = {
-            "created": self._nothing,
+            "created": self._created,
             "note": self._nothing,
             "history": self._history,
             "issued": self._issue,
@@ -207,6 +208,10 @@ class State:
 
     def _nothing(self, event: EventRow, _: Any) -> None:
         """Leave the state as it is: the event is for people."""
+
+    def _created(self, event: EventRow, _: Any) -> None:
+        if "fork_of" in event.body:
+            self.fork = (event.body["fork_of"], event.body["until"])
 
     def _history(self, event: EventRow, _: Any) -> None:
         before = Statistics.empty(len(self.arms))

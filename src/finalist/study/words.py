@@ -215,6 +215,12 @@ def assumptions(state: State) -> list[str]:
         earlier = counted(state.history_pulls, "earlier measurement")
         verb = "steers" if state.history_pulls == 1 else "steer"
         found.append(f"{earlier} {verb} the design, no test")
+    if state.fork is not None and guaranteed(state.settings.strategy):
+        found.append(
+            f"this is a fork of {state.fork[0]} from before batch {state.fork[1]}: each of the two "
+            "is wrong with its own probability, and these add up if both are looked at, or if the "
+            "fork was made because of rewards"
+        )
     return found
 
 
