@@ -143,10 +143,14 @@ def _fit(problem: Problem, fit: Estimate, level: float) -> Check | None:
     missing = "squares, interactions" if problem.arms.has_intercept else "a constant, squares"
     return Check(
         f"The means of the arms are not linear in their features{more} (lack of fit, "
-        f"F = {test.f:.3g}, p = {p_value:.1g})",
+        f"F = {test.f:.3g}, {_shown(p_value)})",
         True,
         f"Add features ({missing}), allow for it (misspecification), or use arms without features.",
     )
+
+
+def _shown(p: float) -> str:
+    return f"p = {p:.1g}" if p >= 1e-16 else "p < 1e-16"
 
 
 def _p_value_within(test: LackOfFit, most: float) -> float:
@@ -169,7 +173,7 @@ def _shift(problem: Problem, measured: Sequence[Measured], level: float) -> Chec
     if p is None or not p < level:
         return None
     return Check(
-        f"Batches are shifted against each other (p = {p:.1g}), as by plates or days",
+        f"Batches are shifted against each other ({_shown(p)}), as by plates or days",
         True,
         "Look for what changed between batches, or create a study that allows for it "
         "(batch_intercept).",

@@ -91,26 +91,29 @@ def _unproven_sentence(state: State, known: bool) -> str:
     verdict, names = state.verdict, state.arms.names
     if len(state.problem.candidates) == 1:
         return f"{state.problem.candidates.names[0]} is the only arm."
-    doubts, after = doubts_of(state), counted(verdict.pulls, "pull")
+    if guaranteed(state.settings.strategy):
+        return _doubtful_sentence(state, known)
     epsilon = state.problem.epsilon
     what = "the best" if epsilon == 0 else f"within {epsilon:g} of the best"
-    if guaranteed(state.settings.strategy):
-        why = f"Nothing is certain, because {'; and '.join(doubts)}."
-        if verdict.winner is not None and known:
-            names_ = first_few([names[i] for i in verdict.winners])
-            verb, what = (
-                ("is", "the best estimate")
-                if len(verdict.winners) == 1
-                else ("are", "the best estimates")
-            )
-            return f"{why} {names_} {verb} {what} after {after}."
-        left = counted(len(verdict.survivors), "arm")
-        return f"{why} {_so_far(state)}The test has left {left} of {len(state.problem.candidates)}."
     if verdict.winner is None:
         found = f"{_so_far(state)}The strategy names no winner"
     else:
-        found = f"{names[verdict.winner]} is named {what}, after {after}"
+        found = f"{names[verdict.winner]} is named {what}, after {counted(verdict.pulls, 'pull')}"
     return f"{found}; this threshold has no proof, so nothing is guaranteed."
+
+
+def _doubtful_sentence(state: State, known: bool) -> str:
+    """Say first why nothing is certain although the strategy has a proof."""
+    verdict, pulls = state.verdict, counted(state.verdict.pulls, "pull")
+    why = f"Nothing is certain, because {'; and '.join(doubts_of(state))}."
+    if verdict.winner is not None and known:
+        who = first_few([state.arms.names[i] for i in verdict.winners])
+        what = "is the best estimate" if len(verdict.winners) == 1 else "are the best estimates"
+        return f"{why} {who} {what} after {pulls}."
+    left = f"{len(verdict.survivors)} of {counted(len(state.problem.candidates), 'arm')}"
+    if state.end is None:
+        return f"{why} After {pulls} the test has left {left}."
+    return f"{why} {_so_far(state)}The test has left {left}."
 
 
 def _budget_sentence(state: State, known: bool) -> str:
