@@ -34,16 +34,21 @@ class Past:
         self.history: Statistics | None = None
         self._tested, self._pilot = Pooled(problem), Pooled(problem)
         self._estimate: Estimate | None = None
+        self._of_pilot: Estimate | None = None
+        self._of_history: Estimate | None = None
 
     def inform(self, history: Statistics) -> None:
         """Take what was measured before the run."""
-        self.history, self._estimate = history.copy(), None
+        self.history = history.copy()
+        self._estimate = self._of_history = None
 
     def add(self, rewards: Statistics, *, tested: bool) -> None:
         """Add the rewards of a batch."""
         self.pooled.add(rewards)
         (self._tested if tested else self._pilot).add(rewards)
         self._estimate = None
+        if not tested:
+            self._of_pilot = None
 
     def taken(self, kept: Int[np.ndarray, " n"], problem: Problem) -> "Past":
         """Return what concerns other arms: old ones by number, -1 for new ones."""
@@ -63,14 +68,18 @@ class Past:
     def _estimated(self) -> Estimate:
         if not self._problem.rules.forgiving:
             return self.pooled.with_earlier(self.history).estimate()
-        own = self.pooled
-        if contradict(self._tested.estimate(), self._pilot.estimate(), self._problem.scale):
+        own, sigma = self.pooled, self._problem.scale
+        if self._of_pilot is None:
+            self._of_pilot = self._pilot.estimate()
+        if self._tested.pulls > 0 and contradict(self._tested.estimate(), self._of_pilot, sigma):
             own = self._tested
         if self.history is None:
             return own.estimate()
-        before = Pooled(self._problem).with_earlier(self.history).estimate()
-        if contradict(own.estimate(), before, self._problem.scale):
-            return own.estimate()
+        if self._of_history is None:
+            self._of_history = Pooled(self._problem).with_earlier(self.history).estimate()
+        alone = own.estimate()
+        if contradict(alone, self._of_history, sigma):
+            return alone
         return own.with_earlier(self.history).estimate()
 
 
