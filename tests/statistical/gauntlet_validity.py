@@ -41,7 +41,7 @@ BLOCK = 250
 class Case:
     """Arms with a parameter, what is known of the noise, and how long a run is watched.
 
-    `part` of the runs are made: 10,000 for what is promised, fewer for variants beside it.
+    `part` of the runs are made: all 10,000 where a run is cheap.
     `history` has the means of 1,000 earlier rewards of each arm, `pilot` what is added to the
     rewards of the pilot: both may be wrong.
     """
@@ -84,11 +84,11 @@ BENT = instances.paper(5, 0.5)
 TIE = (math.cos(0.25), math.sin(0.25), 0.0, 0.0, 0.0)
 CASES = (
     Case("paper's arms, tied", BENT.features, TIE, part=0.2),
-    Case("paper's arms, tied", BENT.features, TIE, delta=0.2),
+    Case("paper's arms, tied", BENT.features, TIE, delta=0.2, part=0.2),
     Case("four-way tie", np.eye(4), (0.0,) * 4, part=0.2),
-    Case("four-way tie", np.eye(4), (0.0,) * 4, delta=0.2),
+    Case("four-way tie", np.eye(4), (0.0,) * 4, delta=0.2, part=0.2),
     Case("sphere, theta = 0", instances.unit_sphere(12, 4, 0), (0.0,) * 4, part=0.2),
-    Case("sphere, theta = 0", instances.unit_sphere(12, 4, 0), (0.0,) * 4, delta=0.2),
+    Case("sphere, theta = 0", instances.unit_sphere(12, 4, 0), (0.0,) * 4, delta=0.2, part=0.2),
     Case(
         "seven planes, the best in the last",
         planes(7, 12),
@@ -105,6 +105,7 @@ CASES = (
         noise="bernoulli",
         rewards="bernoulli",
         delta=0.2,
+        part=0.2,
     ),
     Case(
         "+-1, tied",
