@@ -62,7 +62,7 @@ FEATURES: frozenset[Feature] = frozenset(get_args(Feature))
 #: Sizes of the noise: squares of smaller and larger ones are no numbers.
 SIGMAS = (1e-150, 1e150)
 #: How much larger the noise of one arm may be than that of another: squares are compared.
-LARGEST_RATIO = 1e50
+LARGEST_RATIO = 1e6
 
 
 @dataclass(frozen=True)

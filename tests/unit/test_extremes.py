@@ -194,11 +194,8 @@ def test_pulls_are_arms_whatever_the_state_is(name):
 
 
 def test_noise_too_unequal_for_updates_is_refused():
-    """9 of 20 such runs ended with the wrong arm: a variance became 0 by rounding."""
-    problem = as_problem(FREE, sigma=(1e-8, 1e-8, 1.0))
+    """Of runs with (1e-8, 1e-8, 1) 9 of 20 ended with the wrong arm: a variance became 0."""
     for name in ("fully-adaptive", "lingape", "lingame"):
-        with pytest.raises(ProblemError, match="too different"):
-            strategy_of(name).start(problem)
         strategy_of(name).start(as_problem(FREE, sigma=(2e-6, 2e-6, 1.0)))
         with pytest.raises(ProblemError, match="too different"):
             strategy_of(name, ridge=1e-6).start(as_problem(FREE, sigma=(1e-4, 1.0, 1.0)))
@@ -206,7 +203,7 @@ def test_noise_too_unequal_for_updates_is_refused():
     check_even("x", units, 1e-6)
 
 
-@pytest.mark.parametrize("ratio", [1e-5, 2e-6, 1e-8, 1e-12])
+@pytest.mark.parametrize("ratio", [1e-3, 1e-5, 1.01e-6])
 @pytest.mark.parametrize(
     "name", ["fully-adaptive", "lingape", "lingame", "lazy-ts", "xy-adaptive", "rage", "g"]
 )
@@ -218,12 +215,7 @@ def test_unequal_noise_and_a_gap_that_cannot_be_seen(name, ratio):
         "runs": 5,
         "max_pulls": 500,
     }
-    try:
-        found = fl.simulate(FREE, theta, name, progress=False, **words)
-    except ProblemError:
-        assert ratio < 1e-6
-        assert name in ("fully-adaptive", "lingape", "lingame")
-        return
+    found = fl.simulate(FREE, theta, name, progress=False, **words)
     assert found.errors == 0
 
 
@@ -704,7 +696,7 @@ def test_gaps_at_the_ends(name, theta):
 
 @pytest.mark.parametrize("name", CERTAIN)
 @pytest.mark.parametrize(
-    "sigma", [(1e-150, 1e-150, 1.0), (1e-148,) * 3, (1e-12, 1.0, 1e12), (1e-80, 1.0, 1e80)]
+    "sigma", [(1e-150, 1e-150, 1.1e-144), (1e-148,) * 3, (1e-3, 1.0, 1e3), (1e144, 1e150, 1e147)]
 )
 def test_unequal_noise_at_the_ends(name, sigma):
     """Crashes, wrong answers after three pulls, and one segmentation fault."""
@@ -725,8 +717,8 @@ def test_sizes_of_noise_that_are_refused():
     for sigma in (1e-150, 1e150):
         as_problem(FREE, sigma=sigma)
     with pytest.raises(ProblemError, match="times the smallest"):
-        as_problem(FREE, sigma=(1e-30, 1.0, 1e30))
-    as_problem(FREE, sigma=(1e-25, 1.0, 1e25))
+        as_problem(FREE, sigma=(1e-8, 1e-8, 1.0))
+    as_problem(FREE, sigma=(1e-3, 1.0, 1e3))
     # Nobody sees the noise of an arm that cannot be pulled.
     arms = fl.Arms([[1.0], [2.0], [3.0]], measurable=[True, True, False])
     as_problem(arms, sigma=(1e-140, 1e-140))

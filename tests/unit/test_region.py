@@ -645,3 +645,20 @@ def test_what_a_study_cannot_say(tmp_path):
     changed.add(fl.Arms(pd.DataFrame([{"name": "new"} | row])))
     with pytest.raises(EstimateError, match="were changed"):
         net.loss(changed)
+
+
+def test_a_study_in_which_nothing_is_certain_says_nothing_of_a_region(tmp_path):
+    net = Region.box([0], [1]).net(9)
+    study = study_of(tmp_path, net, sigma=0.02, epsilon=0.5, delta=0.02)
+    rng = np.random.default_rng(0)
+    for _ in range(3):
+        batch = study.ask(size=30)
+        if not batch:
+            break
+        study.tell({pull.pull_id: 3.0 * rng.standard_normal() for pull in batch})
+    status = study.status(forecast=False)
+    assert not status.certain
+    assert "scatter" in status.doubts[0]
+    for ask in (net.refined, net.loss, net.verdict):
+        with pytest.raises(EstimateError, match="nothing is certain in study 'oven', because the"):
+            ask(study, 0.05)

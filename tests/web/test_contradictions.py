@@ -9,6 +9,7 @@ import pytest
 import finalist as fl
 from finalist.cli import codes
 from finalist.study import Study
+from finalist.study.checks import found
 from tests.cli.common import run
 from tests.web.labs import person
 
@@ -70,6 +71,8 @@ def test_a_failed_check_leaves_nothing_certain_anywhere(tmp_path, name, ended):
     assert status.error_estimate is None
     assert status.verdict in (("uncertain", "undecided") if ended else ("continue",))
     assert all(arm.low is None and arm.high is None for arm in status.arms)
+    assert all(arm.p_value is None for arm in status.arms)
+    assert status.doubts
     assert not PROMISES.search(str(status))
     if status.winner is not None:
         assert f"{status.winner} is the best estimate" in status.sentence
@@ -116,3 +119,36 @@ def test_a_check_that_costs_only_pulls_takes_nothing_away(tmp_path):
     )
     assert (status.verdict, status.certain) == ("winner", True)
     assert "a smaller sigma would need fewer pulls" in " ".join(status.warnings)
+
+
+def test_what_has_failed_once_has_failed_for_good(tmp_path):
+    """Later batches hide a batch that was wrong: the decisions it led to stay in doubt."""
+    where = tmp_path / "lab.db"
+    with Study.create(where, "one", FREE, sigma=1.0, seed=1) as study:
+        rng, seen = np.random.default_rng(1), []
+        for number in range(12):
+            batch = study.ask(size=30 if number < 2 else 200)
+            size = 1.7 if number < 2 else 0.95
+            study.tell({pull.pull_id: size * rng.standard_normal() for pull in batch})
+            status = study.status(forecast=False)
+            seen.append(status.certain)
+            if status.verdict != "continue":
+                break
+        now = found(study._log.now().problem, study._log.now().pooled.estimate(), [], 0)
+    assert False in seen
+    assert not any(check.fails for check in now)  # nothing is to be seen any more
+    assert seen[seen.index(False) :] == [False] * len(seen[seen.index(False) :])
+    with Study.open(where, "one") as study:
+        again = study.status(forecast=False)
+    assert (again.certain, again.doubts, again.warnings) == (False, status.doubts, status.warnings)
+
+
+def test_p_values_end_when_arms_change(tmp_path):
+    with Study.create(tmp_path / "lab.db", "one", FREE, sigma=1.0, seed=1) as study:
+        rng = np.random.default_rng(1)
+        for _ in range(2):
+            study.tell({pull.pull_id: rng.standard_normal() for pull in study.ask(size=30)})
+        assert all(arm.p_value is not None for arm in study.status().arms)
+        study.withdraw("e")
+        assert all(arm.p_value is None for arm in study.status().arms)
+        assert all(arm.evidence is not None for arm in study.status().arms)

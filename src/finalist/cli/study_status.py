@@ -34,7 +34,7 @@ keys
   name, verdict (continue, winner, uncertain, undecided), certain,
   winner, winners, top, leader, survivors, risk, recommendation,
   error_estimate, certainty, advice, sentence, pulls, open_pulls,
-  batches, budget_left, assumptions, warnings,
+  batches, budget_left, assumptions, warnings, doubts,
   forecast (median, low, high, cap, words), arms (list of name, pulls,
   estimate, low, high, evidence, p_value, rival, survives, measurable,
   candidate)

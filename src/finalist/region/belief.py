@@ -21,7 +21,16 @@ from finalist.problem import Problem
 from finalist.statistics import Statistics
 
 if TYPE_CHECKING:
-    from finalist.study import Study
+    from finalist.study import Status, Study
+
+
+def refuse_doubts(status: "Status") -> None:
+    """Refuse a study in which nothing is certain because an assumption fails."""
+    if status.doubts:
+        raise EstimateError(
+            f"nothing is certain in study {status.name!r}, because {'; and '.join(status.doubts)}: "
+            "so nothing can be said of the region. Create a study whose assumptions hold."
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,11 +65,12 @@ class Record:
             )
         from finalist.study.settings import from_json
 
+        status = study.status(forecast=False)
+        refuse_doubts(status)
         arms = study.arms
         problem = from_json(study.settings, arms).problem
         frame = study.to_frame()
-        complete = study.status(forecast=False).batches
-        frame = frame[(frame["state"] == "told") & (frame["batch"] <= complete)]
+        frame = frame[(frame["state"] == "told") & (frame["batch"] <= status.batches)]
         batches = []
         for _, rows in frame.groupby("batch", sort=True):
             rewards = Statistics.empty(len(arms))

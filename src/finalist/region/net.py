@@ -28,7 +28,7 @@ from finalist.arms import Arms
 from finalist.arms_io import Table
 from finalist.errors import ArmsError, EstimateError, ProblemError
 from finalist.noise import UNSET, Unset
-from finalist.region.belief import Record
+from finalist.region.belief import Record, refuse_doubts
 from finalist.region.found import Found
 from finalist.region.grid import check_size, joined, named, needed
 from finalist.region.loss import largest_lead, largest_loss, leader_of
@@ -228,6 +228,7 @@ class Net:
             leave of it is for the loss.
         """
         status, arms = study.status(forecast=False), study.arms
+        refuse_doubts(status)
         if status.risk is None:
             raise EstimateError(
                 f"the strategy of study {study.name!r} guarantees nothing, so nothing can be said "

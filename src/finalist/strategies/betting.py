@@ -17,7 +17,7 @@ l_i >= 0 of the score:
 
 The first two may look at everything that was measured before the batch, also at pulls that were
 not tested: weights chosen from the past change nothing in the proof. But the past may be wrong, and
-then they bet on effects that are not there, or on none. The third bets on, whatever the past says.
+then they bet on effects that are not there, or on none. The third bets on, whatever it says.
 The wealth is never less than its share at the start (a fifth, by rules 2; 0 by rules 1) of what it
 would have made alone. The shares of a bet are what each would have made of its share.
 

@@ -211,7 +211,7 @@ class GauntletRun(Choosing):
         -------
         GauntletRun
             With all rewards of arms that are left, to choose by. Intervals end here: their proof
-            needs a pilot that was fixed in advance.
+            needs a start that was fixed in advance, and arms may be chosen by rewards.
         """
         new = GauntletRun(self._settings, problem, self._seed)
         old = kept >= 0

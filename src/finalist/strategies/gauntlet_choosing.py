@@ -75,7 +75,7 @@ class Choosing:
 
         The intervals hold for all directions and at all times at once, with a confidence of
         their own that has nothing to do with delta (`bounds.pooled_radius`). When sigma is
-        unknown it is taken from the residuals, at the upper end of what is likely.
+        unknown it is taken from the residuals, at the upper end of what is likely at one time.
         """
         fit = self._all.pooled.estimate()
         # With other arms nothing was fixed in advance, and directions at large have no bound on
@@ -162,8 +162,8 @@ class Choosing:
             or not problem.rules.forgiving
         ):
             return None
-        w, c = weights_of(fit.statistics.count, problem.precisions), problem.misspecification
-        believed = c * c * w / (c * c * w + self._scale(fit) ** 2)
+        w = weights_of(fit.statistics.count, problem.precisions)
+        believed = w / (w + (self._scale(fit) / problem.misspecification) ** 2)
         apart = np.where(w > 0.0, fit.statistics.mean - self._Z @ fit.phi, 0.0)
         return np.asarray(problem.sign * believed * apart)
 

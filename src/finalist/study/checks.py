@@ -1,12 +1,14 @@
 """Do the rewards contradict what the guarantee assumes? Tests on everything measured so far.
 
-Each gives a p-value after every batch. At the k-th look it is compared with 2 ALARM / (k (k + 1)),
-which sums to 2 ALARM over all looks: a study in which all is well hardly ever gets a warning.
+Each gives a p-value after a batch, the k-th one compared with 2 ALARM / (k (k + 1)). That sums to
+2 ALARM over all batches: a study in which all is well hardly ever gets a warning. And so a warning
+that an assumption fails stays, also where later batches hide it again.
 """
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from jaxtyping import Float
@@ -18,8 +20,10 @@ from finalist.least_squares import Estimate, LackOfFit
 from finalist.noise import Gaussian
 from finalist.problem import Problem
 from finalist.study.pulls import Fate
-from finalist.study.state import Measured, State
 from finalist.words import counted, first_few
+
+if TYPE_CHECKING:
+    from finalist.study.state import Measured, State
 
 ALARM = 1e-3
 #: Degrees of freedom that a test of batches needs: fewer say too little about rewards that are
@@ -35,6 +39,7 @@ class Check:
 
     Attributes
     ----------
+    kind : "noise", "fit" or "shift"
     seen : str
         What is not as assumed, as the beginning of a sentence.
     fails : bool
@@ -42,6 +47,7 @@ class Check:
     remedy : str
     """
 
+    kind: Literal["noise", "fit", "shift"]
     seen: str
     fails: bool
     remedy: str
@@ -61,16 +67,35 @@ class Check:
 TOO_CAUTIOUS = "The error estimate, the certainty and the intervals are too cautious."
 
 
-def checks_of(state: State) -> list[Check]:
-    """Return what the tests of a study have found after its complete batches."""
-    moment = (len(state.decisions), state.stage)
+def is_look(batches: int) -> bool:
+    """Tell whether to look after so many batches: after each of the first, then ever more seldom.
+
+    Examples
+    --------
+    >>> [k for k in range(1, 60) if is_look(k)][19:]
+    [20, 22, 24, 26, 29, 32, 35, 39, 43, 47, 52, 57]
+    """
+    k = 20
+    while k < batches:
+        k += max(k // 10, 1)
+    return batches <= 20 or k == batches
+
+
+def checks_of(state: "State") -> list[Check]:
+    """Return what the tests of a study have found: what has failed once, and remarks of now."""
+    moment = (len(state.decisions), state.stage, state.end)
     if state.checked is None or state.checked[0] != moment:
-        fit = state.pooled.estimate()
-        state.checked = (moment, found(state.problem, fit, state.measured, state.stage))
+        now = found(state.problem, state.pooled.estimate(), state.measured, state.stage)
+        checks = dict(state.failed)
+        # While a study goes on, it is looked at where a replay looks too.
+        checks |= {c.kind: c for c in now if not c.fails or state.end is not None}
+        state.checked = (moment, [*(state.failed | checks).values()])
     return list(state.checked[1])
 
 
-def found(problem: Problem, fit: Estimate, measured: Sequence[Measured], stage: int) -> list[Check]:
+def found(
+    problem: Problem, fit: Estimate, measured: Sequence["Measured"], stage: int
+) -> list[Check]:
     """Return what the tests have found; `fit` is the estimate from all rewards."""
     if fit.statistics.pulls == 0:
         return []
@@ -112,6 +137,7 @@ def _noise(problem: Problem, fit: Estimate, level: float) -> Check | None:
     above = chdtrc(freedom, score) if beyond == 0.0 else 1.0 - chndtr(score, freedom, beyond)
     if above < level:
         return Check(
+            "noise",
             f"{seen}, more than {given}",
             True,
             "Create a study with a larger sigma, or sigma=None; or the model is wrong (see lack "
@@ -119,6 +145,7 @@ def _noise(problem: Problem, fit: Estimate, level: float) -> Check | None:
         )
     if isinstance(problem.noise, Gaussian) and chdtr(freedom, score) < level:
         return Check(
+            "noise",
             f"{seen}, less than {given}",
             False,
             "The guarantee holds, but a smaller sigma would need fewer pulls.",
@@ -142,6 +169,7 @@ def _fit(problem: Problem, fit: Estimate, level: float) -> Check | None:
     more = "" if c == 0.0 else f", also if they are off by {c:g}"
     missing = "squares, interactions" if problem.arms.has_intercept else "a constant, squares"
     return Check(
+        "fit",
         f"The means of the arms are not linear in their features{more} (lack of fit, "
         f"F = {test.f:.3g}, {_shown(p_value)})",
         True,
@@ -167,12 +195,13 @@ def _p_value_within(test: LackOfFit, most: float) -> float:
     return float(1.0 - ncfdtr(test.df_fit, test.df_pure, most / variance, test.f))
 
 
-def _shift(problem: Problem, measured: Sequence[Measured], level: float) -> Check | None:
+def _shift(problem: Problem, measured: Sequence["Measured"], level: float) -> Check | None:
     """Compare batches: their rewards may be shifted against each other, each by a constant."""
     p = shift_p_value(problem.arms, measured, problem.precisions)
     if p is None or not p < level:
         return None
     return Check(
+        "shift",
         f"Batches are shifted against each other ({_shown(p)}), as by plates or days",
         True,
         "Look for what changed between batches, or create a study that allows for it "
@@ -181,7 +210,7 @@ def _shift(problem: Problem, measured: Sequence[Measured], level: float) -> Chec
 
 
 def shift_p_value(
-    arms: Arms, measured: Sequence[Measured], precisions: Float[np.ndarray, " K"] | None = None
+    arms: Arms, measured: Sequence["Measured"], precisions: Float[np.ndarray, " K"] | None = None
 ) -> float | None:
     """Return the p-value of the F test of a constant for each batch; None if it has no meaning.
 
@@ -226,7 +255,7 @@ def _squares(X: np.ndarray, y: np.ndarray) -> tuple[float, int]:
     return float(np.sum((y - X @ solution) ** 2)), int(rank)
 
 
-def given_up(state: State, *, promised: bool = True) -> list[str]:
+def given_up(state: "State", *, promised: bool = True) -> list[str]:
     """Warn of pulls that were given up when rewards of their batch were known already."""
     pulls, first = state.pulls, np.full(len(state.issued) + 1, np.inf)
     first[list(state.first_told)] = list(state.first_told.values())
@@ -255,7 +284,7 @@ def better_by_all(
 
 
 def doubts(
-    state: State, fit: Estimate, arm: int | None, error: float | None, other: int | None
+    state: "State", fit: Estimate, arm: int | None, error: float | None, other: int | None
 ) -> list[str]:
     """Warn of what speaks against a recommendation, and of arms that were never in question."""
     names = state.arms.names

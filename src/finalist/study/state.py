@@ -23,6 +23,7 @@ from finalist.pooling import Pooled
 from finalist.problem import Problem
 from finalist.statistics import Statistics
 from finalist.strategies import Batch, Run, Verdict
+from finalist.study.checks import Check, found, is_look
 from finalist.study.database_errors import damaged
 from finalist.study.database_rows import EventRow
 from finalist.study.invariants import impossible
@@ -100,7 +101,8 @@ class State:
         self.stopped: str | None = None
         self.history_pulls = 0
         self.fork: tuple[str, int] | None = None  # the study it was forked from, before which batch
-        self.checked: tuple[Any, Any] | None = None  # of `checks.checks_of`, which keeps it here
+        self.failed: dict[str, Check] = {}  # assumptions that a look has shown to be wrong
+        self.checked: tuple[Any, list[Check]] | None = None  # `checks.checks_of` keeps it here
         self._read_arms = read_arms
         self._apply: dict[str, Callable[[EventRow, Any], None]] = {
             "created": self._created,
@@ -309,6 +311,7 @@ class State:
         self.measured.append(
             Measured(self.stage, some, rewards.count[some], rewards.mean[some].copy())
         )
+        self._look()
         # What was chosen for it has served; rivals of many arms would fill the memory.
         self.issued[-1] = replace(batch, note={"words": batch.words})
         verdict = self.verdict
@@ -323,11 +326,17 @@ class State:
             "rejected": out,
         }
 
+    def _look(self) -> None:
+        """Test the assumptions; one that fails has failed for good."""
+        if is_look(len(self.measured)):
+            checks = found(self.problem, self.pooled.estimate(), self.measured, self.stage)
+            self.failed |= {check.kind: check for check in checks if check.fails}
+
     def _follow(self, logged: Verdict, batch: int) -> None:
         """Take a decision from the log, where the strategy would decide otherwise."""
         if self._logged is None:
-            found = self.run.verdict
-            if (found.winner, set(found.survivors)) == (logged.winner, set(logged.survivors)):
+            own = self.run.verdict
+            if (own.winner, set(own.survivors)) == (logged.winner, set(logged.survivors)):
                 return
             self.differs.append(batch)
             follow = getattr(self.run, "follow", None)

@@ -43,7 +43,8 @@ class ArmStatus:
     evidence : float or None
         Against "this arm is best", from 0 to 1; rejected at 1. None if the strategy has none.
     p_value : float or None
-        The same as an always-valid p-value.
+        The same as an always-valid p-value. None where an assumption fails, and when the arms were
+        changed: evidence may have begun anew.
     rival : str or None
         The arm that last spoke against it.
     survives : bool
@@ -113,6 +114,10 @@ class Status:
         Rewards so far, pulls without a reward in the open batch, complete batches.
     budget_left : int or None
     assumptions, warnings : tuple of str
+    doubts : tuple of str
+        Why nothing is certain although the strategy has a proof: assumptions that fail, decisions
+        that this version would not take. Intervals, p-values and the figures of a recommendation
+        are left out then.
     forecast : Forecast or None
         Of the pulls still needed.
     arms : tuple of ArmStatus
@@ -138,13 +143,14 @@ class Status:
     budget_left: int | None
     assumptions: tuple[str, ...]
     warnings: tuple[str, ...]
+    doubts: tuple[str, ...]
     forecast: Forecast | None
     arms: tuple[ArmStatus, ...] = field(repr=False)
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as values that JSON can hold."""
         plain = {k: v for k, v in vars(self).items() if k not in ("arms", "forecast")}
-        lists = ("winners", "survivors", "assumptions", "warnings")
+        lists = ("winners", "survivors", "assumptions", "warnings", "doubts")
         plain |= {k: list(plain[k]) for k in lists}
         plain["forecast"] = None if self.forecast is None else _forecast(self.forecast)
         plain["arms"] = [vars(arm) for arm in self.arms]
@@ -210,6 +216,7 @@ def status_of(name: str, state: State, *, forecast: bool) -> Status:
         budget_left=state.left,
         assumptions=tuple(assumptions(state)),
         warnings=tuple(warnings),
+        doubts=tuple(doubts_of(state)),
         forecast=_forecast_of(state, fit) if forecast and not ended else None,
         arms=_arms(state, fit, means),
     )
@@ -288,6 +295,7 @@ def _arms(state: State, fit: Estimate, means: Float[np.ndarray, " K"]) -> tuple[
     widths = _widths(state, fit)
     evidence = getattr(state.run, "evidence", None) if state.follows else None
     found = None if evidence is None else evidence()
+    valid = found is not None and state.stage == 0 and not doubts_of(state)
     alive = np.zeros(len(names), dtype=bool)
     alive[list(state.verdict.survivors)] = True
     candidate, none = state.arms.candidate, np.full(len(names), np.nan)
@@ -298,7 +306,7 @@ def _arms(state: State, fit: Estimate, means: Float[np.ndarray, " K"]) -> tuple[
         _numbers(means - widths),
         _numbers(means + widths),
         _numbers(none if found is None else np.where(candidate, found.share, np.nan)),
-        _numbers(none if found is None else np.where(candidate, found.p_value, np.nan)),
+        _numbers(np.where(candidate, found.p_value, np.nan) if valid and found else none),
         [
             names[i] if i >= 0 else None
             for i in ([-1] * len(names) if found is None else found.rival.tolist())

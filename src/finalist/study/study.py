@@ -393,7 +393,7 @@ class Study:
     def stop(self, reason: str) -> Status:
         """Stop without a winner, for whatever reason, and say what is certain.
 
-        This may be done at any time: with probability at least 1 - delta the best arm is among the
+        This may be done at any time: with probability at least 1 - risk the best arm is among the
         survivors, unless the strategy is one for a fixed budget or without a proof. `resume` goes
         on.
         """

@@ -159,6 +159,7 @@ class StatusAnswer(BaseModel):
     budget_left: int | None
     assumptions: list[str]
     warnings: list[str]
+    doubts: list[str]
     forecast: ForecastAnswer | None
     arms: list[ArmStatusAnswer]
 

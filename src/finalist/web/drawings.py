@@ -186,7 +186,7 @@ def _estimates(look: Look) -> "AnyChart":
     from finalist.charts.studies import intervals_chart
 
     high = _column(look, "high")
-    remark = _INTERVALS if np.isfinite(high).any() else "There are no intervals yet."
+    remark = _INTERVALS if np.isfinite(high).any() else "There are no intervals."
     if look.row.settings.get("batch_intercept"):
         remark = "To compare arms: the level of each batch is unknown."
     return intervals_chart(
