@@ -7,7 +7,7 @@ import pytest
 
 from finalist.cli import codes
 from tests.cli.common import MAGIC, check_refused, run, write
-from tests.cli.test_study_commands import ARMS, content, fill, status
+from tests.cli.test_study_commands import ARMS, SIGMA, content, fill, status
 
 
 @pytest.fixture
@@ -79,7 +79,7 @@ def test_a_study_ends_with_a_recommendation(lab: Path) -> None:
 
 
 def test_a_list_tells_a_recommendation_from_a_winner(lab: Path) -> None:
-    words = ("arms.csv", "--sigma", 0.01, "--seed", 1, "--budget", 400)
+    words = ("arms.csv", "--sigma", SIGMA, "--seed", 1, "--budget", 400)
     heuristic = ("--strategy", "lazy-ts", "--set", "threshold=heuristic")
     for name, more in (("sure", ()), ("spent", ("--strategy", "gse")), ("guess", heuristic)):
         assert run("new", name, *words, *more).exit_code == 0

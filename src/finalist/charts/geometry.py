@@ -81,15 +81,22 @@ def ellipse(
     counts: Int[np.ndarray, " K"],
     centre: Float[np.ndarray, " 2"],
     radius: float,
+    start: Float[np.ndarray, "2 2"] | None = None,
 ) -> Float[np.ndarray, "n 2"]:
-    """Return points t on the ellipse (t - centre)' A (t - centre) = radius^2, A of the counts."""
+    """Return points t on the ellipse (t - centre)' A (t - centre) = radius^2, A of the counts.
+
+    With a start A_0, the inverse of A is replaced by A^-1 + A^-1 A_0 A^-1 (`intervals.Ellipsoid`).
+    """
     info = information(X, counts.astype(float))
     if info.rank < 2:
         raise ChartError("the arms of this design do not span the plane: there is no ellipse.")
     turn = np.linspace(0.0, 2 * math.pi, _ELLIPSE_POINTS)
     circle = np.column_stack([np.cos(turn), np.sin(turn)])
     # A^-1 = R'R, so t - centre = radius R' u has A-norm radius for a unit vector u.
-    return np.asarray(centre + radius * circle @ info.inverse_root)
+    root = info.inverse_root
+    if start is not None:
+        root = np.linalg.cholesky(np.eye(2) + root @ start @ root.T).T @ root
+    return np.asarray(centre + radius * circle @ root)
 
 
 def sector(cone: Cone, side: float) -> Float[np.ndarray, "n 2"]:

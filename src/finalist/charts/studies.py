@@ -258,6 +258,7 @@ def position_chart(
     counts: Int[np.ndarray, " K"],
     radius: float | None,
     *,
+    start: Float[np.ndarray, "2 2"] | None = None,
     sign: int = 1,
     title: str = "Where the parameter may be",
     subtitle: Sequence[str] = (),
@@ -274,6 +275,8 @@ def position_chart(
         Pulls so far.
     radius : float or None
         Of the ellipse, in the norm of the design matrix; None if there is none yet.
+    start : (2, 2) array, optional
+        A_0 of the interval that the ellipse stands for (`geometry.ellipse`).
     sign : int
         1 if large means are good, -1 if small ones are.
     title : str
@@ -295,7 +298,7 @@ def position_chart(
     outline = (
         np.repeat(theta[None, :], 2, axis=0)
         if radius is None
-        else ellipse(arms.features, counts, theta, radius)
+        else ellipse(arms.features, counts, theta, radius, start)
     )
     side = 1.18 * float(np.abs(outline).max() or 1.0)
     found = cones(sign * arms.features)  # under -theta the smallest mean is the largest

@@ -10,6 +10,7 @@ import numpy as np
 from finalist.complexity import complexity
 from finalist.errors import ChartError, FinalistError
 from finalist.information import information
+from finalist.intervals import STARTING
 from finalist.planning import Forecast
 from finalist.study.status import MOST_WORK as MOST_FORECAST
 from finalist.web import words
@@ -242,17 +243,25 @@ def _forecast(found: Forecast | None) -> "AnyChart":
     return forecast_chart(found.pulls, found.cap, subtitle=[found.words()])
 
 
+def _start(look: Look) -> np.ndarray:
+    """Return A_0 of the intervals (`intervals.start_of`) for features."""
+    X = look.arms.features[look.arms.measurable]
+    return np.asarray(X.T @ X * (STARTING * look.arms.rank / len(X)))
+
+
 def _radius(look: Look) -> float | None:
-    """Return the radius of the ellipse: half an interval over the width of its direction."""
-    info = information(look.arms.coordinates, _counts(look).astype(float))
+    """Return the radius of the ellipse: half an interval over the size of its direction."""
+    X = look.arms.features
+    info = information(X, _counts(look).astype(float))
     arm = next((i for i, arm in enumerate(look.status.arms) if arm.high is not None), None)
     if arm is None or info.rank < look.arms.rank:
         return None
-    one = look.status.arms[arm]
+    one, image = look.status.arms[arm], info.inverse_root @ X[arm]
     assert one.high is not None
     assert one.low is not None
-    width = float(np.sqrt(info.variances(look.arms.coordinates[[arm]])[0]))
-    return (one.high - one.low) / 2 / width if width > 0 else None
+    back = info.inverse_root.T @ image
+    size = float(np.sqrt(image @ image + back @ _start(look) @ back))
+    return (one.high - one.low) / 2 / size if size > 0 else None
 
 
 def _plane(look: Look) -> "AnyChart":
@@ -265,7 +274,13 @@ def _plane(look: Look) -> "AnyChart":
         "The cross is the estimate; the ellipse holds the truth with 95 %, at all times.",
     ]
     return position_chart(
-        look.arms, theta, _counts(look), _radius(look), sign=look.sign, subtitle=subtitle
+        look.arms,
+        theta,
+        _counts(look),
+        _radius(look),
+        start=_start(look),
+        sign=look.sign,
+        subtitle=subtitle,
     )
 
 
