@@ -75,7 +75,8 @@ class Ellipsoid:
         if start is None or fit.information.rank < fit.dimension:
             return None
         R = fit.information.inverse_root
-        inner = R @ start @ R.T  # A_0 in coordinates in which A is the identity
+        with np.errstate(over="ignore", invalid="ignore"):
+            inner = R @ start @ R.T  # A_0 in coordinates in which A is the identity
         if not np.isfinite(inner).all():
             return None
         sizes = np.linalg.eigvalsh(inner)
