@@ -49,9 +49,9 @@ def test_noise_that_is_too_large_or_too_small(looks, level):
     problem = as_problem(TWO, sigma=2.0)
     large, small = -2.0 * math.log(level), -2.0 * math.log1p(-level)
     for x, fails in ((large, True), (small, False)):
-        seen = []
-        for part in BOUNDARY:
-            seen.append(found(problem, [2, 2], [0.0, 9.0], [4.0 * part * x, 0.0], looks))
+        seen = [
+            found(problem, [2, 2], [0.0, 9.0], [4.0 * part * x, 0.0], looks) for part in BOUNDARY
+        ]
         beyond = 1 if fails else 0  # above the one, below the other
         assert [len(each) for each in seen] == [1 - beyond, beyond]
         assert seen[beyond][0].fails == fails

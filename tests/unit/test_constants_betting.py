@@ -161,7 +161,16 @@ def test_the_wealth_below_a_cap():
 
 
 def test_wealth_ends_at_the_limit():
-    assert placed(50.0).log_m[0] == math.log(1e6)
+    bets = placed(50.0)
+    assert bets.log_m[0] == math.log(1e6)
+    bets.place(-50.0 * ONE, ONE, TESTED, (NONE, NONE))
+    assert bets.log_m[0] == math.log(1e6)  # what is rejected stays so
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf])
+def test_a_price_that_is_no_number_buys_no_cap(bad):
+    assert betting_kernels.find_cap(3.0, np.array([bad]), NONE) == math.inf
+    assert betting_kernels.find_cap(bad, ONE, NONE) == math.inf
 
 
 def test_scores_and_drifts_are_cut():
@@ -174,11 +183,12 @@ def test_scores_and_drifts_are_cut():
     assert placed(1.0, speed=1e30).log_m[0] == pytest.approx(1e8 - 5e15, rel=1e-12)
     bets = placed(1.0, speed=1e30, expert=[1e200, 1e300])
     assert bets.log_m[0] == pytest.approx(1e8 - 5e15, rel=1e-12)
+    assert bets.wealth[0, :2] == pytest.approx([1e8 - 5e15] * 2, rel=1e-12)
 
 
 @pytest.mark.parametrize("speed", [0.0, -1.0, math.nan])
 def test_without_a_speed_nothing_is_bet(speed):
-    bets = placed(5.0, speed=speed)
+    bets = placed(5.0, speed=speed, expert=[0.5, 1.5])
     assert bets.log_m[0] == 0.0
     assert np.exp(bets.wealth[0]) == pytest.approx([0.5, 0.5, 0.0])
 

@@ -1,6 +1,7 @@
 """What the gauntlet bets by, and what its scores take off, against numbers worked out by hand."""
 
 import math
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -120,10 +121,12 @@ def test_how_far_means_seem_to_be_off(objective, sign):
 class Noted:
     """Bets that keep what is placed."""
 
-    def __init__(self, n):
-        self.log_m, self.placed = np.zeros(n), ()
+    placed: Any
 
-    def place(self, *given):
+    def __init__(self, n: int) -> None:
+        self.log_m = np.zeros(n)
+
+    def place(self, *given: Any) -> None:
         self.placed = given
 
 
@@ -133,7 +136,7 @@ def test_what_is_expected_of_a_batch(objective, sign):
     # The difference has the variance 1/4 + 1/2 = 3/4 before, and speed 1 / sqrt(1/4) = 2 now.
     run = run_of(as_problem(FREE, sigma=2.0, objective=objective))
     past, fit = estimate(FREE, of([4, 2], [0.0, 3.0])), estimate(FREE, of([8, 8], [0.0, 1.0]))
-    bets = Noted(3)
+    bets: Any = Noted(3)
     run._bet(bets, np.array([2]), Pairs(np.array([1]), np.array([0])), fit, past, 0.5)
     z, speed, tested, (drift, time), expert = bets.placed
     assert tested.tolist() == [False, False, True]
@@ -151,7 +154,7 @@ def test_what_is_expected_where_the_model_may_be_wrong():
     run = run_of(as_problem(RAY, sigma=1.0, misspecification=0.1))
     past, fit = estimate(RAY, of([4, 4], [0.0, 5.0])), estimate(RAY, of([4, 4], [0.0, 1.0]))
     for direct in (False, True):
-        bets = Noted(1)
+        bets: Any = Noted(1)
         pairs = Pairs(np.array([1]), np.array([0]), np.array([direct]))
         run._bet(bets, np.array([0]), pairs, fit, past, 0.0)
         _, speed, _, (drift, time), _ = bets.placed
@@ -196,6 +199,17 @@ def test_scores(objective, sign):
     uneven = estimate(RAY, of([2, 8], [0.0, 1.0]))
     found = scores_of(problem, uneven, Pairs(*(part[1:] for part in arms)), 0.0)
     assert found.speed == pytest.approx([1.0 / math.sqrt(1 / 2 + 1 / 8)], rel=1e-12)
+
+
+def test_repeated_pulls_measure_the_noise_of_a_model_that_may_be_wrong():
+    # Two pulls each with squares of 1: the variance is 2 / (4 - 2) = 1, with 2 degrees of freedom.
+    # Means differ by 2, with a standard error of sqrt(1/2 + 1/2): t = 2, and Student's distribution
+    # of 2 degrees of freedom has F(t) = 1/2 + t / (2 sqrt(2 + t^2)) = 0.9082482905 there.
+    fit = estimate(RAY, of([2, 2], [0.0, 2.0], np.ones(2)))
+    problem = as_problem(RAY, sigma=None, misspecification=0.1)
+    pairs = Pairs(np.array([1]), np.array([0]), np.array([True]))
+    found = scores_of(problem, fit, pairs, 0.0)
+    assert NormalDist().cdf(found.z[0]) == pytest.approx(0.9082482905, rel=1e-9)
 
 
 # ---- what a model that may be wrong can feign ---------------------------------------------
