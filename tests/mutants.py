@@ -19,8 +19,8 @@ import finalist
 from tests.mutation import copy_source, replace_in, run_tests
 from tests.records import RESULTS
 
-#: Where a test file of the list is.
-UNIT = "tests/unit/test_{}.py"
+#: Where a test file of the list is, unless a folder is named: "study/constants_study".
+UNIT = "unit"
 
 
 @dataclass(frozen=True)
@@ -50,10 +50,15 @@ def read_mutants() -> tuple[Mutant, ...]:
     """Return the list of `mutants.toml`."""
     groups = tomllib.loads(Path(__file__).with_suffix(".toml").read_text())["broken"]
     return tuple(
-        Mutant(group["file"], place, text, instead, tuple(map(UNIT.format, group["tests"])))
+        Mutant(group["file"], place, text, instead, tuple(map(_test_file, group["tests"])))
         for group in groups
         for place, text, instead in group["places"]
     )
+
+
+def _test_file(name: str) -> str:
+    folder, _, file = name.rpartition("/")
+    return f"tests/{folder or UNIT}/test_{file}.py"
 
 
 MUTANTS = read_mutants()

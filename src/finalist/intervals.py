@@ -78,7 +78,8 @@ class Ellipsoid:
         R = fit.information.inverse_root
         if len(R) == 0:
             return None  # nothing can be told, as of one arm whose batches are shifted
-        inner = R @ start @ R.T  # A_0 in coordinates in which A is the identity
+        with np.errstate(over="ignore", invalid="ignore"):
+            inner = R @ start @ R.T  # A_0 in coordinates in which A is the identity
         if not np.isfinite(inner).all():
             return None
         sizes = np.linalg.eigvalsh(inner)

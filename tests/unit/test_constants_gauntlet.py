@@ -71,9 +71,9 @@ LEADERS = (0.0125, 0.05 / 12, 0.05 / 24)
 def test_levels_of_leaders(monkeypatch):
     against, levels = Bets.against, []
 
-    def noted(arms: int, delta: float, capped: bool) -> Bets:
+    def noted(arms: int, delta: float, capped: bool, untilted: float) -> Bets:
         levels.append(delta)
-        return against(arms, delta, capped)
+        return against(arms, delta, capped, untilted)
 
     monkeypatch.setattr(Bets, "against", noted)
     run = after_pilot(problem_of(goal=fl.EpsilonBest(0.5)))
@@ -108,11 +108,13 @@ def test_levels_of_sets_and_of_pairs():
     tell(run, [100] * 4, means, **{**batch.note, "pairs": [list(p) for p in inside]})
     assert run.verdict.winners == (0, 1)
     assert run.evidence().p_value[2:] == pytest.approx([0.05, 0.05], rel=1e-12)
-    # The 5 best of 20 are 15504 sets: pairs, at delta / (5 * 15) = 0.05 / 75.
+    # The 5 best of 20 are 15504 sets: pairs, at delta / (5 * 15) = 0.05 / 75. An arm that belongs
+    # to the best is out by the largest of 15 true claims: its p-value is 15 * 0.05 / 75.
     run = after_pilot(problem_of(fl.Arms.unstructured(20), goal=fl.TopM(5)))
     clearly(run, [50.0] * 5 + [0.0] * 15, pairs=[list(pair) for pair in every_pair(20)])
     assert sorted(run.verdict.winners) == [0, 1, 2, 3, 4]
-    assert run.evidence().p_value[5:] == pytest.approx([0.05 / 75] * 15, rel=1e-12)
+    assert run._bets.limit == pytest.approx([math.log(75 / 0.05)] * 380, rel=1e-12)
+    assert run.evidence().p_value[5:] == pytest.approx([0.01] * 15, rel=1e-12)
 
 
 def every_pair(C: int) -> list[tuple[int, int]]:

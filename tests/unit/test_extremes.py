@@ -601,7 +601,7 @@ def test_arms_that_are_one_up_to_rounding_have_no_error_estimate():
     assert np.array_equal(arms.coordinates[0], arms.coordinates[1])
     fit = fit_of(arms, (1.0, 1.0, 0.2))
     assert intervals.error_estimate(fit, 0, sign=1, sigma=1.0) is None
-    start = fit.information.log_det
+    start = intervals.start_of(as_problem(arms, sigma=1.0))
     assert intervals.certainty(fit, 0, sign=1, sigma=1.0, start=start) == 0.0
 
 
