@@ -142,7 +142,7 @@ def test_a_winner_is_certain_if_nothing_speaks_against_it(tmp_path):
     assert (risk_of(state), status.risk) == (None, None)
     assert (status.error_estimate, status.certainty) == (None, None)
     assert status.advice == "Recommendation: a."
-    assert [arm.low for arm in status.arms] == [None, None]
+    assert [(arm.low, arm.p_value) for arm in status.arms] == [(None, None)] * 2
 
 
 def test_a_check_that_fails_takes_certainty_away_and_another_does_not(tmp_path):
@@ -228,5 +228,6 @@ def test_where_intervals_have_no_proof(tmp_path, words, changed, known):
     study.stop("enough")
     status, _ = seen_of(study)
     assert (status.certainty is not None) == known
+    assert [arm.p_value is None for arm in status.arms] == [changed] * len(status.arms)
     if "batch_intercept" not in words:  # which leaves no level of a single arm
         assert [arm.low is not None for arm in status.arms] == [known] * len(status.arms)

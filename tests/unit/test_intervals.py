@@ -170,6 +170,15 @@ def test_the_start_is_from_the_question_alone():
     )
 
 
+def test_what_has_no_dimension_has_no_interval():
+    problem = as_problem(fl.Arms([[1.0]]), sigma=1.0, batch_intercept=True)
+    pooled = Pooled(problem)
+    pooled.add(Statistics.of_batch([2], [1.0], [0.5]))
+    fit = pooled.estimate()
+    assert fit.dimension == 0
+    assert np.isinf(pooled_widths(fit, fit.arms.coordinates, start_of(problem), 0.95, 1.0)).all()
+
+
 def misses(q, factor=1.0, runs=200, **words):
     """Count runs in which an interval misses a difference at any time; pulls follow the noise."""
     arms, theta = fl.Arms(instances.unit_sphere(6, 3, 3)), np.array([0.3, -0.2, 0.1])
