@@ -73,7 +73,7 @@ def is_look(batches: int) -> bool:
     Examples
     --------
     >>> [k for k in range(1, 60) if is_look(k)][19:]
-    [20, 22, 24, 26, 29, 32, 35, 39, 43, 47, 52, 57]
+    [20, 22, 24, 26, 28, 30, 33, 36, 39, 42, 46, 50, 55]
     """
     k = 20
     while k < batches:
