@@ -71,3 +71,20 @@ def plane(K: int, arcs: int = 3) -> Matrix:
     arm = np.arange(K)
     angle = starts[arm % arcs] + 0.2 * np.pi * (arm // arcs) / max(1, -(-K // arcs))
     return np.column_stack([np.cos(angle), np.sin(angle)])
+
+
+#: Means within 3 of a linear function (of 0), the first two next to equal. The pooled fit is off
+#: by thousands of standard errors; version 0.1.0 rejected the first arm in all of 60 runs.
+FEIGNED = np.array(
+    [
+        [1.0, 0.211, 0.0],
+        [1.0, -0.67, 0.197],
+        [1.0, 0.726, 0.146],
+        [1.0, -0.037, 0.043],
+        [1.0, 0.906, 0.771],
+        [1.0, -0.871, 0.838],
+        [1.0, 0.724, 0.117],
+    ]
+)
+FEIGNED_MEANS = (2.025, 2.0245, -0.1032, -0.8484, -1.2767, -1.2971, -2.2446)
+FEIGNED_SIGMA = (0.0002, 0.0014, 0.6193, 0.0319, 0.0047, 0.2959, 0.0002)

@@ -28,8 +28,8 @@ from finalist.strategies.gauntlet import GauntletRun
 from finalist.strategies.gauntlet_claims import AllPairs
 from finalist.strategies.gauntlet_top import TopRun
 from tests import instances
+from tests.instances import FEIGNED, FEIGNED_MEANS, FEIGNED_SIGMA
 from tests.statistical.gauntlet_validity import CONFIDENCE, counted, report
-from tests.unit.test_gauntlet_past import FEIGNED, FEIGNED_MEANS, FEIGNED_SIGMA
 
 RESULTS = Path("benchmarks/results/beyond-validity.md")
 BLOCK = 100

@@ -14,6 +14,7 @@ from finalist.rules import rules_of
 from finalist.simulation.binomial import exact_lower_bound
 from finalist.statistics import Statistics
 from finalist.strategies.gauntlet_past import CONTRADICTION, contradict
+from tests.instances import FEIGNED, FEIGNED_MEANS, FEIGNED_SIGMA
 
 PLANE = fl.Arms([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [1.0, -1.0]])
 
@@ -178,22 +179,6 @@ def test_the_top_of_a_parabola_is_found_with_a_line(sigma):
 
 
 # ---- the best arm is not rejected --------------------------------------------------------
-
-#: Means within 3 of a linear function (of 0), the first two next to equal. The pooled fit is off
-#: by thousands of standard errors; version 0.1.0 rejected the first arm in all of 60 runs.
-FEIGNED = np.array(
-    [
-        [1.0, 0.211, 0.0],
-        [1.0, -0.67, 0.197],
-        [1.0, 0.726, 0.146],
-        [1.0, -0.037, 0.043],
-        [1.0, 0.906, 0.771],
-        [1.0, -0.871, 0.838],
-        [1.0, 0.724, 0.117],
-    ]
-)
-FEIGNED_MEANS = (2.025, 2.0245, -0.1032, -0.8484, -1.2767, -1.2971, -2.2446)
-FEIGNED_SIGMA = (0.0002, 0.0014, 0.6193, 0.0319, 0.0047, 0.2959, 0.0002)
 
 
 @pytest.mark.parametrize("rules", [1, 2])
