@@ -107,7 +107,7 @@ def batch_of(answer: dict[str, Any]) -> Batch:
 def status_of(answer: dict[str, Any]) -> Status:
     """Return the status that the API sent."""
     words = {key: value for key, value in answer.items() if key not in ("last", "forecast")}
-    lists = ("winners", "survivors", "assumptions", "warnings")
+    lists = ("winners", "survivors", "assumptions", "warnings", "doubts")
     words |= {key: tuple(words[key]) for key in lists}
     words["arms"] = tuple(ArmStatus(**arm) for arm in answer["arms"])
     found = answer["forecast"]

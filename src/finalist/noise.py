@@ -29,11 +29,19 @@ else:  # UNSET is refused
     KnownSigma = PerArm | Unset
 
 
+#: What sigma of sub-Gaussian noise is.
+_BOUNDED = (
+    "For values in [a, b] it is (b - a) / 2: their standard deviation may be far smaller, and is "
+    "not enough. It has to be known."
+)
+
+
 def missing_sigma(
     sigma: str = "sigma",
     unknown: str = "None if it is unknown: the gauntlet then estimates Gaussian noise from the "
     "rewards; a plan or a complexity needs a guess",
     binary: str = ": noise='bernoulli' needs no other",
+    noise: str = "gaussian",
 ) -> ProblemError:
     """Return the error for a sigma that was left out.
 
@@ -41,6 +49,8 @@ def missing_sigma(
     ----------
     sigma, unknown, binary : str
         How its name, an unknown one, and rewards 0 and 1 are said where it is asked for.
+    noise : str
+        The model; the standard deviation is not enough for sub-Gaussian noise.
 
     Examples
     --------
@@ -50,6 +60,10 @@ def missing_sigma(
     (from repeats of one arm; at most (b - a) / 2 for rewards in [a, b]), or as 'unknown'. Rewards
     0 and 1 have sigma 1/2.
     """
+    if noise == "sub-gaussian":
+        return ProblemError(
+            f"sigma is not given. For sub-Gaussian noise give {sigma} as a number. {_BOUNDED}"
+        )
     return ProblemError(
         "sigma is not given, and it is never assumed: one that is too small makes the answer "
         f"wrong more often than delta says. Give {sigma} as a number, the standard deviation of "
@@ -93,9 +107,8 @@ class SubGaussian:
 
     def __post_init__(self) -> None:
         if isinstance(self.sigma, Unset):
-            raise missing_sigma()
-        remedy = "Values in [a, b] have sigma = (b - a) / 2."
-        store_positive(self, "sigma", self.sigma, remedy)
+            raise missing_sigma(noise="sub-gaussian")
+        store_positive(self, "sigma", self.sigma, _BOUNDED)
 
 
 @dataclass(frozen=True)

@@ -197,7 +197,7 @@ def test_a_single_arm_needs_no_reward(where):
 
 
 @pytest.mark.parametrize(
-    ("sigma", "words"), [(0.01, "certainty and the intervals are wrong"), (60.0, "too cautious")]
+    ("sigma", "words"), [(0.01, "certainty and the intervals are left out"), (60.0, "too cautious")]
 )
 def test_warnings_do_not_speak_of_a_guarantee_that_is_none(where, sigma, words):
     for strategy, promised in (("od-linbai", False), ("uniform", True)):

@@ -51,6 +51,14 @@ def store(place: Any, **words: Any) -> Any:
             assert len(kept) == ("sigma" in words or words.get("noise") == "bernoulli")
 
 
+def check_sub_gaussian(error):
+    text = str(error.value)
+    assert text.startswith("sigma is not given. For sub-Gaussian noise")
+    assert "(b - a) / 2" in text
+    for refused in ("None", "null", "unknown"):
+        assert refused not in text
+
+
 def check_both_remedies(error):
     text = str(error.value)
     assert text.startswith("sigma is not given")
@@ -72,14 +80,14 @@ def test_whatever_takes_sigma_asks_for_it(name, tmp_path):
 def test_a_model_by_its_name_has_no_sigma(name, model, tmp_path):
     with pytest.raises(ProblemError) as error:
         TAKE_SIGMA[name](tmp_path / "lab.db", noise=model)
-    check_both_remedies(error)
+    (check_both_remedies if model == "gaussian" else check_sub_gaussian)(error)
 
 
 @pytest.mark.parametrize("name", VALUES)
 def test_models_and_problems_ask_for_it(name):
     with pytest.raises(ProblemError) as error:
         VALUES[name]()
-    check_both_remedies(error)
+    (check_sub_gaussian if name == "SubGaussian" else check_both_remedies)(error)
 
 
 @pytest.mark.parametrize("name", TAKE_SIGMA)

@@ -44,7 +44,11 @@ def test_the_api_asks(client, what, noise):
     assert answer.status_code == 422
     message = answer.json()["message"]
     assert message.startswith("sigma is not given")
-    for part in ("as a number", "standard deviation", "null", "estimates", "'bernoulli'"):
+    parts = ("standard deviation", "null", "estimates", "'bernoulli'")
+    if noise.get("noise") == "sub-gaussian":  # null is refused
+        parts = ("(b - a) / 2", "not enough")
+        assert "null" not in message
+    for part in ("as a number", *parts):
         assert part in message, part
 
 
@@ -52,7 +56,9 @@ def test_the_api_asks(client, what, noise):
 def test_the_client_asks(url, client, noise):
     with pytest.raises(ProblemError, match="sigma is not given") as error:
         fl.connect(url).create("metals", ARMS, **noise)
-    for part in ("as a number", "standard deviation", "None", "estimates", "bernoulli"):
+    plain = ("standard deviation", "None", "estimates", "bernoulli")
+    parts = ("(b - a) / 2",) if noise.get("noise") == "sub-gaussian" else plain
+    for part in ("as a number", *parts):
         assert part in str(error.value), part
 
 

@@ -74,7 +74,7 @@ def noise_size(
     if column is not None:
         return column
     if given is None and noise != "bernoulli":
-        raise missing_sigma("--sigma", unknown=unknown, binary=binary)
+        raise missing_sigma("--sigma", unknown=unknown, binary=binary, noise=noise)
     return UNSET if given is None else given
 
 

@@ -102,7 +102,8 @@ def report(found: "Status", everything: bool = False) -> "Iterator[Table | str]"
     yield from arms_table(found, everything)
     for words in found.warnings:
         yield f"Warning: {printable(words)}"
-    yield "This rests on: " + "; ".join(map(printable, found.assumptions)) + "."
+    what = "This rests on" if not found.doubts else "The estimates would rest on"
+    yield f"{what}: " + "; ".join(map(printable, found.assumptions)) + "."
 
 
 def certain(found: "Status") -> Iterator[str]:

@@ -15,7 +15,8 @@ class Evidence:
     share : (K,) array
         log M / log(1/delta) in [0, 1]; an arm is rejected at 1.
     p_value : (K,) array
-        1 / M, valid at any time; never below delta (delta / 2 with epsilon), where bets end.
+        1 / M, valid at any time; never below the level at which bets end: delta, or its
+        share for each claim (delta / 2 with epsilon, less by pairs).
     rival : (K,) array of int
         The arm that last spoke against each; -1 if none has.
     rejected : (K,) array of bool

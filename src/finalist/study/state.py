@@ -23,7 +23,7 @@ from finalist.pooling import Pooled
 from finalist.problem import Problem
 from finalist.statistics import Statistics
 from finalist.strategies import Batch, Run, Verdict
-from finalist.study.checks import Check, found, is_look
+from finalist.study.checks import Check, found, is_look, work_of
 from finalist.study.database_errors import damaged
 from finalist.study.database_rows import EventRow
 from finalist.study.invariants import impossible
@@ -256,6 +256,8 @@ class State:
         body = event.body
         if "stopped" in body:
             self.stopped = body["stopped"]
+            if self.measured:
+                self._look()  # what a status said of it then stays said
             return
         self.decide(self._logged_verdict(body))
 
@@ -311,7 +313,8 @@ class State:
         self.measured.append(
             Measured(self.stage, some, rewards.count[some], rewards.mean[some].copy())
         )
-        self._look()
+        if is_look(len(self.measured), work_of(self)):
+            self._look()
         # What was chosen for it has served; rivals of many arms would fill the memory.
         self.issued[-1] = replace(batch, note={"words": batch.words})
         verdict = self.verdict
@@ -328,9 +331,8 @@ class State:
 
     def _look(self) -> None:
         """Test the assumptions; one that fails has failed for good."""
-        if is_look(len(self.measured)):
-            checks = found(self.problem, self.pooled.estimate(), self.measured, self.stage)
-            self.failed |= {check.kind: check for check in checks if check.fails}
+        checks = found(self.problem, self.pooled.estimate(), self.measured, self.stage)
+        self.failed |= {check.kind: check for check in checks if check.fails}
 
     def _follow(self, logged: Verdict, batch: int) -> None:
         """Take a decision from the log, where the strategy would decide otherwise."""

@@ -74,8 +74,8 @@ class Status:
     ----------
     name : str
     verdict : "continue", "winner", "uncertain" or "undecided"
-        "uncertain" when it has ended with a winner by a test whose guarantee does not hold: an
-        assumption fails, or this version decides otherwise. "undecided" when it has ended without a
+        "uncertain" when it has ended with a winner and there are doubts: an assumption fails, or
+        this version decides otherwise. "undecided" when it has ended without a
         winner: stopped, no budget, no arm left to pull, no reward of the arms that are left.
     certain : bool
         Whether what is decided is wrong with probability at most `risk`. If not, a winner is the
@@ -115,7 +115,7 @@ class Status:
     budget_left : int or None
     assumptions, warnings : tuple of str
     doubts : tuple of str
-        Why nothing is certain although the strategy has a proof: assumptions that fail, decisions
+        Why nothing is certain, whatever the strategy promises: assumptions that fail, decisions
         that this version would not take. Intervals, p-values and the figures of a recommendation
         are left out then.
     forecast : Forecast or None
@@ -226,8 +226,8 @@ def _verdict(state: State, found: bool) -> Literal["continue", "winner", "uncert
     """Say where a study stands; `found` tells whether there is a winner."""
     if not found:
         return "continue" if state.end is None else "undecided"
-    lost = guaranteed(state.settings.strategy) and not promised(state)
-    return "uncertain" if lost and len(state.problem.candidates) > 1 else "winner"
+    doubtful = doubts_of(state) and len(state.problem.candidates) > 1
+    return "uncertain" if doubtful else "winner"
 
 
 def _chosen(state: State, fit: Estimate) -> int | None:

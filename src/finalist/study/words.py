@@ -55,9 +55,9 @@ def sentence(state: State, *, known: bool = True) -> str:
     """Say what is certain; `known` tells whether a winner without a guarantee can be estimated."""
     verdict, names, risk = state.verdict, state.arms.names, f"{sum(state.levels):.3g}"
     if promise_of(state.settings.strategy) == "budget":
-        return _budget_sentence(state, known)
+        return _doubtful(state) + _budget_sentence(state, known)
     if not promised(state):
-        return _unproven_sentence(state, known)
+        return _doubtful(state) + _unproven_sentence(state, known)
     words = getattr(state.run, "words", None)
     if (verdict.decided or state.end is None) and words is not None and state.stage == 0:
         return str(words())
@@ -92,7 +92,7 @@ def _unproven_sentence(state: State, known: bool) -> str:
     if len(state.problem.candidates) == 1:
         return f"{state.problem.candidates.names[0]} is the only arm."
     if guaranteed(state.settings.strategy):
-        return _doubtful_sentence(state, known)
+        return _uncertain_sentence(state, known)
     epsilon = state.problem.epsilon
     what = "the best" if epsilon == 0 else f"within {epsilon:g} of the best"
     if verdict.winner is None:
@@ -102,18 +102,25 @@ def _unproven_sentence(state: State, known: bool) -> str:
     return f"{found}; this threshold has no proof, so nothing is guaranteed."
 
 
-def _doubtful_sentence(state: State, known: bool) -> str:
-    """Say first why nothing is certain although the strategy has a proof."""
+def _doubtful(state: State) -> str:
+    """Say why nothing is certain, whatever the strategy promises; this comes first."""
+    doubts = doubts_of(state)
+    if not doubts or len(state.problem.candidates) == 1:
+        return ""
+    return f"Nothing is certain, because {'; and '.join(doubts)}. "
+
+
+def _uncertain_sentence(state: State, known: bool) -> str:
+    """Say what a strategy with a proof has come to where its guarantee does not hold."""
     verdict, pulls = state.verdict, counted(state.verdict.pulls, "pull")
-    why = f"Nothing is certain, because {'; and '.join(doubts_of(state))}."
     if verdict.winner is not None and known:
         who = first_few([state.arms.names[i] for i in verdict.winners])
         what = "is the best estimate" if len(verdict.winners) == 1 else "are the best estimates"
-        return f"{why} {who} {what} after {pulls}."
+        return f"{who} {what} after {pulls}."
     left = f"{len(verdict.survivors)} of {counted(len(state.problem.candidates), 'arm')}"
     if state.end is None:
-        return f"{why} After {pulls} the test has left {left}."
-    return f"{why} {_so_far(state)}The test has left {left}."
+        return f"After {pulls} the test has left {left}."
+    return f"{_so_far(state)}The test has left {left}."
 
 
 def _budget_sentence(state: State, known: bool) -> str:

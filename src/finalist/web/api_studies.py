@@ -91,7 +91,8 @@ def sigma_of(body: Question) -> PerArm | Unset | None:
     if "sigma" not in body.model_fields_set:
         raise missing_sigma(
             unknown="null if it is unknown: the gauntlet then estimates Gaussian noise from the "
-            "rewards; a plan needs a guess"
+            "rewards; a plan needs a guess",
+            noise=body.noise,
         )
     return None
 

@@ -42,7 +42,7 @@ def available(look: Look) -> dict[str, str]:
             "The table of arms has the last values."
         )
     if any(arm.estimate is not None for arm in status.arms):
-        found["estimates"] = "Estimated means with intervals; the table of arms has the numbers."
+        found["estimates"] = "Estimated means; the table of arms has the numbers."
     if status.pulls:
         beside = " beside those of the best design" if look.plain else ""
         found["pulls"] = f"Pulls of each arm{beside}."

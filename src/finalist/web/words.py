@@ -231,7 +231,9 @@ def _decided(body: Mapping[str, Any], status: Status) -> str:
             return f"{found}{listed(body['named'])} wins."
         if status.winner is None:
             return f"{found}the strategy is done."
-        return f"{found}{listed(body['named'])} is recommended."
+        several = len(status.winners) > 1
+        chosen = status.winners if several else body["named"]
+        return f"{found}{listed(chosen)} {'are' if several else 'is'} recommended."
     out = len(body["rejected"])
     if not out:
         return f"{found}no further arm is out."

@@ -1,0 +1,74 @@
+"""When a study looks at its assumptions, and what it says of one that has failed."""
+
+import numpy as np
+import pytest
+
+import finalist as fl
+from finalist.study import checks
+
+BUDGET = {"strategy": "od-linbai", "budget": 200}
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(0)
+
+
+def measure(study, size, scale, rng):
+    study.tell({pull.pull_id: scale * rng.standard_normal() for pull in study.ask(size)})
+
+
+def noisy_at_last(tmp_path, rng):
+    """Return a study of 20 batches as assumed, and a 21st that is far noisier."""
+    study = fl.Study.create(tmp_path / "lab.db", "one", fl.Arms.unstructured(5), sigma=1.0)
+    for _ in range(20):
+        measure(study, 10, 1.0, rng)
+    assert study.status().certain
+    measure(study, 10, 12.0, rng)
+    return study
+
+
+@pytest.mark.parametrize("cheap", [checks.CHEAP, 0])
+def test_no_batch_goes_by_unseen(tmp_path, rng, monkeypatch, cheap):
+    monkeypatch.setattr(checks, "CHEAP", cheap)
+    study = noisy_at_last(tmp_path, rng)
+    assert not study.status().certain
+    assert study.status().risk is None
+    assert not fl.Study.open(tmp_path / "lab.db", "one").status().certain
+
+
+@pytest.mark.parametrize("cheap", [checks.CHEAP, 0])
+def test_what_failed_when_a_study_was_stopped_has_failed_when_it_goes_on(
+    tmp_path, rng, monkeypatch, cheap
+):
+    monkeypatch.setattr(checks, "CHEAP", cheap)
+    study = noisy_at_last(tmp_path, rng)
+    study.stop("lunch")
+    seen = study.status().doubts
+    assert seen
+    study.resume()
+    assert study.status().doubts == seen
+    for _ in range(2):
+        measure(study, 10, 1.0, rng)
+        assert not study.status().certain
+    assert not fl.Study.open(tmp_path / "lab.db", "one").status().certain
+
+
+def test_looks_are_seldom_only_where_they_are_dear():
+    assert all(checks.is_look(k, checks.CHEAP) for k in range(1, 200))
+    looks = [k for k in range(1, 200) if checks.is_look(k, checks.CHEAP + 1)]
+    assert looks[:21] == [*range(1, 21), 22]
+    assert len(looks) < 60
+
+
+@pytest.mark.parametrize("words", [BUDGET, {"strategy": fl.LazyTS(threshold="heuristic")}])
+def test_without_a_guarantee_too_a_failed_check_is_said_first(tmp_path, rng, words):
+    study = fl.Study.create(tmp_path / "lab.db", "one", fl.Arms.unstructured(4), sigma=1.0, **words)
+    while study.ask(20):
+        measure(study, 20, 5.0, rng)
+        status = study.status()
+        if status.pulls >= 40:
+            assert status.doubts
+            assert status.sentence.startswith("Nothing is certain, because the rewards scatter")
+    assert study.status().verdict == "uncertain"
+    assert "recommend" in study.status().sentence or "named" in study.status().sentence
