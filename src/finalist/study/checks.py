@@ -73,7 +73,7 @@ TOO_CAUTIOUS = "The error estimate, the certainty and the intervals are too caut
 
 
 def work_of(state: "State") -> int:
-    """Return how much there is to compute for the tests: all means of batches, in all dimensions."""
+    """Return how much there is to compute: the means of all batches, in all dimensions."""
     return sum(len(m.arms) for m in state.measured) * state.arms.rank**2
 
 
@@ -96,7 +96,7 @@ def is_look(batches: int, work: int) -> bool:
 
 
 def checks_of(state: "State") -> list[Check]:
-    """Return what the tests of a study have found: what has failed at a look, and what is so now."""
+    """Return what the tests of a study have found: what has failed before, and what is so now."""
     moment = (len(state.decisions), state.stage, state.end)
     if state.checked is None or state.checked[0] != moment:
         now = found(state.problem, state.pooled.estimate(), state.measured, state.stage)
