@@ -2,8 +2,9 @@
 
 Slack hides a wrong constant from every simulation. `mutants.toml` lists places, each with what
 stands there and what does when it is broken (a level, a share, a factor, a sign, strictness), and
-the tests that are to notice. All of them together write `benchmarks/results/mutants.md`; words
-choose those whose file or place has one of them.
+the tests that are to notice. What was found is kept in `benchmarks/results/mutants.md`. Words
+choose those whose file or place has one of them; then only their rows are written again, and rows
+of places that are gone are left out.
 """
 
 import platform
@@ -21,6 +22,7 @@ from tests.records import RESULTS
 
 #: Where a test file of the list is, unless a folder is named: "study/constants_study".
 UNIT = "unit"
+SURVIVED = "SURVIVED"
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,7 @@ def _test_file(name: str) -> str:
 
 
 MUTANTS = read_mutants()
+TABLE = RESULTS / "mutants.md"
 
 
 def red_test(mutant: Mutant, compiled: Path) -> str | None:
@@ -79,24 +82,10 @@ def red_test(mutant: Mutant, compiled: Path) -> str | None:
     return found[1]
 
 
-def main() -> int:
-    """Break all that were chosen; print a line for each, and write the table if it is whole."""
-    words = sys.argv[1:]
-    chosen = [m for m in MUTANTS if not words or any(w in f"{m.file} {m.place}" for w in words)]
-    rows, survived = [], 0
-    with tempfile.TemporaryDirectory() as compiled:
-        for mutant in chosen:
-            red = red_test(mutant, Path(compiled))
-            survived += red is None
-            print(f"{mutant.file}: {mutant.place}: {red or 'SURVIVED'}", flush=True)
-            change = f"{_code(mutant.text)} becomes {_code(mutant.instead)}"
-            went = "**SURVIVED**" if red is None else f"`{red}`"
-            rows.append(f"| {mutant.place} | `{mutant.file}` | {change} | {went} |")
-    result = f"{len(chosen) - survived} of {len(chosen)} broken constants turn a test red."
-    print(result)
-    if not words:
-        _write(rows, result)
-    return 1 if survived else 0
+def row_start(mutant: Mutant) -> str:
+    """Return the row of a mutant in the table, without the test that noticed."""
+    change = f"{_code(mutant.text)} becomes {_code(mutant.instead)}"
+    return f"| {mutant.place} | `{mutant.file}` | {change} | "
 
 
 def _code(text: str) -> str:
@@ -104,20 +93,60 @@ def _code(text: str) -> str:
     return "`" + " ".join(text.split()).replace("|", "\\|") + "`"
 
 
-def _write(rows: list[str], result: str) -> None:
+def kept_rows() -> list[str]:
+    """Return the rows of the table that was written last."""
+    lines = TABLE.read_text().splitlines()
+    return lines[lines.index("|---|---|---|---|") + 1 :]
+
+
+def main() -> int:
+    """Break all that were chosen; print a line for each, and write the table."""
+    words = sys.argv[1:]
+    chosen = [m for m in MUTANTS if not words or any(w in f"{m.file} {m.place}" for w in words)]
+    if not chosen:
+        sys.exit(f"No place has one of these words: {', '.join(words)}.")
+    new = {}
+    with tempfile.TemporaryDirectory() as compiled:
+        for mutant in chosen:
+            red = red_test(mutant, Path(compiled))
+            print(f"{mutant.file}: {mutant.place}: {red or SURVIVED}", flush=True)
+            new[row_start(mutant)] = f"`{red}` |" if red else f"**{SURVIVED}** |"
+    print(_result(list(new.values())))
+    _write(new, whole=not words)
+    return 1 if any(SURVIVED in went for went in new.values()) else 0
+
+
+def _result(rows: list[str]) -> str:
+    red = sum(SURVIVED not in row for row in rows)
+    return f"{red} of {len(rows)} broken constants turn a test red."
+
+
+def _write(new: dict[str, str], whole: bool) -> None:
+    """Write the table: new rows, and kept ones of places that are as they were."""
+    today = f"{datetime.now(UTC):%Y-%m-%d}"
     versions = f"finalist {finalist.__version__}, Python {platform.python_version()}"
+    about = [f"`make mutants` (`python -m tests.mutants`), {today}, {versions}."]
+    kept = [] if whole else kept_rows()
+    if not whole:
+        first = TABLE.read_text().splitlines()[2]
+        again = f"`python -m tests.mutants word ...`, last on {today}, {versions}"
+        about = [first, "", f"Some rows were made later, on their own: {again}."]
+    rows = []
+    for start in map(row_start, MUTANTS):
+        found = [start + new[start]] if start in new else [r for r in kept if r.startswith(start)]
+        rows.extend(found)
     lines = [
         "# Broken constants",
         "",
-        f"`make mutants` (`python -m tests.mutants`), {datetime.now(UTC):%Y-%m-%d}, {versions}.",
+        *about,
         "",
-        f"{result} One place is broken at a time, in a copy of the source.",
+        f"{_result(rows)} One place is broken at a time, in a copy of the source.",
         "",
         "| place | file | broken | test that went red first |",
         "|---|---|---|---|",
         *rows,
     ]
-    (RESULTS / "mutants.md").write_text("\n".join(lines) + "\n")
+    TABLE.write_text("\n".join(lines) + "\n")
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.mutants import MUTANTS, red_test
+from tests.mutants import MUTANTS, TABLE, kept_rows, red_test, row_start
 from tests.mutation import ROOT, SOURCE
 
 
@@ -20,6 +20,15 @@ def test_there_are_enough_and_each_is_another_one():
     assert len(MUTANTS) >= 40
     assert len({mutant.place for mutant in MUTANTS}) == len(MUTANTS)
     assert len({(m.file, m.text, m.instead) for m in MUTANTS}) == len(MUTANTS)
+
+
+def test_the_table_has_a_row_for_each_as_it_is_now():
+    starts, rows = [row_start(mutant) for mutant in MUTANTS], kept_rows()
+    missing = [start for start in starts if not any(row.startswith(start) for row in rows)]
+    assert missing == [], "python -m tests.mutants <their places>"
+    assert len(rows) == len(starts)
+    red = sum("SURVIVED" not in row for row in rows)
+    assert f"{red} of {len(starts)} broken constants turn a test red." in TABLE.read_text()
 
 
 def test_a_broken_constant_is_told_from_one_that_is_not(tmp_path):

@@ -194,7 +194,8 @@ def test_the_oracle_needs_what_the_complexity_says():
     hardness = fl.complexity(arms, truth.theta, bound="soare", sigma=1.0)
     pulls = XYOracle(truth.theta, "soare").start(as_problem(arms, sigma=1.0)).next().size
     assert hardness.oracle_budget <= pulls <= hardness.oracle_budget + 20
-    # Sharp: H_LB radius^2, 1.7 times what no method can do without.
+    # Sharp: H_LB radius^2, 1.7 times the mean pulls that a method needs at least if it keeps delta
+    # for every theta.
     pulls = XYOracle(truth.theta).start(as_problem(arms, sigma=1.0)).next().size
     expected = hardness.h_lb * oracle_sharp(5) ** 2
     assert expected <= pulls <= expected + 20
