@@ -148,8 +148,7 @@ def test_how_far_means_seem_to_be_off_where_batches_are_shifted(objective, sign)
 def test_what_is_expected_of_pairs_where_batches_are_shifted():
     # Arms 0 and 1 beside each other, 2 and 6 pulls, then 4 and 4 with 50 more: their differences,
     # 5 and 3, have the variances 2/3 and 1/2. Arm 2 was pulled alone: it is where the model has it.
-    words = {"sigma": 1.0, "misspecification": 0.1, "batch_intercept": True}
-    problem = as_problem(LINE, **words)
+    problem = as_problem(LINE, sigma=1.0, misspecification=0.1, batch_intercept=True)
     batches = (([2, 6, 0], [0.0, 5.0, 0.0]), ([4, 4, 0], [50.0, 53.0, 0.0]), ([0, 0, 9], [7.0] * 3))
     past = shifted(problem, *batches)
     pairs = Pairs(np.array([1, 1, 2]), np.array([0, 0, 0]), np.array([True, False, True]))

@@ -77,10 +77,9 @@ def test_weights_are_what_an_arm_says_if_the_others_are_known():
     assert found.effect == pytest.approx([-1.5, 1.5, 0.0])
     found = Effects.of(3, [one, one, alone])
     assert found.weight == pytest.approx([3.0, 3.0, 0.0])
-    assert found.differences(np.array([1]), np.array([0])) == (
-        pytest.approx([3.0]),
-        pytest.approx([1 / 3]),
-    )
+    difference, variance = found.differences(np.array([1]), np.array([0]))
+    assert difference == pytest.approx([3.0])
+    assert variance == pytest.approx([1 / 3])
 
 
 def test_nothing_says_nothing():
