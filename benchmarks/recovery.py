@@ -34,7 +34,8 @@ class Case:
     """Arms with their means, and what is wrong with the past of a run.
 
     `history` is how often each arm was measured before, and its means then; `pilot` is added to
-    the rewards of the pilot; the means may be off the linear model by `off`.
+    the rewards of the pilot; the means may be off the linear model by `off`. Each batch is shifted
+    by a constant of its own, with the standard deviation `shift`.
     """
 
     name: str
@@ -43,11 +44,16 @@ class Case:
     history: tuple[int, tuple[float, ...]] | None = None
     pilot: tuple[float, ...] | None = None
     off: float = 0.0
+    shift: float = 0.0
 
     def pulls(self, rules: int, seed: int) -> tuple[int, bool, bool]:
         """Run once; return the pulls, whether there is a winner, and whether it is wrong."""
         problem = as_problem(
-            fl.Arms(self.features), sigma=1.0, misspecification=self.off, rules=rules_of(rules)
+            fl.Arms(self.features),
+            sigma=1.0,
+            misspecification=self.off,
+            batch_intercept=self.shift > 0.0,
+            rules=rules_of(rules),
         )
         run, rng = fl.Gauntlet().start(problem, seed=seed), np.random.default_rng(seed)
         means = np.array(self.means)
@@ -61,7 +67,10 @@ class Case:
         while not run.verdict.decided and run.verdict.pulls < MOST:
             batch = run.next()
             source = first if batch.note["kind"] == "pilot" else lab
-            run.record(batch, source.batch(batch.counts))
+            rewards = source.batch(batch.counts)
+            if self.shift > 0.0:
+                rewards.mean[rewards.count > 0] += self.shift * rng.standard_normal()
+            run.record(batch, rewards)
         winner = run.verdict.winner
         return run.verdict.pulls, winner is not None, winner not in (None, int(means.argmax()))
 
@@ -81,6 +90,8 @@ CASES = (
     Case("... a pilot shifted by -40 and 40", ARMS, FIVE, pilot=(-40.0, 40.0, 0.0, 0.0, 0.0)),
     Case("parabola, 7 arms without a model", np.eye(7), PARABOLA),
     Case("... a line that may be off by 1.7", LINE, PARABOLA, off=1.7),
+    Case("... shifts of 2, without a model", np.eye(7), PARABOLA, shift=2.0),
+    Case("... shifts of 2, and the line", LINE, PARABOLA, off=1.7, shift=2.0),
 )
 
 

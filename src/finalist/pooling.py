@@ -8,12 +8,13 @@ linear in the centred arms, and so all bounds for linear models hold, in one dim
 """
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from finalist.arms import Arms
+from finalist.effects import Effects
 from finalist.errors import EstimateError
 from finalist.information import information
 from finalist.least_squares import Estimate, LackOfFit, estimate, weights_of
@@ -141,6 +142,7 @@ class Pooled:
             cells=sum(len(c.arms) for c in self._batches),
             squares=squares,
             pure=sum(pure),
+            seen=tuple(self._batches),
         )
 
 
@@ -167,11 +169,15 @@ class Cells:
         whole.m2[self.arms] = self.m2
         return whole
 
+    def weights(self, precisions: Float[np.ndarray, " K"] | None) -> Float[np.ndarray, " m"]:
+        """Return what the pulls of each of its arms count."""
+        return weights_of(self.count, None if precisions is None else precisions[self.arms])
+
     def centred(
         self, arms: Arms, precisions: Float[np.ndarray, " K"] | None
     ) -> Float[np.ndarray, "m s"]:
         """Return the weighted rows of least squares, centred, with the mean reward beside each."""
-        w = weights_of(self.count, None if precisions is None else precisions[self.arms])
+        w = self.weights(precisions)
         rows = np.column_stack([arms.coordinates[self.arms], self.mean])
         size = np.abs(rows).max(axis=0)
         # Twice: the first centre of rewards around 10^9 is not exact.
@@ -220,12 +226,21 @@ class ShiftedEstimate(Estimate):
         Batches with rewards; pairs of a batch and an arm with rewards.
     squares, pure : float
         Residual sum of squares of the cells' means, and of rewards within cells.
+    seen : tuple of Cells
+        The batches.
     """
 
     batches: int = 0
     cells: int = 0
     squares: float = 0.0
     pure: float = 0.0
+    seen: tuple[Cells, ...] = ()
+
+    @cached_property
+    def effects(self) -> Effects:
+        """What the same rewards say of the arms without the model."""
+        batches = [(c.arms, c.weights(self.precisions), c.mean) for c in self.seen]
+        return Effects.of(len(self.arms), batches)
 
     @property
     def dimension(self) -> int:

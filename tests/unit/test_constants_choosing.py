@@ -10,6 +10,7 @@ import pytest
 import finalist as fl
 from finalist.information import information
 from finalist.least_squares import estimate
+from finalist.pooling import Pooled
 from finalist.problem import Problem, as_problem
 from finalist.rules import rules_of
 from finalist.statistics import Statistics
@@ -113,9 +114,55 @@ def test_how_far_means_seem_to_be_off(objective, sign):
     # An arm that was not pulled is where the model has it.
     alone = estimate(RAY, of([0, 4], [0.0, 5.0]))
     assert run._means(alone) == pytest.approx([2.5 * sign, 5.0 * sign], rel=1e-12)
-    # Not with shifts, which leave no mean; not by rules 1, nor where the model is right.
-    for other in ({"batch_intercept": True}, {"rules": rules_of(1)}, {"misspecification": 0.0}):
+    # Not by rules 1, nor where the model is right.
+    for other in ({"rules": rules_of(1)}, {"misspecification": 0.0}):
         assert run_of(as_problem(RAY, **{**words, **other}))._off(fit) is None
+
+
+def shifted(problem, *batches):
+    """Return the estimate from batches of which each has a constant of its own."""
+    pooled = Pooled(problem)
+    for counts, means in batches:
+        pooled.add(of(counts, means))
+    return pooled.estimate()
+
+
+@pytest.mark.parametrize(("objective", "sign"), [("max", 1.0), ("min", -1.0)])
+def test_how_far_means_seem_to_be_off_where_batches_are_shifted(objective, sign):
+    # Three arms on a line, 8 pulls of each beside each other, with means 0, 3 and 0, then 100 more:
+    # the line is flat and the means are -1, 2 and -1 off it. A third batch has one arm alone, and
+    # says nothing. With the others known, an arm has the weight 8 (1 - 1/3) in each batch, 32/3.
+    # c = 3, sigma = 4: c^2 w / (c^2 w + sigma^2) = 96 / (96 + 16) of it counts.
+    words = {"sigma": 4.0, "objective": objective, "misspecification": 3.0}
+    problem = as_problem(LINE, batch_intercept=True, **words)
+    means, once = np.array([0.0, 3.0, 0.0]), ([0, 5, 0], [0.0, -60.0, 0.0])
+    fit = shifted(problem, ([8] * 3, means), ([8] * 3, means + 100.0), once)
+    run = run_of(problem)
+    part = sign * 96 / 112
+    assert run._off(fit) == pytest.approx([-part, 2 * part, -part], rel=1e-9)
+    assert np.diff(run._means(fit)) == pytest.approx([3 * part, -3 * part], rel=1e-9)
+    for other in ({"rules": rules_of(1)}, {"misspecification": 0.0}):
+        assert run_of(problem.with_(**other))._off(fit) is None
+
+
+def test_what_is_expected_of_pairs_where_batches_are_shifted():
+    # Arms 0 and 1 beside each other, 2 and 6 pulls, then 4 and 4 with 50 more: their differences,
+    # 5 and 3, have the variances 2/3 and 1/2. Arm 2 was pulled alone: it is where the model has it.
+    problem = as_problem(LINE, sigma=1.0, misspecification=0.1, batch_intercept=True)
+    batches = (([2, 6, 0], [0.0, 5.0, 0.0]), ([4, 4, 0], [50.0, 53.0, 0.0]), ([0, 0, 9], [7.0] * 3))
+    past = shifted(problem, *batches)
+    pairs = Pairs(np.array([1, 1, 2]), np.array([0, 0, 0]), np.array([True, False, True]))
+    difference, variance = np.full(3, 7.0), np.full(3, 9.0)
+    run_of(problem)._take_own_means(past, pairs, np.arange(3), difference, variance)
+    assert difference == pytest.approx([(5.0 * 1.5 + 3.0 * 2.0) / 3.5, 7.0, 7.0], rel=1e-9)
+    assert variance == pytest.approx([1.0 / 3.5, 9.0, 9.0], rel=1e-9)
+    # A bet on what a further batch says of them goes by it.
+    fit = estimate(LINE, of([4, 4, 0], [0.0, 1.0, 0.0]))
+    bets: Any = Noted(1)
+    one = Pairs(np.array([1]), np.array([0]), np.array([True]))
+    run_of(problem)._bet(bets, np.array([0]), one, fit, past, 0.0)
+    _, _, _, (drift, time), _ = bets.placed
+    assert (drift[0], time[0]) == pytest.approx((13.5, 3.5), rel=1e-9)
 
 
 class Noted:

@@ -1,6 +1,7 @@
 """A past that is wrong: tests stay right, and the gauntlet finds its way all the same."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from finalist.rewards import DrawnRewards
 from finalist.rules import rules_of
 from finalist.simulation.binomial import exact_lower_bound
 from finalist.statistics import Statistics
+from finalist.strategies import Batch
 from finalist.strategies.gauntlet_past import CONTRADICTION, contradict
 from tests.instances import FEIGNED, FEIGNED_MEANS, FEIGNED_SIGMA
 
@@ -28,18 +30,24 @@ def of_means(counts, means, squares=None):
     return found
 
 
-def play(problem, means, seed, *, history=None, pilot=0.0, most=1000):
-    """Run the gauntlet; return its verdict. `pilot` is added to the rewards of the pilot."""
+def play(problem, means, seed, *, history=None, pilot=0.0, most=1000, shift=0.0, size=None):
+    """Run the gauntlet; return its verdict. `pilot` is added to the rewards of the pilot.
+
+    Every batch has a constant of its own, drawn with the standard deviation `shift`.
+    """
     run = fl.Gauntlet().start(problem, seed=seed)
     if history is not None:
         run.inform(history)
-    sigma, rng = problem.sigmas, np.random.default_rng(seed)
+    sigma, rng = problem.sigmas if problem.noise.sigma else 1.0, np.random.default_rng(seed)
     lab = DrawnRewards(np.asarray(means), sigma, "gaussian", rng)
     shifted = DrawnRewards(np.asarray(means) + pilot, sigma, "gaussian", rng)
     while not run.verdict.decided and run.verdict.pulls < most:
-        batch = run.next()
+        batch = run.next(size)
         source = shifted if batch.note["kind"] == "pilot" else lab
-        run.record(batch, source.batch(batch.counts))
+        rewards = source.batch(batch.counts)
+        if shift > 0.0:
+            rewards.mean[rewards.count > 0] += shift * rng.standard_normal()
+        run.record(batch, rewards)
     return run.verdict
 
 
@@ -165,6 +173,7 @@ def test_five_arms_are_told_apart_after_a_wrong_pilot():
 
 BENT = fl.Arms(np.column_stack([np.ones(7), np.linspace(-1, 1, 7)]))
 PARABOLA = -3.0 * (BENT.features[:, 1] - 0.3) ** 2
+SHIFTED: Any = {"sigma": 1.0, "misspecification": 1.7, "batch_intercept": True}
 
 
 @pytest.mark.parametrize("sigma", [1.0, tuple(np.linspace(0.05, 0.3, 7))])
@@ -178,16 +187,69 @@ def test_the_top_of_a_parabola_is_found_with_a_line(sigma):
     assert not old.decided
 
 
+@pytest.mark.parametrize("sigma", [1.0, None, tuple(np.linspace(0.05, 0.3, 7))])
+def test_the_top_of_a_parabola_is_found_with_a_line_in_shifted_batches(sigma):
+    # The shifts leave no mean of an arm, but differences in each batch.
+    problem = as_problem(BENT, sigma=sigma, misspecification=1.7, batch_intercept=True)
+    found = [play(problem, PARABOLA, seed, most=4000, shift=2.0) for seed in range(3)]
+    assert all(verdict.decided for verdict in found)
+    assert sum(verdict.winner != int(PARABOLA.argmax()) for verdict in found) <= 1
+    old = play(problem.with_(rules=rules_of(1)), PARABOLA, 0, most=2000, shift=2.0)
+    assert not old.decided
+
+
+def test_a_history_of_another_level_helps_with_a_line_in_shifted_batches():
+    problem = as_problem(BENT, **SHIFTED)
+    right, wrong = lies(30, PARABOLA + 100.0), lies(30, -PARABOLA)
+    for history in (right, wrong):
+        verdict = play(problem, PARABOLA, 1, history=history, most=4000, shift=2.0)
+        assert verdict.winner == int(PARABOLA.argmax())
+    run = fl.Gauntlet().start(problem)
+    run.inform(right)
+    means = run._means(run._past())
+    assert np.diff(means) == pytest.approx(np.diff(PARABOLA), abs=0.1)
+
+
+def test_batches_of_one_pull_go_by_the_model():
+    # Nothing is linked to anything; no batch tests anything either.
+    verdict = play(as_problem(BENT, **SHIFTED), PARABOLA, 1, most=20, size=1, shift=2.0)
+    assert not verdict.decided
+    assert verdict.pulls == 20
+
+
+def test_other_arms_keep_what_is_known_of_them_in_shifted_batches():
+    problem = as_problem(BENT, **SHIFTED)
+    run: Any = fl.Gauntlet().start(problem)
+    for shift in (0.0, 50.0, -9.0):
+        batch = run.next(140)
+        counts = batch.counts if shift == 0.0 else np.full(7, 20)
+        if batch.note["kind"] == "test":
+            batch = Batch(counts, batch.note)
+        run.record(batch, of_means(batch.counts, PARABOLA + shift))
+    kept = np.array([6, 4, 2, 3, -1])
+    features = np.vstack([BENT.features[kept[:4]], [[1.0, 0.4]]])
+    other = run.changed(as_problem(fl.Arms(features), **SHIFTED), kept, 0.01, afresh=True)
+    means = other._means(other._past())
+    assert np.diff(means[:4]) == pytest.approx(np.diff(PARABOLA[kept[:4]]), abs=0.1)
+    assert other._past().effects.part.tolist() == [0, 0, 0, 0, -1]
+    assert other.next().note["leader"] in (1, 4)
+
+
 # ---- the best arm is not rejected --------------------------------------------------------
 
 
+@pytest.mark.parametrize("shift", [0.0, 2.0])
 @pytest.mark.parametrize("rules", [1, 2])
-def test_drifts_beyond_all_bounds_reject_no_best_arm(rules):
+def test_drifts_beyond_all_bounds_reject_no_best_arm(rules, shift):
     problem = as_problem(
-        fl.Arms(FEIGNED), sigma=FEIGNED_SIGMA, misspecification=3.0, rules=rules_of(rules)
+        fl.Arms(FEIGNED),
+        sigma=FEIGNED_SIGMA,
+        misspecification=3.0,
+        batch_intercept=shift > 0.0,
+        rules=rules_of(rules),
     )
-    runs = 20
-    out = sum(
-        0 not in play(problem, FEIGNED_MEANS, seed, most=200).survivors for seed in range(runs)
-    )
+    runs, out = 20, 0
+    for seed in range(runs):
+        verdict = play(problem, FEIGNED_MEANS, seed, most=200, shift=shift)
+        out += 0 not in verdict.survivors
     assert exact_lower_bound(out, runs, 0.999) <= 0.05

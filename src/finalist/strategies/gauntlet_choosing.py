@@ -13,7 +13,7 @@ from finalist.information import Information
 from finalist.intervals import pooled_widths, start_of
 from finalist.least_squares import Estimate, estimate, weights_of
 from finalist.noise import Gaussian
-from finalist.pooling import batch_arms
+from finalist.pooling import ShiftedEstimate, batch_arms
 from finalist.problem import Problem
 from finalist.statistics import Statistics
 from finalist.strategies.betting import Bets, expected_drifts
@@ -153,18 +153,18 @@ class Choosing:
         """Return how far the means seem to be from a linear model that may be wrong.
 
         An arm's own rewards against the model, as deviations of the size that is allowed for and
-        the noise of these rewards would have it. Shifts between batches leave no such mean.
+        the noise of these rewards would have it. Where batches are shifted, own rewards count
+        beside those of other arms in the same batch.
         """
         problem = self._problem
-        if (
-            problem.misspecification == 0.0
-            or problem.batch_intercept
-            or not problem.rules.forgiving
-        ):
+        if problem.misspecification == 0.0 or not problem.rules.forgiving:
             return None
-        w = weights_of(fit.statistics.count, problem.precisions)
+        if isinstance(fit, ShiftedEstimate):
+            w, apart = fit.effects.weight, fit.effects.beside(self._Z @ fit.phi)
+        else:
+            w = weights_of(fit.statistics.count, problem.precisions)
+            apart = np.where(w > 0.0, fit.statistics.mean - self._Z @ fit.phi, 0.0)
         believed = w / (w + (self._scale(fit) / problem.misspecification) ** 2)
-        apart = np.where(w > 0.0, fit.statistics.mean - self._Z @ fit.phi, 0.0)
         return np.asarray(problem.sign * believed * apart)
 
     def _aim_at(
@@ -281,11 +281,7 @@ class Choosing:
         Y = self._Z[pairs.rivals[some]] - self._Z[pairs.arms[some]]
         gaps, variances, speed = np.zeros(n), np.ones(n), np.ones(n)
         difference, variance = Y @ past.phi, past.information.variances(Y)
-        if (
-            self._problem.rules.forgiving
-            and not self._problem.batch_intercept
-            and pairs.direct is not None
-        ):
+        if self._problem.rules.forgiving and pairs.direct is not None:
             self._take_own_means(past, pairs, some, difference, variance)
         expected = self._problem.sign * difference + epsilon - scores.bias[some]
         gaps[here] = expected / self._scale(past)
@@ -306,8 +302,13 @@ class Choosing:
     ) -> None:
         """Take what is expected of pairs that are compared directly from their own rewards."""
         assert pairs.direct is not None
-        w, mean = weights_of(past.statistics.count, self._problem.precisions), past.statistics.mean
         a, x = pairs.rivals[some], pairs.arms[some]
+        if isinstance(past, ShiftedEstimate):
+            apart, spread = past.effects.differences(a, x)
+            linked = pairs.direct[some] & np.isfinite(spread)
+            difference[linked], variance[linked] = apart[linked], spread[linked]
+            return
+        w, mean = weights_of(past.statistics.count, self._problem.precisions), past.statistics.mean
         own = pairs.direct[some] & (w[a] > 0.0) & (w[x] > 0.0)
         difference[own] = (mean[a] - mean[x])[own]
         variance[own] = 1.0 / w[a[own]] + 1.0 / w[x[own]]
