@@ -303,7 +303,22 @@ def as_problem(
         goal = TopM(top)
     if goal is None:
         goal = Best() if epsilon == 0 else EpsilonBest(epsilon)
-    return Problem(arms, noise=as_noise(sigma, noise), goal=goal, **settings)
+    problem = Problem(arms, noise=as_noise(sigma, noise), goal=goal, **settings)
+    _check_told_apart(problem)
+    return problem
+
+
+def _check_told_apart(problem: Problem) -> None:
+    """Refuse arms of one name for the model whose means may differ, as the model may be wrong."""
+    if problem.misspecification == 0.0:
+        return
+    for names in problem.candidates.aliases:
+        if len(names) > 1:
+            raise ProblemError(
+                f"{names[0]} and {names[1]} have the same features, so they count as one arm; but "
+                f"with misspecification = {problem.misspecification:g} their means may differ. Add "
+                "a feature that tells them apart, or leave one of them out."
+            )
 
 
 def _type(value: object) -> str:

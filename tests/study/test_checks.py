@@ -71,12 +71,3 @@ def test_without_a_guarantee_too_a_failed_check_is_said_first(tmp_path, rng, wor
             assert status.sentence.startswith("Nothing is certain, because the rewards scatter")
     assert study.status().verdict == "uncertain"
     assert "recommend" in study.status().sentence or "named" in study.status().sentence
-
-
-def test_the_only_arm_that_is_left_is_the_best_whatever_the_noise(tmp_path, rng):
-    study = fl.Study.create(tmp_path / "lab.db", "one", fl.Arms.unstructured(2), sigma=1.0)
-    measure(study, 20, 9.0, rng)
-    assert study.status().doubts
-    study.withdraw("x2")
-    status = study.status()
-    assert (status.verdict, status.sentence) == ("winner", "x1 is the only arm.")

@@ -322,3 +322,11 @@ def test_with_a_constant_for_each_batch_less_can_be_compared():
         Problem(arms, candidates=candidates, batch_intercept=True, noise=Gaussian(1.0))
     level = Arms([[0.5, 0.5, 0.0], [0.0, 0.5, 0.5]], names=["first", "last"])
     Problem(arms, candidates=level, batch_intercept=True, noise=Gaussian(1.0))
+
+
+def test_arms_with_the_same_features_may_differ_where_the_model_may_be_wrong():
+    arms = Arms([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]], ["a", "b", "c"])
+    assert as_problem(arms, sigma=1.0).arms.names == ("a", "c")
+    with pytest.raises(ProblemError, match="a and b have the same features") as error:
+        as_problem(arms, sigma=1.0, misspecification=0.1)
+    assert "leave one of them out" in str(error.value)

@@ -226,8 +226,7 @@ def _verdict(state: State, found: bool) -> Literal["continue", "winner", "uncert
     """Say where a study stands; `found` tells whether there is a winner."""
     if not found:
         return "continue" if state.end is None else "undecided"
-    doubtful = doubts_of(state) and len(state.problem.candidates) > 1
-    return "uncertain" if doubtful else "winner"
+    return "uncertain" if doubts_of(state) else "winner"
 
 
 def _chosen(state: State, fit: Estimate) -> int | None:

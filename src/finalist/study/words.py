@@ -105,9 +105,7 @@ def _unproven_sentence(state: State, known: bool) -> str:
 def _doubtful(state: State) -> str:
     """Say why nothing is certain, whatever the strategy promises; this comes first."""
     doubts = doubts_of(state)
-    if not doubts or len(state.problem.candidates) == 1:
-        return ""
-    return f"Nothing is certain, because {'; and '.join(doubts)}. "
+    return f"Nothing is certain, because {'; and '.join(doubts)}. " if doubts else ""
 
 
 def _uncertain_sentence(state: State, known: bool) -> str:
