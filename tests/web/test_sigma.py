@@ -44,7 +44,7 @@ def test_the_api_asks(client, what, noise):
     assert answer.status_code == 422
     message = answer.json()["message"]
     assert message.startswith("sigma is not given")
-    parts = ("standard deviation", "null", "estimates", "'bernoulli'")
+    parts: tuple[str, ...] = ("standard deviation", "null", "estimates", "'bernoulli'")
     if noise.get("noise") == "sub-gaussian":  # null is refused
         parts = ("(b - a) / 2", "not enough")
         assert "null" not in message
