@@ -3,6 +3,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
 READY := $(VENV)/.ready
 
 .PHONY: help demo test lint format golden-runs validate mutants torture reproduce bench bench-gauntlet bench-field docs docs-figures screenshots dist clean
@@ -26,26 +27,32 @@ help:
 	@echo "make dist      build wheel and sdist, install each in a clean environment and try it"
 	@echo "make clean     remove the environment and everything built"
 
-# The environment is made once and again only when its description changes.
-$(READY): pyproject.toml constraints.txt
+# The environment is made once and again only when its description changes. The demonstration needs the package
+# alone; tests, documentation and benchmarks need more.
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+$(INSTALLED): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "finalist needs Python 3.11 or later; $(PYTHON) is $$($(PYTHON) --version)." \
 	         "Use: make PYTHON=python3.12 ..."; exit 1; }
 	@echo "Setting up $(VENV) (once, about a minute)..."
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check \
-	  --constraint constraints.txt --editable '.[parquet,postgres,cluster,dev,docs]'
+	@$(PIP) --editable .
 	@touch $@
 
-demo: $(READY)
+$(READY): $(INSTALLED)
+	@echo "Adding what tests and documentation need (once)..."
+	@$(PIP) --editable '.[parquet,postgres,cluster,dev,docs]'
+	@touch $@
+
+demo: $(INSTALLED)
 	@$(BIN)/finalist demo --out demo
 
 # BLAS threads would fight with the test processes.
 test: export OMP_NUM_THREADS := 1
 test: export OPENBLAS_NUM_THREADS := 1
 test: lint
-	@$(BIN)/python -m pytest -n 2
-	@echo "Again with the shapes of all arrays checked at run time:"
+	@$(BIN)/python -m pytest -n 2 --ignore tests/contracts --ignore tests/properties
+	@echo "What all strategies and designs have in common, with the shapes of all arrays checked:"
 	@FINALIST_SHAPES=1 $(BIN)/python -m pytest -n 2 tests/contracts tests/properties
 
 lint: $(READY)

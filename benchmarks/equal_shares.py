@@ -21,14 +21,14 @@ import numpy as np
 
 import finalist as fl
 from benchmarks.harness import Table, about_this_run, console
-from finalist.benchmark.suites import suite
 from finalist.charts.ratios import ratio_text
-from finalist.information import Information
+from finalist.inference.information import Information
+from finalist.lab.benchmark.suites import suite
+from finalist.lab.store import Store
 from finalist.problem import Problem
 from finalist.simulation.instances import Instance
-from finalist.simulation.store import Store
-from finalist.strategies import gauntlet
-from finalist.strategies.gauntlet_design import Aim, estimable
+from finalist.strategies.gauntlet import run as gauntlet
+from finalist.strategies.gauntlet.planner import Aim, estimable
 from finalist.strategies.protocol import Batch
 
 RESULTS = Path(__file__).parent / "results" / "equal-shares.md"

@@ -51,10 +51,10 @@ from finalist.strategies import (
     Playable,
     TrackAndStop,
 )
-from finalist.strategies.lazy_ts import optimal_weights
-from finalist.strategies.lingape import Selection, pair_shares
-from finalist.strategies.rage import survivors_design
-from finalist.strategies.track_and_stop import gaussian_calibration
+from finalist.strategies.per_pull.lazy_ts import optimal_weights
+from finalist.strategies.per_pull.lingape import Selection, pair_shares
+from finalist.strategies.per_pull.track_and_stop import gaussian_calibration
+from finalist.strategies.phased.rage import survivors_design
 
 SECTIONS = ("same", "runs", "rage", "pulls", "phases")
 #: Pulls that are compared one by one.

@@ -19,7 +19,6 @@ from benchmarks.harness import Report, Table, console, seconds, timed
 from benchmarks.strategies import DELTA, SIGMA, forget
 from finalist.charts.theme import PALETTE, data, finish, save
 from finalist.problem import as_problem
-from finalist.rewards import DrawnRewards
 from finalist.simulation.instances import (
     Instance,
     between,
@@ -27,6 +26,7 @@ from finalist.simulation.instances import (
     unit_sphere,
     unstructured,
 )
+from finalist.simulation.rewards import DrawnRewards
 from finalist.strategies import (
     RAGE,
     FullyAdaptive,

@@ -20,12 +20,12 @@ import numpy as np
 
 import finalist as fl
 from benchmarks.harness import Report, Table, Target
+from finalist.lab.store import Store
 from finalist.problem import as_problem
-from finalist.rewards import DrawnRewards
 from finalist.simulation import Simulation, instances
 from finalist.simulation.binomial import exact_lower_bound
 from finalist.simulation.instances import Instance, between, fan, given, random_theta, unstructured
-from finalist.simulation.store import Store
+from finalist.simulation.rewards import DrawnRewards
 
 RESULTS = Path(__file__).parent / "results" / "gauntlet.md"
 DELTAS = (0.05, 0.001)

@@ -22,17 +22,17 @@ import numpy as np
 import finalist as fl
 from benchmarks.harness import Report, Table, console, in_child, median, peak_megabytes, timed
 from finalist.charts.theme import PALETTE, data, finish, save
-from finalist.information import SCAN_ROWS
+from finalist.inference.information import SCAN_ROWS
 from finalist.problem import as_problem
-from finalist.rewards import DrawnRewards
 from finalist.simulation.instances import unit_sphere
+from finalist.simulation.rewards import DrawnRewards
 
 RESULTS = Path(__file__).parent / "results" / "large.md"
 PICTURE = Path("docs/images/large.png")
 D, SIGMA, EPSILON = 20, 0.1, 0.05
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
 #: Seconds and gigabytes promised of a study with a million arms.
-MOST_SECONDS, MOST_GIGABYTES = 60.0, 4.0
+MAX_SECONDS, MAX_GIGABYTES = 60.0, 4.0
 
 
 def pass_seconds(X: np.ndarray) -> float:
@@ -248,8 +248,8 @@ def report_studies(report: Report, sizes: tuple[int, ...]) -> None:
         rows += [(f"{K:,}", "database file", f"{size:,.0f} MB")]
         if SIZES[-1] == K:
             asked = max(took for what, took in found.items() if what.startswith("ask"))
-            report.below("ask in a study with a million arms", asked, MOST_SECONDS, "s")
-            report.below("memory of that study", memory, MOST_GIGABYTES, "GB")
+            report.below("ask in a study with a million arms", asked, MAX_SECONDS, "s")
+            report.below("memory of that study", memory, MAX_GIGABYTES, "GB")
     note = (
         "SQLite. A tell that completes a batch tests every arm, on all cores. A study that is "
         "opened again tests its batches anew, and solves no design."

@@ -16,10 +16,10 @@ import numpy as np
 
 import finalist as fl
 from benchmarks.harness import Table, about_this_run
+from finalist.inference.statistics import Statistics
 from finalist.problem import as_problem
-from finalist.rewards import DrawnRewards
-from finalist.rules import rules_of
-from finalist.statistics import Statistics
+from finalist.problem.rules import rules_of
+from finalist.simulation.rewards import DrawnRewards
 
 RESULTS = Path(__file__).with_name("results") / "recovery.md"
 #: A run is cut here.

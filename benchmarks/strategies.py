@@ -27,12 +27,12 @@ from tests import instances
 from benchmarks import harness, plain
 from benchmarks.harness import Report, Table, Target, Timing, console, seconds
 from finalist.arms import Arms
-from finalist.bounds import Bound
+from finalist.inference.bounds import Bound
+from finalist.inference.statistics import Statistics
 from finalist.problem import as_problem
-from finalist.rewards import DrawnRewards
 from finalist.simulation import simulate
+from finalist.simulation.rewards import DrawnRewards
 from finalist.simulation.task import Task, make_task
-from finalist.statistics import Statistics
 from finalist.strategies import (
     FullyAdaptive,
     GAllocation,
@@ -42,10 +42,15 @@ from finalist.strategies import (
     XYAllocation,
     XYOracle,
 )
-from finalist.strategies.rage import survivors_design
-from finalist.strategies.static import static_design
-from finalist.strategies.xy_adaptive import phase_allocation, phase_design
-from finalist.strategies.xy_oracle import Stopping, make_aim, oracle_allocation, oracle_design
+from finalist.strategies.phased.rage import survivors_design
+from finalist.strategies.phased.xy_adaptive import phase_allocation, phase_design
+from finalist.strategies.static.static import static_design
+from finalist.strategies.static.xy_oracle import (
+    Stopping,
+    make_aim,
+    oracle_allocation,
+    oracle_design,
+)
 
 RESULTS = Path(__file__).parent / "results"
 SECTIONS = ("same", "runs", "phases", "memory", "start")

@@ -9,14 +9,14 @@ import finalist as fl
 from finalist.charts.curves import Curve, curves_chart
 from finalist.charts.evidence import cap_chart, evidence_chart
 from finalist.charts.theme import ACCENT, INK, PALETTE, data, finish, save
-from finalist.information import information
+from finalist.inference.information import information
 from finalist.problem import as_problem
 from finalist.region import Record
-from finalist.rewards import DrawnRewards
 from finalist.simulation.binomial import exact_interval
-from finalist.strategies.betting_kernels import find_cap, log_likelihood_ratio
+from finalist.simulation.rewards import DrawnRewards
 from finalist.strategies.gauntlet import GauntletRun
-from finalist.strategies.gauntlet_top import TopRun
+from finalist.strategies.gauntlet.kernels import find_cap, log_likelihood_ratio
+from finalist.strategies.gauntlet.top import TopRun
 
 #: Eight alloys, described by three numbers each; what is measured is linear in them.
 FEATURES = np.random.default_rng(1).standard_normal((8, 3))

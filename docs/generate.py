@@ -65,7 +65,7 @@ def http_page() -> str:
     import tempfile
 
     from finalist.web import create_app
-    from finalist.web.reference import ERROR_WORDS, calls_of
+    from finalist.web.api.reference import ERROR_WORDS, calls_of
 
     base = "http://127.0.0.1:8765"
     with tempfile.TemporaryDirectory() as folder:

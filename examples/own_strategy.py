@@ -17,8 +17,8 @@ from typing import ClassVar
 import numpy as np
 
 import finalist as fl
-from finalist.least_squares import estimate
-from finalist.statistics import Statistics
+from finalist.inference.least_squares import estimate
+from finalist.inference.statistics import Statistics
 from finalist.strategies import Batch, Verdict
 from finalist.strategies.protocol import SUPPORTED, check_record, check_size, refuse_decided
 from finalist.testing import check_strategy

@@ -5,9 +5,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from finalist.inference.statistics import Statistics
 from finalist.problem import Problem
-from finalist.rewards import DrawnRewards
-from finalist.statistics import Statistics
+from finalist.simulation.rewards import DrawnRewards
 from finalist.strategies import Batch, Verdict
 
 

@@ -21,27 +21,31 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 import finalist as fl
 from finalist.errors import NotYetSupportedError
 from finalist.problem import Problem, as_problem
-from finalist.rewards import DrawnRewards, Kind
 from finalist.strategies import STRATEGIES, Playable, Run, Strategy, named, promise_of
 
-try:
-    from finalist.rules import RULES
-except ImportError:  # version 0.1.0 has no numbers for its rules, which are rules 1
-    RULES = {}
+if TYPE_CHECKING or find_spec("finalist.inference"):
+    from finalist.problem.rules import RULES
+    from finalist.simulation.rewards import DrawnRewards, Kind
+else:  # an earlier commit, whose modules have other paths and perhaps no numbers for its rules
+    from finalist.rewards import DrawnRewards, Kind  # type: ignore[import-not-found,no-redef]
+
+    RULES = import_module("finalist.rules").RULES if find_spec("finalist.rules") else {}
 
 ROOT = Path(__file__).parents[1]
 KEPT = Path(__file__).with_suffix(".json")
 SEEDS = (1, 2, 3)
 #: A run ends here if it has no winner before; compiled loops are faster and go on for longer.
-MOST_PULLS, MOST_BATCHES, MOST_PLAYED = 1500, 60, 3000
+MAX_PULLS, MAX_BATCHES, MAX_PLAYED = 1500, 60, 3000
 #: The budget of strategies that need one.
 BUDGET = 60
 #: By what part features are changed to see whether a run is clear, and how often.
@@ -294,7 +298,7 @@ def outcome_of(strategy: Strategy, problem: Problem, question: Question, seed: i
     digest = hashlib.sha256()
     run, rewards = strategy.start(problem, seed=seed), question.draw(problem, seed)
     made = np.zeros(len(problem.arms), dtype=np.int64)
-    while sum(sizes) < MOST_PULLS and len(sizes) < MOST_BATCHES and _may_go_on(run, problem, made):
+    while sum(sizes) < MAX_PULLS and len(sizes) < MAX_BATCHES and _may_go_on(run, problem, made):
         batch = run.next(question.size)
         run.record(batch, rewards.batch(batch.counts))
         made += batch.counts
@@ -304,7 +308,7 @@ def outcome_of(strategy: Strategy, problem: Problem, question: Question, seed: i
     winner = run.verdict.winner
     again = strategy.start(problem, seed=seed)
     if isinstance(again, Playable):
-        _take(digest, again.play(question.draw(problem, seed), MOST_PLAYED).tolist())
+        _take(digest, again.play(question.draw(problem, seed), MAX_PLAYED).tolist())
         _take(digest, _verdict(again))
     return Outcome(digest.hexdigest(), winner, tuple(sizes), tuple(survivors))
 

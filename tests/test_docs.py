@@ -234,7 +234,7 @@ def test_every_variable_of_the_environment_is_documented():
 
 
 def test_every_kind_of_event_is_documented():
-    from finalist.study.schema import KINDS
+    from finalist.study.storage.schema import KINDS
 
     table = (DOCS / "files.md").read_text().partition("## Events")[2]
     assert set(re.findall(r"^\| `([a-z]+)` \|", table, flags=re.MULTILINE)) == set(KINDS)

@@ -8,8 +8,7 @@ import json
 
 import pytest
 
-from finalist import rules
-from finalist.problem import FEATURES
+from finalist.problem import FEATURES, rules
 from finalist.strategies import STRATEGIES
 from tests.golden_runs import CLEAR, KEPT, QUESTIONS, Case, cases, whole
 

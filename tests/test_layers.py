@@ -34,7 +34,7 @@ def test_the_tree_keeps_the_layers(copy):
 
 
 def test_importing_from_a_higher_layer_fails(copy):
-    arms = copy / "finalist" / "arms.py"
+    arms = copy / "finalist" / "arms" / "arms.py"
     arms.write_text(arms.read_text() + "\nfrom finalist.design import optimal_design\n")
     result = lint(copy)
     assert result.returncode != 0
@@ -46,3 +46,11 @@ def test_a_module_that_no_layer_lists_fails(copy):
     result = lint(copy)
     assert result.returncode != 0
     assert "stowaway" in result.stdout
+
+
+def test_modules_that_need_each_other_fail(copy):
+    rows = copy / "finalist" / "arms" / "rows.py"
+    rows.write_text(rows.read_text() + "\nfrom finalist.arms.span import Span\n")
+    result = lint(copy)
+    assert result.returncode != 0
+    assert "finalist.arms" in result.stdout

@@ -67,7 +67,7 @@ import finalist as fl
 from finalist.design import greedy_allocation
 for criterion in ("g", "xy"):
     greedy_allocation(fl.Arms.unstructured(3), criterion, 10)
-from finalist.design.greedy_kernels import run
+from finalist.design.kernels.greedy import run
 print(sum(run.stats.cache_hits.values()), sum(run.stats.cache_misses.values()))
 """
     assert python(code, NUMBA_CACHE_DIR=str(tmp_path)).split()[1] != "0"
@@ -77,7 +77,7 @@ print(sum(run.stats.cache_hits.values()), sum(run.stats.cache_misses.values()))
 def test_a_second_process_does_not_compile_the_fully_adaptive_strategy_again(tmp_path):
     code = """
 import numpy as np, finalist as fl
-from finalist.rewards import DrawnRewards
+from finalist.simulation.rewards import DrawnRewards
 from finalist.strategies import FullyAdaptive
 problem = fl.Problem(fl.Arms.unstructured(3), noise=fl.Gaussian(1.0))
 run = FullyAdaptive(theta_norm=1.0).start(problem)
@@ -86,7 +86,7 @@ for size in (None, 5):
     batch = run.next(size)
     run.record(batch, rewards.batch(batch.counts))
 run.play(rewards, 100)
-from finalist.strategies import fully_adaptive_kernels as kernels
+from finalist.strategies.per_pull.kernels import fully_adaptive as kernels
 stats = [f.stats for f in (kernels.plan, kernels.absorb, kernels.examine, kernels.run)]
 print(*[sum(s.cache_hits.values()) for s in stats], *[sum(s.cache_misses.values()) for s in stats])
 """

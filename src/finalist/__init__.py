@@ -8,17 +8,19 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+from finalist._moved import Finder
+
 __version__ = "0.2.0.dev0"
 
 if TYPE_CHECKING:
     from finalist.arms import Arms
-    from finalist.arms_table import ArmsTable, read_table
+    from finalist.arms.table import ArmsTable, read_table
     from finalist.client import connect
     from finalist.complexity import Complexity, complexity
     from finalist.design import Design, optimal_design, round_design
-    from finalist.noise import Bernoulli, Best, EpsilonBest, Gaussian, SubGaussian, TopM
     from finalist.planning import Plan, plan
     from finalist.problem import Problem
+    from finalist.problem.noise import Bernoulli, Best, EpsilonBest, Gaussian, SubGaussian, TopM
     from finalist.region import Region
     from finalist.simulation import Simulation, simulate
     from finalist.strategies import (
@@ -46,18 +48,18 @@ if TYPE_CHECKING:
 _HOME = {
     "RAGE": "strategies",
     "Arms": "arms",
-    "ArmsTable": "arms_table",
-    "Bernoulli": "noise",
-    "Best": "noise",
+    "ArmsTable": "arms.table",
+    "Bernoulli": "problem.noise",
+    "Best": "problem.noise",
     "Complexity": "complexity",
     "Design": "design",
-    "EpsilonBest": "noise",
+    "EpsilonBest": "problem.noise",
     "FullyAdaptive": "strategies",
     "GAllocation": "strategies",
     "GBudget": "strategies",
     "GSE": "strategies",
     "Gauntlet": "strategies",
-    "Gaussian": "noise",
+    "Gaussian": "problem.noise",
     "LinGapE": "strategies",
     "ODLinBAI": "strategies",
     "Peace": "strategies",
@@ -68,8 +70,8 @@ _HOME = {
     "Region": "region",
     "Simulation": "simulation",
     "Study": "study",
-    "SubGaussian": "noise",
-    "TopM": "noise",
+    "SubGaussian": "problem.noise",
+    "TopM": "problem.noise",
     "TrackAndStop": "strategies",
     "Uniform": "strategies",
     "VAllocation": "strategies",
@@ -80,7 +82,7 @@ _HOME = {
     "connect": "client",
     "optimal_design": "design",
     "plan": "planning",
-    "read_table": "arms_table",
+    "read_table": "arms.table",
     "register": "strategies",
     "round_design": "design",
     "simulate": "simulation",
@@ -157,3 +159,4 @@ class _Package(ModuleType):
 
 
 sys.modules[__name__].__class__ = _Package
+sys.meta_path.append(Finder())

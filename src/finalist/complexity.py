@@ -16,15 +16,15 @@ from jaxtyping import Float, Int
 from numpy.typing import ArrayLike
 
 from finalist.arms import Arms
-from finalist.bounds import Bound, lower_bound_pulls, smallest_pulls, static_radius
 from finalist.design import Design, optimal_design
 from finalist.design.measured import Measured
 from finalist.design.optimal import solve_task
 from finalist.design.tasks import Task, directions_task
 from finalist.errors import ProblemError, TiedArmsError
-from finalist.information import information
-from finalist.noise import UNSET, Gaussian, Unset
+from finalist.inference.bounds import Bound, lower_bound_pulls, smallest_pulls, static_radius
+from finalist.inference.information import information
 from finalist.problem import Problem, as_problem
+from finalist.problem.noise import UNSET, Gaussian, Unset
 
 
 @dataclass(frozen=True)

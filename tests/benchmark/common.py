@@ -4,10 +4,10 @@ from pathlib import Path
 
 import numpy as np
 
-from finalist.benchmark.outcome import Outcome
-from finalist.benchmark.plan import Plan
+from finalist.lab.benchmark.outcome import Outcome
+from finalist.lab.benchmark.plan import Plan
+from finalist.lab.store import Store
 from finalist.simulation.instances import Instance, table, unstructured
-from finalist.simulation.store import Store
 
 #: What two simulations of the same runs agree in; not the CPU.
 FIELDS = ("run", "winner", "correct", "pulls_per_arm", "batches")

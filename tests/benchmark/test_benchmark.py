@@ -21,13 +21,16 @@ from benchmarks.gauntlet import TUNED
 
 import finalist as fl
 from finalist import data
-from finalist.benchmark import make_report, run, suites, write
-from finalist.benchmark.outcome import Outcome
-from finalist.benchmark.plan import MOST_ARMS, Cell, Plan
-from finalist.benchmark.report import markdown
-from finalist.benchmark.specs import Spec, confident, marks, parse_spec, parse_specs
-from finalist.benchmark.suites import suite
-from finalist.benchmark.tables import (
+from finalist.errors import ProblemError
+from finalist.inference.bounds import lower_bound_pulls
+from finalist.lab import store
+from finalist.lab.benchmark import make_report, run, suites, write
+from finalist.lab.benchmark.outcome import Outcome
+from finalist.lab.benchmark.plan import MAX_ARMS, Cell, Plan
+from finalist.lab.benchmark.report import markdown
+from finalist.lab.benchmark.specs import Spec, confident, marks, parse_spec, parse_specs
+from finalist.lab.benchmark.suites import suite
+from finalist.lab.benchmark.tables import (
     cells_table,
     detail_table,
     halves,
@@ -36,9 +39,7 @@ from finalist.benchmark.tables import (
     ratio_table,
     strategies,
 )
-from finalist.bounds import lower_bound_pulls
-from finalist.errors import ProblemError
-from finalist.simulation import Simulation, instances, store
+from finalist.simulation import Simulation, instances
 from finalist.simulation.binomial import exact_interval
 from finalist.simulation.task import Task
 from finalist.strategies import STRATEGIES, XYAdaptive
@@ -300,7 +301,7 @@ def test_refusals_in_the_middle_leave_an_empty_cell_too(
 
 
 def test_looking_after_every_pull_at_many_arms_is_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(suites.SUITES, "quick", lambda: [instances.fan(MOST_ARMS + 1, 0)])
+    monkeypatch.setitem(suites.SUITES, "quick", lambda: [instances.fan(MAX_ARMS + 1, 0)])
     slow, quick = small_plan(strategies=("g", "xy-adaptive")).cells()
     assert slow.task is None
     assert slow.reason == "it looks after every pull, and 1,001 arms are more than 1,000: too slow"

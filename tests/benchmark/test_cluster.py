@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from finalist.benchmark import cluster as module
-from finalist.benchmark.engine import run
 from finalist.errors import MissingExtraError, ProblemError, SimulationError
+from finalist.lab.benchmark import cluster as module
+from finalist.lab.benchmark.engine import run
 from tests.benchmark.common import blocks, check_same, small_plan
 
 #: Strategies without compiled code, which each worker would have to load.

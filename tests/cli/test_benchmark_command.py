@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from finalist.benchmark import suites
-from finalist.cli.benchmark import HELP
+from finalist.cli.research.benchmark import HELP
+from finalist.lab.benchmark import suites
 from tests.benchmark.common import blocks, tiny
 from tests.cli.common import MAGIC, check_refused, run, write
 

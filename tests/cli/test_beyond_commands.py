@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import finalist as fl
-from finalist.arms_table import read_table
+from finalist.arms.table import read_table
 from finalist.study import Study
 from tests.cli.common import check_refused, run, write
 
@@ -196,7 +196,7 @@ def test_a_new_study_says_what_is_measured_and_what_can_win(table: Path) -> None
 
 
 def test_the_chart_of_a_study_shows_what_can_win(table: Path) -> None:
-    from finalist.cli.study_charts import evidence_picture
+    from finalist.cli.study.charts import evidence_picture
 
     duels = fl.Arms([[1.0, -1.0, 0.0], [0.0, 1.0, -1.0]], names=["a against b", "b against c"])
     players = fl.Arms(np.eye(3), names=["a", "b", "c"])

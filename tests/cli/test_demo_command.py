@@ -13,9 +13,10 @@ from typer.testing import Result
 
 import finalist as fl
 from finalist import data
-from finalist.cli import codes, demo
-from finalist.cli.demo_live import following
-from finalist.paper import instance
+from finalist.cli import codes
+from finalist.cli.research import demo
+from finalist.cli.research.demo_live import following
+from finalist.lab.paper import instance
 from finalist.study import Study
 from tests.cli.common import MAGIC, check_refused, run, write
 

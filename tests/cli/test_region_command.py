@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import finalist as fl
-from finalist.arms_table import read_table
+from finalist.arms.table import read_table
 from tests.cli.common import check_refused, run
 
 BOX = ("region", "box", "--low", "-1", "--high", "1", "--names", "dose", "--per-axis", "4")

@@ -52,7 +52,7 @@ def test_interrupts_are_no_traceback(tmp_path: Path, monkeypatch: pytest.MonkeyP
     def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("finalist.paper.report.measure", interrupt)
+    monkeypatch.setattr("finalist.lab.paper.report.measure", interrupt)
     result = run("reproduce", "table", "--quick", "--out", tmp_path)
     assert result.exit_code != 0
     assert "Traceback" not in result.output

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import finalist as fl
+from finalist.inference.statistics import Statistics
 from finalist.problem import as_problem
-from finalist.rewards import DrawnRewards
-from finalist.statistics import Statistics
+from finalist.simulation.rewards import DrawnRewards
 from finalist.strategies import STRATEGIES, Batch, named, promise_of
 from finalist.testing import BUDGET_RULES, NotApplicable
 from tests import instances

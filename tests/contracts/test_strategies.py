@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import finalist as fl
+from finalist.inference.statistics import Statistics
 from finalist.problem import as_problem
-from finalist.statistics import Statistics
 from finalist.strategies import STRATEGIES, Batch, guaranteed, named, promise_of
 from finalist.testing import RULES, NotApplicable
 

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from finalist.arms import Arms
-from finalist.least_squares import estimate
-from finalist.statistics import Statistics
+from finalist.inference.least_squares import estimate
+from finalist.inference.statistics import Statistics
 
 seeds = st.integers(0, 2**32 - 1)
 

@@ -18,15 +18,15 @@ from typing import Any
 import numpy as np
 
 import finalist as fl
+from finalist.lab.store import Store
 from finalist.problem import Problem, as_problem
-from finalist.rewards import DrawnRewards
-from finalist.rules import NEWEST
+from finalist.problem.rules import NEWEST
 from finalist.simulation.binomial import exact_lower_bound
-from finalist.simulation.store import Store
+from finalist.simulation.rewards import DrawnRewards
 from finalist.strategies import Gauntlet
 from finalist.strategies.gauntlet import GauntletRun
-from finalist.strategies.gauntlet_claims import AllPairs
-from finalist.strategies.gauntlet_top import TopRun
+from finalist.strategies.gauntlet.claims import AllPairs
+from finalist.strategies.gauntlet.top import TopRun
 from tests import instances
 from tests.instances import FEIGNED, FEIGNED_MEANS, FEIGNED_SIGMA
 from tests.statistical.gauntlet_validity import CONFIDENCE, counted, report
@@ -164,17 +164,17 @@ def watched(case: Case, run: GauntletRun | TopRun) -> bool:
 
 def is_rejected(case: Case, index: int) -> bool:
     """Run once."""
-    from finalist.strategies import gauntlet_top
+    from finalist.strategies.gauntlet import top as gauntlet_top
 
     problem = case.problem()
     rng = np.random.default_rng(np.random.SeedSequence(20141209, spawn_key=(index,)))
     sigma = problem.sigmas if problem.precisions is not None else 1.0
     rewards = DrawnRewards(case.means, sigma, "gaussian", rng, case.shift)
-    before, gauntlet_top.MOST_SETS = gauntlet_top.MOST_SETS, case.sets
+    before, gauntlet_top.MAX_SETS = gauntlet_top.MAX_SETS, case.sets
     try:
         run = Gauntlet().start(problem, seed=index)
     finally:
-        gauntlet_top.MOST_SETS = before
+        gauntlet_top.MAX_SETS = before
     for _ in range(case.batches):
         if run.verdict.decided or watched(case, run):
             break

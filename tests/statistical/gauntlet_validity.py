@@ -21,13 +21,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 import finalist as fl
-from finalist.least_squares import estimate
+from finalist.inference.least_squares import estimate
+from finalist.inference.statistics import Statistics
+from finalist.lab.store import Store
 from finalist.problem import Problem, as_problem
-from finalist.rewards import DrawnRewards, Kind
-from finalist.rules import NEWEST
+from finalist.problem.rules import NEWEST
 from finalist.simulation.binomial import exact_lower_bound
-from finalist.simulation.store import Store
-from finalist.statistics import Statistics
+from finalist.simulation.rewards import DrawnRewards, Kind
 from finalist.strategies import Batch, Gauntlet
 from finalist.strategies.gauntlet import GauntletRun
 from tests import instances
@@ -286,15 +286,27 @@ def report(
     parser.add_argument("--store", type=Path, default=Path("validity.sqlite"))
     parser.add_argument("--only", help="part of the name of a case")
     words = parser.parse_args()
-    lines, good = [header, "|---" * (header.count("|") - 1) + "|"], True
+    lines, good = list[str](), True
     for line, fine in rows(Store(words.store), words.runs, words.jobs, words.only):
         print(line, flush=True)
         lines.append(line)
         good = good and fine
-    if words.only is None:
-        made = f"`make validate`, finalist {fl.__version__}, rules {NEWEST.number}."
-        results.write_text("\n".join([f"# {title}", "", made, "", *lines, ""]))
+    made = f"`make validate`, finalist {fl.__version__}, rules {NEWEST.number}."
+    table = [header, "|---" * (header.count("|") - 1) + "|"]
+    if words.only is not None:
+        lines = merged(results, made, lines)
+    results.write_text("\n".join([f"# {title}", "", made, "", *table, *lines, ""]))
     return 0 if good else 1
+
+
+def merged(results: Path, made: str, lines: list[str]) -> list[str]:
+    """Return the rows of a table with those that were measured again, or for the first time.
+
+    A table of another version or of other rules is not gone on with: its rows go.
+    """
+    text = results.read_text().splitlines() if results.exists() else []
+    kept = [row for row in text if row.startswith("|")][2:] if made in text else []
+    return list({tuple(row.split(" | ")[:3]): row for row in [*kept, *lines]}.values())
 
 
 def main() -> int:

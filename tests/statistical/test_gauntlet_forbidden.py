@@ -8,15 +8,15 @@ import pytest
 
 import finalist as fl
 from finalist.errors import FinalistError
-from finalist.information import information
-from finalist.least_squares import estimate
+from finalist.inference.information import information
+from finalist.inference.least_squares import estimate
+from finalist.inference.statistics import Statistics
 from finalist.problem import as_problem
-from finalist.rewards import DrawnRewards
 from finalist.simulation.binomial import exact_lower_bound
-from finalist.statistics import Statistics
+from finalist.simulation.rewards import DrawnRewards
 from finalist.strategies import Batch
 from finalist.strategies.gauntlet import Gauntlet, GauntletRun
-from finalist.strategies.gauntlet_design import choose_rivals
+from finalist.strategies.gauntlet.planner import choose_rivals
 from tests import instances
 
 ARMS = fl.Arms.unstructured(4)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from finalist.simulation.store import Store
+from finalist.lab.store import Store
 from finalist.strategies import STRATEGIES, promise_of
 from tests.statistical.validity import INSTANCES, TooSmall, measure, strategies
 
@@ -37,3 +37,15 @@ def test_delta_is_kept(name, instance, store):
 def test_a_radius_three_times_too_small_is_caught(store):
     assert not measure(store, BY_NAME["exactly tied"], TooSmall(), RUNS).kept
     assert measure(store, BY_NAME["exactly tied"], TooSmall(factor=1.0), RUNS).kept
+
+
+def test_a_part_that_is_measured_again_goes_into_the_table(tmp_path):
+    from tests.statistical.gauntlet_validity import merged
+
+    table, made = tmp_path / "table.md", "`make validate`, finalist 1, rules 2."
+    assert merged(table, made, ["| a | g | 0.1 | 5 |"]) == ["| a | g | 0.1 | 5 |"]
+    rows = ["| a | g | 0.1 | 5 |", "| a | h | 0.1 | 6 |"]
+    table.write_text("\n".join(["# T", "", made, "", "| x |", "|---|", *rows, ""]))
+    new = ["| a | g | 0.1 | 7 |", "| b | g | 0.1 | 8 |"]
+    assert merged(table, made, new) == [new[0], rows[1], new[1]]
+    assert merged(table, made.replace("rules 2", "rules 3"), new) == new

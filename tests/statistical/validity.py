@@ -23,11 +23,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 import finalist as fl
+from finalist.lab.store import Store
 from finalist.problem import Problem
-from finalist.rewards import Kind
 from finalist.simulation import Simulation
 from finalist.simulation.binomial import exact_lower_bound, exact_upper_bound
-from finalist.simulation.store import Store
+from finalist.simulation.rewards import Kind
 from finalist.strategies import (
     RAGE,
     FullyAdaptive,
@@ -42,7 +42,7 @@ from finalist.strategies import (
     XYOracle,
     named,
 )
-from finalist.strategies.static import StaticRun
+from finalist.strategies.static.static import StaticRun
 from tests import instances
 
 DELTA = 0.05

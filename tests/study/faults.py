@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from finalist.errors import ConflictError
-from finalist.study import upgrade
-from finalist.study.database import Database
+from finalist.study.storage import upgrade
+from finalist.study.storage.database import Database
 
 # A clean process that has imported all this, and that others are forked from in no time.
 CONTEXT = multiprocessing.get_context("forkserver")

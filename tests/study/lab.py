@@ -3,7 +3,7 @@
 import numpy as np
 
 import finalist as fl
-from finalist.rewards import DrawnRewards
+from finalist.simulation.rewards import DrawnRewards
 
 ARMS = fl.Arms([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [0.8, 0.6, 0.0]], list("abcd"))
 THETA = np.array([1.5, 0.1, 0.0])

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from finalist.study import database_writer
-from finalist.study.database import Database
+from finalist.study.storage import writer as database_writer
+from finalist.study.storage.database import Database
 
 GOLDEN = Path(__file__).with_name("golden") / "schema-1.db"
 AT = "2026-01-02T03:04:05.000006+00:00"

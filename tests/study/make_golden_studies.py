@@ -20,11 +20,12 @@ import numpy as np
 import pytest
 
 import finalist as fl
-from finalist.strategies.betting import Bets
-from finalist.study import Study, database_writer
-from finalist.study.database_rows import EventRow
+from finalist.strategies.gauntlet.bets import Bets
+from finalist.study import Study
 from finalist.study.settings import from_json
 from finalist.study.state import State
+from finalist.study.storage import writer as database_writer
+from finalist.study.storage.rows import EventRow
 from finalist.study.tables import read_arms
 from tests.study.golden_lives import LIVES
 from tests.study.lab import ARMS, Lab

@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from finalist.errors import SchemaError
-from finalist.study import Pull, Study, upgrade
+from finalist.study import Pull, Study
+from finalist.study.storage import upgrade
 from tests.study import faults
 from tests.study.lab import ARMS, NOISY, nearly_tied
 

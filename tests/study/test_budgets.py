@@ -85,10 +85,10 @@ def test_opening_solves_no_design(where, strategy, monkeypatch):
         raise AssertionError("opening solved a design")
 
     before = study.status()
-    for solver in ("finalist.strategies.eliminations", "finalist.strategies.peace"):
+    for solver in ("finalist.strategies.budget.eliminations", "finalist.strategies.budget.peace"):
         monkeypatch.setattr(f"{solver}.optimal_design", refuse)
     for cached in ("eliminations.survivor_design", "peace.difference_design"):
-        monkeypatch.setattr(f"finalist.strategies.{cached}", refuse)
+        monkeypatch.setattr(f"finalist.strategies.budget.{cached}", refuse)
     assert Study.open(where, "one").status().to_dict() == before.to_dict()
 
 

@@ -7,13 +7,13 @@ import pytest
 from scipy.stats import ncf, ncx2
 
 import finalist as fl
-from finalist.least_squares import estimate
+from finalist.inference.least_squares import estimate
+from finalist.inference.statistics import Statistics
 from finalist.problem import as_problem
-from finalist.statistics import Statistics
 from finalist.study import checks
+from finalist.study.sentences import doubts_of, promised, risk_of
 from finalist.study.state import Measured
 from finalist.study.status import status_of
-from finalist.study.words import doubts_of, promised, risk_of
 
 TWO = fl.Arms.unstructured(["a", "b"])
 #: x'theta with x = 1 and x = 2.

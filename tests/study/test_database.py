@@ -30,8 +30,9 @@ from finalist.errors import (
     StudyError,
     UnknownStudyError,
 )
-from finalist.study import database_connections, schema, upgrade
-from finalist.study.database import Database
+from finalist.study.storage import connections as database_connections
+from finalist.study.storage import schema, upgrade
+from finalist.study.storage.database import Database
 from tests.study import faults, make_golden
 
 NAMES = [

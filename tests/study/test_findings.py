@@ -9,8 +9,8 @@ import finalist as fl
 from finalist.errors import ConflictError, RewardError, StudyError
 from finalist.study import Study
 from finalist.study.checks import shift_p_value
-from finalist.study.database import Reader
 from finalist.study.state import Measured
+from finalist.study.storage.database import Reader
 from tests.study.lab import ARMS, Lab
 
 LAB = Lab(theta=np.array([1.0, 0.3, 0.0]))

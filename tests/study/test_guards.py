@@ -14,12 +14,13 @@ import pytest
 
 import finalist as fl
 from finalist.errors import ConflictError, DamagedError, NameTakenError, ProblemError, StudyError
-from finalist.study import Study, upgrade
-from finalist.study.database import Database
-from finalist.study.database_files import locate
+from finalist.study import Study
 from finalist.study.log import Log
 from finalist.study.settings import from_json
 from finalist.study.state import State
+from finalist.study.storage import upgrade
+from finalist.study.storage.database import Database
+from finalist.study.storage.files import locate
 from tests.mutation import SOURCE
 from tests.study.guards import GUARDS
 from tests.study.lab import ARMS, Lab
@@ -448,7 +449,7 @@ def test_history_twice_and_other_arms_out_of_order_are_refused(tmp_path):
 
 
 def test_a_new_study_records_the_newest_rules_and_an_old_one_has_rules_1(tmp_path):
-    from finalist.rules import NEWEST
+    from finalist.problem.rules import NEWEST
 
     with Study.create(tmp_path / "lab.db", "s", ARMS, sigma=1.0) as study:
         assert study.settings["rules"] == NEWEST.number
@@ -477,7 +478,7 @@ def undecided(tmp_path):
 
 def mend(monkeypatch, limit=0.01):
     """Let bets decide with a part of the evidence, as mended ones might."""
-    from finalist.strategies.betting import Bets
+    from finalist.strategies.gauntlet.bets import Bets
 
     against = Bets.against
 

@@ -8,7 +8,8 @@ import psycopg
 import pytest
 
 from finalist.errors import StorageError
-from finalist.study import Study, database_connections
+from finalist.study import Study
+from finalist.study.storage import connections as database_connections
 from tests.study.lab import ARMS
 from tests.web.servers import api, in_thread
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import finalist as fl
-from finalist.least_squares import estimate
-from finalist.statistics import Statistics
+from finalist.inference.least_squares import estimate
+from finalist.inference.statistics import Statistics
 from finalist.study import Study
 from finalist.study.checks import better_by_all, found
 from tests.study.lab import ARMS, Lab, finish

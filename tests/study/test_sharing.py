@@ -18,14 +18,12 @@ from pathlib import Path
 import pytest
 
 from finalist.errors import SchemaError, StorageError
-from finalist.study import (
-    Study,
-    database_connections,
-    database_files,
-    database_forks,
-    upgrade,
-)
-from finalist.study.database import Database
+from finalist.study import Study
+from finalist.study.storage import connections as database_connections
+from finalist.study.storage import files as database_files
+from finalist.study.storage import forks as database_forks
+from finalist.study.storage import upgrade
+from finalist.study.storage.database import Database
 from tests.study import faults, make_golden, matrix
 from tests.study.lab import ARMS
 

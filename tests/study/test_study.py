@@ -18,9 +18,9 @@ from finalist.errors import (
     UnknownArmError,
     UnknownStudyError,
 )
-from finalist.noise import UNSET
+from finalist.problem.noise import UNSET
 from finalist.study import Study, studies
-from finalist.study.database import Database
+from finalist.study.storage.database import Database
 from tests.study.lab import ARMS, Lab, finish
 
 ANY = ["gauntlet", "xy-adaptive", "g", "xy", "uniform", fl.FullyAdaptive(2.0)]
@@ -642,7 +642,8 @@ def test_reopening_solves_no_design(where, monkeypatch):
         study.tell(HARD.rewards(study.ask(12)))
     study.ask(12)
     expected = study.status(forecast=False)
-    from finalist.strategies import gauntlet, gauntlet_choosing
+    from finalist.strategies.gauntlet import choosing as gauntlet_choosing
+    from finalist.strategies.gauntlet import run as gauntlet
 
     for solver in ("allocate", "choose_rivals"):
         monkeypatch.setattr(gauntlet, solver, None)

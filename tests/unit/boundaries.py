@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 import finalist as fl
+from finalist.inference.statistics import Statistics
 from finalist.problem import Problem
-from finalist.statistics import Statistics
 from finalist.strategies.protocol import Batch
 
 THREE = fl.Arms.unstructured(3)

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 import finalist as fl
+from finalist.inference.statistics import Statistics
 from finalist.problem import Problem, as_problem
-from finalist.rewards import DrawnRewards
-from finalist.statistics import Statistics
-from finalist.strategies import per_pull
+from finalist.simulation.rewards import DrawnRewards
+from finalist.strategies.per_pull import base as per_pull
 from finalist.strategies.protocol import Batch
 from tests import instances
 

@@ -11,9 +11,9 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-import finalist.rows
+import finalist.arms.rows
 from finalist.arms import Arms
-from finalist.arms_io import check_names
+from finalist.arms.inputs import check_names
 from finalist.errors import (
     ArmsError,
     DirectionError,
@@ -347,7 +347,7 @@ def test_negative_zero_is_zero():
     [lambda X: np.zeros(len(X), np.uint64), lambda X: (X[:, 0] % 2).astype(np.uint64)],
 )
 def test_hash_collisions_do_not_merge_different_arms(monkeypatch, hashes):
-    monkeypatch.setattr(finalist.rows, "row_hashes", hashes)
+    monkeypatch.setattr(finalist.arms.rows, "row_hashes", hashes)
     rows = [5, 1, 3, 5, 2, 1, 1, 4, 3, 5]
     arms = Arms(np.array(rows, dtype=float)[:, None])
     np.testing.assert_array_equal(arms.features[:, 0], [5, 1, 3, 2, 4])
@@ -369,7 +369,7 @@ def test_many_arms_merge_in_order_and_fast():
 
 def test_similar_rows_have_different_hashes():
     grid = np.stack(np.meshgrid(*[np.arange(-5.0, 6.0)] * 4), axis=-1).reshape(-1, 4)
-    assert len(np.unique(finalist.rows.row_hashes(grid))) == len(grid)
+    assert len(np.unique(finalist.arms.rows.row_hashes(grid))) == len(grid)
 
 
 # --- span -----------------------------------------------------------------------------------
@@ -433,7 +433,7 @@ def test_blocks_give_the_same_coordinates(monkeypatch):
     Y = X[:200] - X[200:400]
     whole = Arms(X)
     expected = whole.coordinates, whole.to_span(Y)
-    monkeypatch.setattr(finalist.rows, "BLOCK", 30)
+    monkeypatch.setattr(finalist.arms.rows, "BLOCK", 30)
     parts = Arms(np.vstack([X, X]))
     np.testing.assert_allclose(parts.coordinates, expected[0], atol=1e-12)
     np.testing.assert_allclose(parts.to_span(Y), expected[1], atol=1e-12)

@@ -14,8 +14,8 @@ from scipy.special import log_ndtr, ndtr
 from scipy.stats import norm, truncnorm
 
 from finalist.simulation.binomial import exact_lower_bound
-from finalist.strategies import betting_kernels
-from finalist.strategies.betting import EXPERT, GRID, PRIOR, Bets, expected_drifts
+from finalist.strategies.gauntlet import kernels as betting_kernels
+from finalist.strategies.gauntlet.bets import EXPERT, GRID, PRIOR, Bets, expected_drifts
 
 ONE = np.ones(1)
 TESTED = np.ones(1, dtype=bool)

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from finalist.bounds import (
+from finalist.errors import BoundError
+from finalist.inference.bounds import (
     Bound,
     adaptive_radius,
     determinant_radius,
@@ -15,7 +16,6 @@ from finalist.bounds import (
     smallest_pulls,
     static_radius,
 )
-from finalist.errors import BoundError
 
 BOUNDS: list[Bound] = ["soare", "sharp"]
 

@@ -8,14 +8,14 @@ import pytest
 
 import finalist as fl
 from finalist.design import Design, design_value
-from finalist.information import information
+from finalist.inference.information import information
+from finalist.inference.statistics import Statistics
 from finalist.problem import as_problem
-from finalist.rewards import DrawnRewards
-from finalist.statistics import Statistics
+from finalist.simulation.rewards import DrawnRewards
 from finalist.strategies import Batch, named
-from finalist.strategies.eliminations import rounded, split, survivor_design
-from finalist.strategies.od_linbai import kept, rounding_allowance
-from finalist.strategies.peace import difference_design, most_phases, shortened
+from finalist.strategies.budget.eliminations import rounded, split, survivor_design
+from finalist.strategies.budget.od_linbai import kept, rounding_allowance
+from finalist.strategies.budget.peace import difference_design, most_phases, shortened
 from tests import instances, referees
 from tests.contracts.test_budget_strategies import spend, start
 

@@ -9,12 +9,12 @@ import pytest
 
 import finalist as fl
 from finalist import charts
-from finalist.bounds import static_radius
 from finalist.charts.geometry import Cone, cones, ellipse, hull_corners, sector
 from finalist.charts.plane import _colours, place_labels
-from finalist.charts.theme import MOST_ARMS, AnyChart, labels
+from finalist.charts.theme import MAX_ARMS, AnyChart, labels
 from finalist.errors import ChartError, OutputError
 from finalist.files import printable, write_file
+from finalist.inference.bounds import static_radius
 
 HOSTILE = ["[red]x[/red]", "<script>alert(1)</script>", "=1+1", "two\nlines", "a & 'b' \"c\""]
 MAGIC = {".png": b"\x89PNG\r\n\x1a\n", ".svg": b"<svg", ".pdf": b"%PDF-"}
@@ -77,7 +77,7 @@ class TestBars:
         weights = np.arange(1.0, 61.0)
         names = [f"n{i}" for i in range(60)]
         rows = values(charts.designs_chart({"one": weights / weights.sum()}, names))
-        assert [row["arm"] for row in rows] == names[60 - MOST_ARMS :]
+        assert [row["arm"] for row in rows] == names[60 - MAX_ARMS :]
 
     def test_gaps_leave_the_best_out_and_mark_the_runner_up(self) -> None:
         chart = charts.gaps_chart(["a", "b", "c"], np.array([0.5, 0.0, 0.1]))

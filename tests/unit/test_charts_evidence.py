@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from finalist.charts.evidence import MOST_NAMES, cap_chart, evidence_chart
+from finalist.charts.evidence import MAX_NAMES, cap_chart, evidence_chart
 from finalist.charts.theme import ACCENT, save
 from finalist.errors import ChartError
 
@@ -76,8 +76,8 @@ def test_of_many_arms_those_that_held_out_are_named() -> None:
         evidence[i:, i] = 1.0
     names = [f"arm {i}" for i in range(K)]
     chart = evidence_chart(np.arange(1, K + 2), evidence, names, winner=0)
-    assert set(labelled(chart)) == {"arm 0"} | {f"arm {i}" for i in range(K - MOST_NAMES + 1, K)}
-    assert f"{K - MOST_NAMES} more" in chart.to_dict()["title"]["subtitle"][-1]
+    assert set(labelled(chart)) == {"arm 0"} | {f"arm {i}" for i in range(K - MAX_NAMES + 1, K)}
+    assert f"{K - MAX_NAMES} more" in chart.to_dict()["title"]["subtitle"][-1]
 
 
 def test_names_of_arms_that_go_together_stand_apart() -> None:

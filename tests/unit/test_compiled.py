@@ -15,7 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from finalist import compiled, compiled_folders
+from finalist.compiled import cache as compiled
+from finalist.compiled import folders as compiled_folders
 
 SRC = Path(__file__).parents[2] / "src"
 TOY = """
@@ -257,7 +258,7 @@ def ask(_):
     return toy.answer(0.0), sum(toy.answer.stats.cache_hits.values())
 
 if __name__ == "__main__":
-    from finalist.compiled_folders import prepare
+    from finalist.compiled.folders import prepare
 
     prepare()
     context = multiprocessing.get_context(sys.argv[1])

@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import finalist as fl
-from finalist.bounds import static_radius
 from finalist.complexity import _closest_tie
 from finalist.errors import BoundError, FinalistError, ProblemError, TiedArmsError
+from finalist.inference.bounds import static_radius
 from tests import instances
 
 
@@ -99,7 +99,7 @@ def test_lemma_2_on_random_arms(seed, K, d):
 
 def brute_closest_tie(c, rng, tries=200_000):
     """Random parameters at which two suboptimal arms are best together: the smallest scale."""
-    from finalist.information import information
+    from finalist.inference.information import information
 
     arms = c.problem.arms
     Z, phi = arms.coordinates, arms.parameter_to_span(c.theta)

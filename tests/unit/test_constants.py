@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import finalist as fl
-from finalist.bounds import Bound
+from finalist.inference.bounds import Bound
 from tests.unit.boundaries import (
     FAR,
     NEAR,
@@ -165,7 +165,7 @@ def test_the_worse_of_two_arms_is_out_and_not_a_third(strategy):
 
 def test_an_arm_that_is_behind_by_exactly_the_width_stays(monkeypatch):
     # Lemma 4 is strict. Without noise a width is 0, exactly, and so is the gap of equal arms.
-    from finalist.strategies import rage, xy_adaptive
+    from finalist.strategies.phased import rage, xy_adaptive
 
     monkeypatch.setattr(xy_adaptive.XYAdaptiveRun, "_radius", lambda *_: 0.0)
     monkeypatch.setattr(rage.RAGERun, "_log", lambda *_: 0.0)
@@ -178,7 +178,7 @@ def test_an_arm_that_is_behind_by_exactly_the_width_stays(monkeypatch):
 
 def test_static_rule_holds_where_gap_and_width_are_equal():
     # eq:emp.stop.condition.2 is not strict: an equal gap is enough.
-    from finalist.strategies.static_kernels import evaluate
+    from finalist.strategies.static.kernels import evaluate
 
     Z, counts = np.array([[1.0], [-1.0]]), np.array([2, 2])
     for gap, winner in ((4.0, 0), (np.nextafter(4.0, 0.0), -1)):

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import finalist as fl
-from finalist.rules import rules_of
-from finalist.strategies import betting_kernels
-from finalist.strategies.betting import EXPERT, GRID, PRIOR, Bets, expected_drifts
+from finalist.problem.rules import rules_of
+from finalist.strategies.gauntlet import kernels as betting_kernels
+from finalist.strategies.gauntlet.bets import EXPERT, GRID, PRIOR, Bets, expected_drifts
 from tests.unit.boundaries import problem_of
 
 ONE, NONE = np.ones(1), np.zeros(1)

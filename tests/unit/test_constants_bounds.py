@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import finalist as fl
-from finalist.bounds import (
+from finalist.inference.bounds import (
     adaptive_radius,
     determinant_radius,
     kl_bernoulli,
@@ -17,10 +17,10 @@ from finalist.bounds import (
     smallest_pulls,
     static_radius,
 )
-from finalist.intervals import certainty, error_estimate, pooled_widths, start_of
-from finalist.least_squares import estimate
+from finalist.inference.intervals import certainty, error_estimate, pooled_widths, start_of
+from finalist.inference.least_squares import estimate
+from finalist.inference.statistics import Statistics
 from finalist.problem import as_problem
-from finalist.statistics import Statistics
 from finalist.strategies.gauntlet import GauntletRun
 from tests.unit.boundaries import problem_of, tell
 

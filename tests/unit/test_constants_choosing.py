@@ -8,17 +8,17 @@ import numpy as np
 import pytest
 
 import finalist as fl
-from finalist.information import information
-from finalist.least_squares import estimate
-from finalist.pooling import Pooled
+from finalist.inference.information import information
+from finalist.inference.least_squares import estimate
+from finalist.inference.misspecification import Bias
+from finalist.inference.pooling import Pooled
+from finalist.inference.statistics import Statistics
 from finalist.problem import Problem, as_problem
-from finalist.rules import rules_of
-from finalist.statistics import Statistics
-from finalist.strategies.betting import expected_drifts
-from finalist.strategies.gauntlet_bias import Bias
-from finalist.strategies.gauntlet_claims import AllPairs, Sets
-from finalist.strategies.gauntlet_past import Past, contradict
-from finalist.strategies.gauntlet_scores import Pairs, scores_of
+from finalist.problem.rules import rules_of
+from finalist.strategies.gauntlet.bets import expected_drifts
+from finalist.strategies.gauntlet.claims import AllPairs, Sets
+from finalist.strategies.gauntlet.past import Past, contradict
+from finalist.strategies.gauntlet.scores import Pairs, scores_of
 
 FREE = fl.Arms.unstructured(2)
 #: x'theta with x = 1 and x = 2.

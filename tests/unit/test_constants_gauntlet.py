@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import finalist as fl
-from finalist.strategies.betting import Bets
+from finalist.strategies.gauntlet.bets import Bets
 from tests.unit.boundaries import problem_of, tell
 
 

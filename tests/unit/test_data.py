@@ -10,7 +10,7 @@ import pytest
 import finalist as fl
 from finalist.data import load, names
 from finalist.errors import FinalistError
-from finalist.least_squares import estimate
+from finalist.inference.least_squares import estimate
 
 BEST = {
     "oats": "Marvellous, 0.6 cwt",

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from finalist.effects import Effects
+from finalist.inference.effects import Effects
 
 
 def drawn(seed, K=8, batches=6, level=0.0):

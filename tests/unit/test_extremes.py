@@ -13,9 +13,11 @@ import numpy as np
 import pytest
 
 import finalist as fl
-from finalist import bounds, intervals
-from finalist.design import design_value, greedy_kernels, minimax, rough_kernels
+from finalist.arms.span import factorise
+from finalist.design import design_value, minimax
 from finalist.design.farthest import DirectionList, farthest_pairs
+from finalist.design.kernels import greedy as greedy_kernels
+from finalist.design.kernels import rough as rough_kernels
 from finalist.design.measured import Measured
 from finalist.design.optimal import solve_task
 from finalist.design.result import SOLVED, Solution, relative_gap
@@ -23,16 +25,18 @@ from finalist.design.rough import WorkingSet, rough_design
 from finalist.design.smooth import Smooth, column_generation, restricted_solve
 from finalist.design.tasks import Task
 from finalist.errors import BoundError, DesignError, EstimateError, FinalistError, ProblemError
-from finalist.information import information
-from finalist.least_squares import estimate
+from finalist.inference import bounds, intervals
+from finalist.inference.information import information
+from finalist.inference.least_squares import estimate
+from finalist.inference.statistics import Statistics
 from finalist.problem import as_problem
-from finalist.span import factorise
-from finalist.statistics import Statistics
-from finalist.strategies import rage, static_kernels, xy_adaptive, xy_oracle
-from finalist.strategies.lingape import pair_shares
-from finalist.strategies.phase import shortest_prefix
+from finalist.strategies.per_pull.lingape import pair_shares
+from finalist.strategies.per_pull.ridge import check_even
+from finalist.strategies.phased import rage, xy_adaptive
+from finalist.strategies.phased.phase import shortest_prefix
 from finalist.strategies.protocol import Batch
-from finalist.strategies.ridge import check_even
+from finalist.strategies.static import kernels as static_kernels
+from finalist.strategies.static import xy_oracle
 from finalist.strategies.units import Units
 
 NAN, INF = math.nan, math.inf
@@ -353,7 +357,7 @@ def test_a_sequence_that_is_never_enough_ends(monkeypatch):
         def extend(self, pulls):
             return np.zeros(pulls, dtype=np.int64)
 
-    monkeypatch.setattr("finalist.strategies.phase.LONGEST", 1000)
+    monkeypatch.setattr("finalist.strategies.phased.phase.LONGEST", 1000)
     with pytest.raises(DesignError, match="not accurate enough"):
         shortest_prefix(Forever(), lambda _: False, 3, 2)
 
@@ -381,7 +385,7 @@ def test_oracle_with_an_estimate_that_is_none(monkeypatch):
 
 
 def test_oracle_gives_up(monkeypatch):
-    monkeypatch.setattr(xy_oracle, "MOST_TRIES", 5)
+    monkeypatch.setattr(xy_oracle, "MAX_TRIES", 5)
     monkeypatch.setattr(xy_oracle, "round_design", lambda _, n: np.array([n, 0, 0]))
     xy_oracle.oracle_allocation.cache_clear()
     run = fl.XYOracle([0.123, 0.0, 0.0]).start(as_problem(FREE, sigma=1.0))

@@ -7,15 +7,16 @@ import numpy as np
 import pytest
 
 import finalist as fl
-from finalist.bounds import adaptive_radius, determinant_radius
 from finalist.errors import ProblemError
-from finalist.least_squares import estimate
+from finalist.inference.bounds import adaptive_radius, determinant_radius
+from finalist.inference.least_squares import estimate
+from finalist.inference.statistics import Statistics
 from finalist.problem import Problem, as_problem
-from finalist.rewards import DrawnRewards
 from finalist.simulation.binomial import exact_lower_bound
-from finalist.statistics import Statistics
-from finalist.strategies import fully_adaptive, per_pull
-from finalist.strategies.fully_adaptive import FullyAdaptive
+from finalist.simulation.rewards import DrawnRewards
+from finalist.strategies.per_pull import base as per_pull
+from finalist.strategies.per_pull import fully_adaptive
+from finalist.strategies.per_pull.fully_adaptive import FullyAdaptive
 from finalist.strategies.protocol import Batch
 from tests import instances
 from tests.unit.per_pull import (
@@ -271,7 +272,7 @@ def test_rank_one_updates_drift_little_and_refreshing_is_exact(pulls, tolerance)
 @EVERY_BOUND
 @pytest.mark.parametrize("name", ["gaussian", "one feature"])
 def test_the_radius_is_that_of_the_bounds(name, bound):
-    from finalist.strategies import fully_adaptive_kernels as kernels
+    from finalist.strategies.per_pull.kernels import fully_adaptive as kernels
 
     run, strategy, problem, means = start(name, bound=bound, ridge=0.7)
     run.play(drawn(means, 0, problem.sigma), 9)
@@ -415,7 +416,7 @@ def test_wrong_rewards_are_refused_and_change_nothing():
 
 
 def test_the_tie_rule_is_that_of_the_greedy_allocation():
-    from finalist.design import greedy_kernels
-    from finalist.strategies import fully_adaptive_kernels as kernels
+    from finalist.design.kernels import greedy as greedy_kernels
+    from finalist.strategies.per_pull.kernels import fully_adaptive as kernels
 
     assert kernels.TIE == greedy_kernels.TIE == TIE

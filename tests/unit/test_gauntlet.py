@@ -8,17 +8,19 @@ import pytest
 from scipy import stats
 
 import finalist as fl
-from finalist.bounds import pooled_radius
 from finalist.errors import FinalistError
-from finalist.information import information
+from finalist.inference.bounds import pooled_radius
+from finalist.inference.information import information
+from finalist.inference.statistics import Statistics
 from finalist.problem import as_problem
-from finalist.rewards import DrawnRewards
 from finalist.simulation.binomial import exact_lower_bound
-from finalist.statistics import Statistics
-from finalist.strategies import Batch, gauntlet, gauntlet_choosing
-from finalist.strategies.betting import Bets
+from finalist.simulation.rewards import DrawnRewards
+from finalist.strategies import Batch
 from finalist.strategies.gauntlet import Gauntlet
-from finalist.strategies.gauntlet_scores import normal_scores
+from finalist.strategies.gauntlet import choosing as gauntlet_choosing
+from finalist.strategies.gauntlet import run as gauntlet
+from finalist.strategies.gauntlet.bets import Bets
+from finalist.strategies.gauntlet.scores import normal_scores
 from tests import instances
 
 THETA = np.array([1.0, 0.5, -1.0])

@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 
 import finalist as fl
 from finalist.errors import ProblemError
-from finalist.information import information
-from finalist.least_squares import estimate, weights_of
+from finalist.inference.information import information
+from finalist.inference.least_squares import estimate, weights_of
+from finalist.inference.misspecification import Bias
+from finalist.inference.statistics import Statistics
 from finalist.problem import as_problem
-from finalist.rewards import DrawnRewards
-from finalist.statistics import Statistics
+from finalist.simulation.rewards import DrawnRewards
 from finalist.strategies import Batch, Gauntlet
-from finalist.strategies.gauntlet_bias import Bias
-from finalist.strategies.gauntlet_scores import Pairs, scores_of
+from finalist.strategies.gauntlet.scores import Pairs, scores_of
 from tests import instances
 
 SPHERE = fl.Arms(instances.unit_sphere(12, 4, 1))
@@ -242,9 +242,9 @@ def test_quiet_arms_are_pulled_more():
 
 @pytest.mark.parametrize("sets", [5000, 0])
 def test_the_m_best_by_sets_and_by_pairs(sets, monkeypatch):
-    from finalist.strategies import gauntlet_top
+    from finalist.strategies.gauntlet import top as gauntlet_top
 
-    monkeypatch.setattr(gauntlet_top, "MOST_SETS", sets)
+    monkeypatch.setattr(gauntlet_top, "MAX_SETS", sets)
     arms = fl.Arms.unstructured(6)
     means = np.array([0.0, 2.0, 1.6, 0.2, 1.8, 0.4])
     run, log = played(as_problem(arms, top=3, sigma=1.0), means, most=200)
@@ -267,9 +267,9 @@ def test_the_m_best_by_sets_and_by_pairs(sets, monkeypatch):
 
 
 def test_p_values_of_the_m_best_by_pairs_count_the_claims_that_they_are_the_largest_of(monkeypatch):
-    from finalist.strategies import gauntlet_top
+    from finalist.strategies.gauntlet import top as gauntlet_top
 
-    monkeypatch.setattr(gauntlet_top, "MOST_SETS", 0)
+    monkeypatch.setattr(gauntlet_top, "MAX_SETS", 0)
     run: Any = Gauntlet().start(as_problem(fl.Arms.unstructured(6), top=2, delta=0.08, sigma=1.0))
     assert run._bets.limit[0] == pytest.approx(math.log(8 / 0.08))  # 2 (6 - 2) = 8 pairs
     # Evidence that the first arm is worse than the others: the second largest counts, log 30.
@@ -279,7 +279,7 @@ def test_p_values_of_the_m_best_by_pairs_count_the_claims_that_they_are_the_larg
     assert p_value[0] == pytest.approx(4 / 30)  # of 4 true claims the largest is at most that
     assert p_value[1] == pytest.approx(4 * 0.08 / 8)  # out, at delta / m
     assert p_value[2] == 1.0
-    monkeypatch.setattr(gauntlet_top, "MOST_SETS", 5000)
+    monkeypatch.setattr(gauntlet_top, "MAX_SETS", 5000)
     run = Gauntlet().start(as_problem(fl.Arms.unstructured(3), top=2, delta=0.08, sigma=1.0))
     run._bets.log_m[:] = np.log([4.0, 2.0, 3.0])  # sets 01, 02, 12: one true set for each arm
     assert run.evidence().p_value == pytest.approx([1 / 2, 1 / 3, 1 / 2])
@@ -292,7 +292,7 @@ def test_one_of_one_is_the_best_arm():
 
 
 def test_what_top_m_refuses(monkeypatch):
-    from finalist.strategies import gauntlet_top
+    from finalist.strategies.gauntlet import top as gauntlet_top
 
     for settings_, message in (
         ({"top": 2, "epsilon": 0.1}, "are both given"),
@@ -301,8 +301,8 @@ def test_what_top_m_refuses(monkeypatch):
     ):
         with pytest.raises(ProblemError, match=message):
             as_problem(SPHERE, sigma=1.0, **settings_)
-    monkeypatch.setattr(gauntlet_top, "MOST_SETS", 0)
-    monkeypatch.setattr(gauntlet_top, "MOST_CANDIDATES", 11)
+    monkeypatch.setattr(gauntlet_top, "MAX_SETS", 0)
+    monkeypatch.setattr(gauntlet_top, "MAX_CANDIDATES", 11)
     with pytest.raises(ProblemError, match="too many pairs to test"):
         Gauntlet().start(as_problem(SPHERE, top=2, sigma=1.0))
     run = Gauntlet().start(as_problem(fl.Arms.unstructured(4), top=2, sigma=1.0))

@@ -7,10 +7,10 @@ import pytest
 
 import finalist as fl
 from finalist.errors import ProblemError
+from finalist.inference.statistics import Statistics
 from finalist.problem import as_problem
-from finalist.rewards import DrawnRewards
 from finalist.simulation.binomial import exact_lower_bound
-from finalist.statistics import Statistics
+from finalist.simulation.rewards import DrawnRewards
 
 EYE = fl.Arms(np.eye(4), names=list("abcd"))
 MEANS = np.array([1.0, 0.9, 0.2, 0.0])

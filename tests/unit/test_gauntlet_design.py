@@ -8,9 +8,9 @@ import pytest
 import finalist as fl
 from finalist.errors import ProblemError
 from finalist.problem import as_problem
-from finalist.rewards import DrawnRewards
+from finalist.simulation.rewards import DrawnRewards
 from finalist.simulation.task import make_task
-from finalist.strategies.gauntlet_design import DOUBT, LATER, MORE, Aim, allocate, within
+from finalist.strategies.gauntlet.planner import DOUBT, LATER, MORE, Aim, allocate, within
 from tests import instances
 
 K = 4

@@ -8,14 +8,14 @@ import pytest
 from scipy.stats import chi2, f
 
 import finalist as fl
-from finalist.least_squares import estimate
+from finalist.inference.least_squares import estimate
+from finalist.inference.statistics import Statistics
 from finalist.problem import as_problem
-from finalist.rewards import DrawnRewards
-from finalist.rules import rules_of
+from finalist.problem.rules import rules_of
 from finalist.simulation.binomial import exact_lower_bound
-from finalist.statistics import Statistics
+from finalist.simulation.rewards import DrawnRewards
 from finalist.strategies import Batch
-from finalist.strategies.gauntlet_past import CONTRADICTION, contradict
+from finalist.strategies.gauntlet.past import CONTRADICTION, contradict
 from tests.instances import FEIGNED, FEIGNED_MEANS, FEIGNED_SIGMA
 
 PLANE = fl.Arms([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [1.0, -1.0]])

@@ -7,14 +7,14 @@ import pytest
 from scipy import stats
 
 import finalist as fl
-from finalist.bounds import pooled_level, pooled_radius
-from finalist.intervals import certainty, error_estimate, leader, pooled_widths, start_of
-from finalist.least_squares import estimate
-from finalist.pooling import Pooled, batch_arms
+from finalist.inference.bounds import pooled_level, pooled_radius
+from finalist.inference.intervals import certainty, error_estimate, leader, pooled_widths, start_of
+from finalist.inference.least_squares import estimate
+from finalist.inference.pooling import Pooled, batch_arms
+from finalist.inference.statistics import Statistics
 from finalist.problem import as_problem
-from finalist.rewards import DrawnRewards
 from finalist.simulation.binomial import exact_lower_bound
-from finalist.statistics import Statistics
+from finalist.simulation.rewards import DrawnRewards
 from tests import instances
 
 

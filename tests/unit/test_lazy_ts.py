@@ -11,13 +11,14 @@ import finalist as fl
 from finalist.design import optimal_design
 from finalist.design.linalg import spanning_arms
 from finalist.errors import ProblemError
-from finalist.information import information
-from finalist.noise import Gaussian
+from finalist.inference.information import information
+from finalist.inference.statistics import Statistics
 from finalist.problem import Problem, as_problem
+from finalist.problem.noise import Gaussian
 from finalist.simulation.binomial import exact_lower_bound
-from finalist.statistics import Statistics
-from finalist.strategies import lazy_ts, per_pull
-from finalist.strategies.lazy_ts import LazyTS, optimal_weights
+from finalist.strategies.per_pull import base as per_pull
+from finalist.strategies.per_pull import lazy_ts
+from finalist.strategies.per_pull.lazy_ts import LazyTS, optimal_weights
 from finalist.strategies.protocol import Batch
 from tests import instances
 from tests.unit.per_pull import (
@@ -296,7 +297,7 @@ def test_arms_that_look_tied_have_an_allocation():
 
 def test_the_threshold_is_a_determinant():
     # Two unstructured arms: z = sqrt(2) e_i, c = 2, A = 2 diag(N), whatever the features' size.
-    from finalist.strategies import lazy_ts_kernels as kernels
+    from finalist.strategies.per_pull.kernels import lazy_ts as kernels
 
     problem = as_problem(fl.Arms(1e9 * np.eye(2)), sigma=3.0, delta=0.01)
     run = LazyTS(ridge=0.5).start(problem)
@@ -313,7 +314,7 @@ def test_the_threshold_is_a_determinant():
 
 def test_the_estimate_is_inside_the_ellipsoid_of_the_threshold():
     # ||theta_hat - theta||_A^2 > 2 beta somewhere along the way, with probability delta at most.
-    from finalist.strategies import lazy_ts_kernels as kernels
+    from finalist.strategies.per_pull.kernels import lazy_ts as kernels
 
     delta, runs, outside = 0.2, 100, 0
     problem = as_problem(fl.Arms(instances.gaussian(5, 2, 0)), delta=delta, sigma=1.0)

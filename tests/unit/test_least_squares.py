@@ -8,8 +8,8 @@ from scipy import stats
 
 from finalist.arms import Arms
 from finalist.errors import EstimateError, RewardError
-from finalist.least_squares import estimate
-from finalist.statistics import Statistics
+from finalist.inference.least_squares import estimate
+from finalist.inference.statistics import Statistics
 
 
 def state(statistics):

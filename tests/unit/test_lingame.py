@@ -8,13 +8,14 @@ import pytest
 from scipy.optimize import LinearConstraint, minimize
 
 import finalist as fl
-from finalist.bounds import determinant_radius
 from finalist.errors import ProblemError
+from finalist.inference.bounds import determinant_radius
+from finalist.inference.statistics import Statistics
 from finalist.problem import Problem, as_problem
-from finalist.statistics import Statistics
-from finalist.strategies import lingame, per_pull
-from finalist.strategies import lingame_kernels as kernels
-from finalist.strategies.lingame import LinGame
+from finalist.strategies.per_pull import base as per_pull
+from finalist.strategies.per_pull import lingame
+from finalist.strategies.per_pull.kernels import lingame as kernels
+from finalist.strategies.per_pull.lingame import LinGame
 from finalist.strategies.protocol import Batch
 from tests import instances
 from tests.unit import per_pull as shared

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 import finalist as fl
-from finalist.bounds import determinant_radius
 from finalist.errors import ProblemError
+from finalist.inference.bounds import determinant_radius
 from finalist.problem import Problem, as_problem
 from finalist.simulation.binomial import exact_lower_bound
-from finalist.strategies import lingape
-from finalist.strategies.lingape import LinGapE, pair_shares
+from finalist.strategies.per_pull import lingape
+from finalist.strategies.per_pull.lingape import LinGapE, pair_shares
 from tests import instances
 from tests.unit.per_pull import (
     CASES,
@@ -225,7 +225,7 @@ def test_rank_one_updates_drift_little_and_refreshing_is_exact(pulls, tolerance)
 
 
 def test_the_radius_is_that_of_the_paper():
-    from finalist.strategies.lingape_kernels import radius_of
+    from finalist.strategies.per_pull.kernels.lingape import radius_of
 
     problem = as_problem(fl.Arms.unstructured(3), sigma=0.7, delta=0.1)
     rule = LinGapE(theta_norm=1.5, ridge=2.0).start(problem)._state.rule

@@ -13,21 +13,21 @@ import numpy as np
 import pytest
 
 import finalist as fl
-from finalist import paper
-from finalist.bounds import static_radius
 from finalist.charts.geometry import Region
-from finalist.paper import appendix, cones
-from finalist.paper.appendix import proven_budget
-from finalist.paper.budget import budget_part, growth
-from finalist.paper.cells import METHODS, Cell, Method, Outcome, Plan, alpha_cells, budget_cells
-from finalist.paper.experiment import PRINTED, TABLE_DIMENSION, instance
-from finalist.paper.measure import STORE, measure
-from finalist.paper.page import page
-from finalist.paper.parts import Finding, Part
-from finalist.paper.report import Reproduction, cells_of
-from finalist.paper.table import lower_bound, printed_error, table_part
-from finalist.report.page import inline
-from finalist.report.tables import Table
+from finalist.inference.bounds import static_radius
+from finalist.lab import paper
+from finalist.lab.page import inline
+from finalist.lab.paper import appendix, cones
+from finalist.lab.paper.appendix import proven_budget
+from finalist.lab.paper.budget import budget_part, growth
+from finalist.lab.paper.cells import METHODS, Cell, Method, Outcome, Plan, alpha_cells, budget_cells
+from finalist.lab.paper.experiment import PRINTED, TABLE_DIMENSION, instance
+from finalist.lab.paper.measure import STORE, measure
+from finalist.lab.paper.page import page
+from finalist.lab.paper.parts import Finding, Part
+from finalist.lab.paper.report import Reproduction, cells_of
+from finalist.lab.paper.table import lower_bound, printed_error, table_part
+from finalist.lab.tables import Table
 from finalist.simulation import exact_interval
 from finalist.simulation.task import Task
 from tests import instances

@@ -7,11 +7,11 @@ import pytest
 
 import finalist as fl
 from finalist.errors import NotYetSupportedError, ProblemError
-from finalist.noise import Gaussian
 from finalist.problem import Problem, as_problem
-from finalist.rewards import DrawnRewards
-from finalist.strategies import per_pull
-from finalist.strategies.per_pull import play_in_chunks, refresh_due
+from finalist.problem.noise import Gaussian
+from finalist.simulation.rewards import DrawnRewards
+from finalist.strategies.per_pull import base as per_pull
+from finalist.strategies.per_pull.base import play_in_chunks, refresh_due
 from finalist.strategies.protocol import Playable, Strategy, Verdict
 from tests.unit.per_pull import drawn
 

@@ -11,14 +11,14 @@ import pytest
 
 import finalist as fl
 from finalist.errors import EstimateError, FinalistError, ProblemError
-from finalist.least_squares import estimate
+from finalist.inference.least_squares import estimate
+from finalist.inference.statistics import Statistics
 from finalist.planning import Forecast, Plan, PlanRow, forecast, forecasts
 from finalist.planning.engine import Draws
 from finalist.planning.figures import about, quantile
 from finalist.planning.parameters import leading
 from finalist.problem import as_problem
-from finalist.rewards import DrawnRewards
-from finalist.statistics import Statistics
+from finalist.simulation.rewards import DrawnRewards
 from finalist.strategies import STRATEGIES, Strategy, named, promise_of
 from tests import fakes, instances
 

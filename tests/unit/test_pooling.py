@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 
 import finalist as fl
 from finalist.errors import EstimateError
-from finalist.least_squares import estimate
-from finalist.pooling import Pooled, batch_arms
+from finalist.inference.least_squares import estimate
+from finalist.inference.pooling import Pooled, batch_arms
+from finalist.inference.statistics import Statistics
 from finalist.problem import as_problem
-from finalist.statistics import Statistics
 
 
 def regression(X, y, weights):

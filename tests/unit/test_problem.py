@@ -9,8 +9,8 @@ import pytest
 
 from finalist.arms import Arms
 from finalist.errors import ArmsError, NotYetSupportedError, OutsideSpanError, ProblemError
-from finalist.noise import Bernoulli, Best, EpsilonBest, Gaussian, SubGaussian, TopM
 from finalist.problem import FEATURES, Problem, as_problem
+from finalist.problem.noise import Bernoulli, Best, EpsilonBest, Gaussian, SubGaussian, TopM
 
 
 @pytest.fixture

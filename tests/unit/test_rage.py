@@ -7,12 +7,12 @@ import pytest
 
 import finalist as fl
 from finalist.errors import NotYetSupportedError, ProblemError
-from finalist.noise import Gaussian
+from finalist.inference.statistics import Statistics
 from finalist.problem import as_problem
+from finalist.problem.noise import Gaussian
 from finalist.simulation.binomial import exact_lower_bound
-from finalist.statistics import Statistics
-from finalist.strategies import rage
-from finalist.strategies.rage import RAGE, RAGERun, compare
+from finalist.strategies.phased import rage
+from finalist.strategies.phased.rage import RAGE, RAGERun, compare
 from finalist.testing.runs import step
 from tests import instances
 

@@ -12,6 +12,7 @@ from scipy.stats import binom
 
 import finalist as fl
 from finalist.errors import ArmsError, EstimateError, ProblemError, UnknownArmError
+from finalist.inference.statistics import Statistics
 from finalist.problem import as_problem
 from finalist.region import Belief, Net, Record, Region
 from finalist.region import loss as loss_module
@@ -25,7 +26,6 @@ from finalist.region.loss import (
     radius_on_sphere,
 )
 from finalist.region.optimum import best_moments, largest_variance
-from finalist.statistics import Statistics
 
 POLYNOMIALS = [
     Region.box([-1], [1]),
@@ -180,7 +180,7 @@ def test_branch_and_bound_that_has_to_stop_early_is_still_a_bound(monkeypatch):
     fine = np.square(waves(np.linspace(0, 2, 100_001)[:, None]) @ root.T).sum(axis=1).max()
     exact, _ = largest_variance(WAVES.space, root, fine * 1.001)
     assert fine <= exact <= fine * 1.001 + 1e-12
-    monkeypatch.setattr(optimum_module, "MOST_CELLS", 70)
+    monkeypatch.setattr(optimum_module, "MAX_CELLS", 70)
     rough, _ = largest_variance(WAVES.space, root, fine * 1.001)
     assert exact < rough < 3 * fine
 
@@ -271,7 +271,7 @@ def test_peaks_halfway_between_points_lose_exactly_the_bound(d):
 
 
 def test_a_function_that_is_looked_at_nowhere_else_has_its_lipschitz_constant(monkeypatch):
-    monkeypatch.setattr(loss_module, "MOST_LOOKS", 1)
+    monkeypatch.setattr(loss_module, "MAX_LOOKS", 1)
     net, rng = WAVES.net(7), np.random.default_rng(0)
     for _ in range(10):
         theta = rng.standard_normal(4)

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 import finalist as fl
-from finalist.benchmark.specs import confident, parse_spec
-from finalist.cli.simulate import configured as with_settings
+from finalist.cli.inputs import configured as with_settings
 from finalist.errors import ProblemError, StudyError
+from finalist.lab.benchmark.specs import confident, parse_spec
 from finalist.strategies import STRATEGIES, all_strategies, named, registry, strategy_class
-from finalist.web.new_study import strategies as offered
+from finalist.web.pages.form import strategies as offered
 
 
 @pytest.fixture(autouse=True)

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from finalist.errors import RewardError
-from finalist.rewards import DrawnRewards, FunctionRewards
-from finalist.statistics import Statistics
+from finalist.inference.statistics import Statistics
+from finalist.simulation.rewards import DrawnRewards, FunctionRewards
 
 MEANS = np.array([0.2, 0.5, 0.9, 0.4])
 COUNTS = np.array([6, 0, 3, 1])

@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 import finalist as fl
-from finalist import noise
 from finalist.errors import FinalistError, ProblemError, StudyError
-from finalist.problem import as_problem
-from finalist.simulation import Store
+from finalist.lab import Store
+from finalist.problem import as_problem, noise
 from tests.cli.common import check_refused, run, write
 
 ARMS = fl.Arms(np.eye(3), names=["a", "b", "c"])

@@ -7,10 +7,10 @@ import pytest
 
 import finalist as fl
 from finalist.errors import ProblemError, SimulationError
-from finalist.intervals import leaders
-from finalist.least_squares import estimate
-from finalist.simulation import Store
-from finalist.simulation.blocks import arrays_of, identity, outcomes
+from finalist.inference.intervals import leaders
+from finalist.inference.least_squares import estimate
+from finalist.lab import Store
+from finalist.lab.blocks import arrays_of, identity, outcomes
 from finalist.simulation.task import make_task
 from tests.fakes import Fast, Rounds
 from tests.unit.test_simulation import ARMS, ARRAYS, THETA, check_same

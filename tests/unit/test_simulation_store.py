@@ -17,8 +17,8 @@ import pytest
 
 import finalist as fl
 from finalist.errors import OutputError, SimulationError, StoreError
-from finalist.rules import Rules
-from finalist.simulation import Store, store
+from finalist.lab import Store, store
+from finalist.problem.rules import Rules
 from finalist.simulation.task import Task
 from tests.fakes import Rounds
 from tests.unit.test_simulation import ARMS, THETA, check_same, constant
@@ -281,7 +281,7 @@ SLOW = """
 import sys, time
 import numpy as np
 import finalist as fl
-from finalist.simulation import Store
+from finalist.lab import Store
 from finalist.simulation.task import Task
 from tests.fakes import Rounds
 

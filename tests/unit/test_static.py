@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 
 import finalist as fl
-from finalist.bounds import static_radius
 from finalist.design import Rounded, greedy, optimal_design, round_design
 from finalist.errors import ParameterError, ProblemError
+from finalist.inference.bounds import static_radius
+from finalist.inference.statistics import Statistics
 from finalist.problem import as_problem
-from finalist.rewards import DrawnRewards
 from finalist.simulation.binomial import exact_lower_bound
-from finalist.statistics import Statistics
+from finalist.simulation.rewards import DrawnRewards
 from finalist.strategies import GAllocation, VAllocation, XYAllocation, XYOracle, named
-from finalist.strategies.static import CHUNK, StaticRun
-from finalist.strategies.xy_oracle import make_aim, oracle_design
+from finalist.strategies.static.static import CHUNK, StaticRun
+from finalist.strategies.static.xy_oracle import make_aim, oracle_design
 from tests import instances
 
 
@@ -131,7 +131,7 @@ def test_batches_are_looked_at_when_they_end():
 
 
 def test_the_margin_is_used_and_the_rule_hardly_ever_evaluated(monkeypatch):
-    from finalist.strategies import static_kernels
+    from finalist.strategies.static import kernels as static_kernels
 
     arms, theta = fl.Arms.unstructured(4), np.array([0.05, 0.0, 0.0, 0.0])
     run = XYAllocation().start(as_problem(arms, sigma=1.0))

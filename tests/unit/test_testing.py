@@ -15,9 +15,9 @@ from scipy.stats import binom
 import finalist as fl
 from finalist import optimal_design as solve_under_another_name
 from finalist.errors import ProblemError
-from finalist.least_squares import estimate
+from finalist.inference.least_squares import estimate
+from finalist.inference.statistics import Statistics
 from finalist.problem import as_problem
-from finalist.statistics import Statistics
 from finalist.strategies import STRATEGIES, Batch, Run, Strategy, Uniform, Verdict, XYAdaptive
 from finalist.testing import RULES, NotApplicable, check_strategy
 from finalist.testing.designs import no_design
@@ -440,7 +440,7 @@ def test_a_strategy_that_never_decides_is_no_endless_loop(monkeypatch):
         def record(self, batch, rewards):
             pass
 
-    monkeypatch.setattr("finalist.testing.runs.MOST_BATCHES", 50)
+    monkeypatch.setattr("finalist.testing.runs.MAX_BATCHES", 50)
     with pytest.raises(AssertionError, match="no winner after 50 batches"):
         step(Made(Undecided), as_problem(fl.Arms.unstructured(3), sigma=1.0), np.zeros(3), 0)
 

@@ -8,9 +8,9 @@ import pytest
 
 import finalist as fl
 from finalist.errors import ProblemError
-from finalist.statistics import Statistics
+from finalist.inference.statistics import Statistics
 from finalist.strategies import GSE, STRATEGIES, Batch, GBudget, Verdict, promise_of
-from finalist.strategies.eliminations import EliminationRun
+from finalist.strategies.budget.eliminations import EliminationRun
 from finalist.testing import BUDGET_RULES, RULES, check_strategy, rules_of
 
 

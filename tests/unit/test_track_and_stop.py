@@ -11,13 +11,13 @@ from scipy.special import zeta
 import finalist as fl
 from finalist.design import optimal_design
 from finalist.errors import ProblemError
-from finalist.noise import Gaussian
+from finalist.inference.statistics import Statistics
 from finalist.problem import Problem, as_problem
+from finalist.problem.noise import Gaussian
 from finalist.simulation.binomial import exact_lower_bound
-from finalist.statistics import Statistics
-from finalist.strategies import track_and_stop
+from finalist.strategies.per_pull import track_and_stop
+from finalist.strategies.per_pull.track_and_stop import TrackAndStop, gaussian_calibration
 from finalist.strategies.protocol import Batch
-from finalist.strategies.track_and_stop import TrackAndStop, gaussian_calibration
 from tests import instances
 from tests.unit.per_pull import (
     alongside,
@@ -244,7 +244,7 @@ def test_tied_arms_share_the_pulls():
 @pytest.mark.parametrize("t", [0, 5, 1000, 10**6])
 @pytest.mark.parametrize("seed", range(4))
 def test_cumulative_tracking_adds_the_closest_proportions_that_leave_no_arm_out(t, seed):
-    from finalist.strategies import track_and_stop_kernels as kernels
+    from finalist.strategies.per_pull.kernels import track_and_stop as kernels
 
     w = np.random.default_rng(seed).dirichlet(np.full(6, 0.1))
     floor, total = 1 / (2 * np.sqrt(36 + t)), np.zeros(6)
@@ -299,7 +299,7 @@ def test_the_mixture_is_the_integral():
 
 
 def test_the_threshold():
-    from finalist.strategies import track_and_stop_kernels as kernels
+    from finalist.strategies.per_pull.kernels import track_and_stop as kernels
 
     problem = as_problem(fl.Arms.unstructured(5), delta=0.01, sigma=1.0)
     rule = TrackAndStop().start(problem)._state.rule

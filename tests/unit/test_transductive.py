@@ -11,22 +11,16 @@ import pytest
 import finalist as fl
 from finalist.design import design_value
 from finalist.errors import DesignError, NotYetSupportedError, ProblemError, SimulationError
-from finalist.least_squares import estimate
+from finalist.inference.least_squares import estimate
+from finalist.inference.statistics import Statistics
 from finalist.problem import as_problem
-from finalist.rewards import DrawnRewards
 from finalist.simulation.binomial import exact_lower_bound
-from finalist.statistics import Statistics
-from finalist.strategies import (
-    STRATEGIES,
-    Batch,
-    Playable,
-    lingame_kernels,
-    named,
-    promise_of,
-)
-from finalist.strategies.lazy_ts import optimal_weights
-from finalist.strategies.lingape import pair_shares
-from finalist.strategies.rage import RAGE, survivors_design
+from finalist.simulation.rewards import DrawnRewards
+from finalist.strategies import STRATEGIES, Batch, Playable, named, promise_of
+from finalist.strategies.per_pull.kernels import lingame as lingame_kernels
+from finalist.strategies.per_pull.lazy_ts import optimal_weights
+from finalist.strategies.per_pull.lingape import pair_shares
+from finalist.strategies.phased.rage import RAGE, survivors_design
 from finalist.strategies.units import Units
 from tests import instances
 
@@ -497,7 +491,7 @@ def test_noise_and_features_scaled_together_are_the_same_problem():
 
 
 def test_many_arms_have_the_same_designs_as_few(monkeypatch):
-    from finalist.strategies import rage
+    from finalist.strategies.phased import rage
 
     problem = beyond()
     alive, relative = tuple(range(4, 12)), Units.of(problem).relative

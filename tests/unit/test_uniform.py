@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 import finalist as fl
-from finalist.bounds import Bound
 from finalist.errors import ProblemError
+from finalist.inference.bounds import Bound
 from finalist.problem import as_problem
-from finalist.rewards import DrawnRewards
+from finalist.simulation.rewards import DrawnRewards
 from finalist.strategies import Playable, Uniform
-from finalist.strategies.uniform import GROWTH
+from finalist.strategies.static.uniform import GROWTH
 from tests import instances
 from tests.unit.test_static import holds
 

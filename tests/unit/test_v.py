@@ -10,9 +10,9 @@ import pytest
 
 import finalist as fl
 from finalist.problem import as_problem
-from finalist.rewards import DrawnRewards
+from finalist.simulation.rewards import DrawnRewards
 from finalist.strategies import VAllocation
-from finalist.strategies.static import StaticRun
+from finalist.strategies.static.static import StaticRun
 from tests import instances, referees
 from tests.unit.test_static import endless, twin
 

@@ -3,11 +3,11 @@ import pytest
 
 import finalist as fl
 from finalist.errors import NotYetSupportedError, ProblemError
-from finalist.noise import Gaussian
 from finalist.problem import as_problem
+from finalist.problem.noise import Gaussian
 from finalist.simulation.binomial import exact_lower_bound
 from finalist.strategies import XYAdaptive
-from finalist.strategies.xy_adaptive import XYAdaptiveRun, largest_variance, phase_allocation
+from finalist.strategies.phased.xy_adaptive import XYAdaptiveRun, largest_variance, phase_allocation
 from finalist.testing.runs import step
 from tests import instances
 

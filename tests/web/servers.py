@@ -15,7 +15,7 @@ import httpx
 
 from finalist.web import create_app
 from finalist.web.addresses import address_of, listen
-from finalist.web.connections import Limits
+from finalist.web.security.connections import Limits
 from finalist.web.server import Server, close_long, make_server
 
 HOST = "127.0.0.1"

@@ -26,7 +26,7 @@ from finalist.errors import (
     UnknownPullError,
     UnknownStudyError,
 )
-from finalist.web.tokens import hash_of
+from finalist.web.security.tokens import hash_of
 from tests.study.lab import ARMS, Lab, finish
 from tests.web.servers import Process, in_thread
 

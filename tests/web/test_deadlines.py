@@ -12,10 +12,10 @@ import finalist as fl
 from finalist.errors import DeadlineError, StudyError
 from finalist.study import Study
 from finalist.web import create_app, uploads
-from finalist.web.asking import QUICK
-from finalist.web.lives import DEADLINE
-from finalist.web.models import MOST_RESULTS
-from finalist.web.workers import PLAN
+from finalist.web.lifetime import DEADLINE
+from finalist.web.uploads import MAX_RESULTS
+from finalist.web.workers.asking import QUICK
+from finalist.web.workers.pool import PLAN
 from tests.web.labs import person, plane_study
 from tests.web.servers import APPS, api, in_thread, new_study
 from tests.web.test_security import found, secret_of
@@ -126,7 +126,7 @@ def _slow_ask(place, size, worker):
 def test_an_ask_among_many_arms_ends_at_its_deadline(slow, monkeypatch):
     url, client = slow
     number = many(client)
-    monkeypatch.setattr("finalist.web.jobs.ask", _slow_ask)
+    monkeypatch.setattr("finalist.web.workers.jobs.ask", _slow_ask)
     answers = []
 
     def ask():
@@ -184,7 +184,7 @@ def test_a_batch_chosen_by_a_worker_is_the_one_that_a_study_chooses(tmp_path):
 def test_a_page_says_that_an_ask_took_too_long(tmp_path, monkeypatch):
     place = tmp_path / "lab.db"
     Study.create(place, "many", fl.Arms.unstructured(MANY), sigma=1.0).close()
-    monkeypatch.setattr("finalist.web.jobs.ask", _slow_ask)
+    monkeypatch.setattr("finalist.web.workers.jobs.ask", _slow_ask)
     with person(place, deadline=SHORT) as somebody:
         late = somebody.post("/studies/1/ask", {"size": "77"})
     assert late.status_code == 504
@@ -228,7 +228,7 @@ def test_a_forecast_ends_at_its_deadline_and_is_the_studys_own(tmp_path, monkeyp
         assert len(APPS[url].state.workers) == 1
         quick = client.get("/studies/1/status", params={"forecast": "false"}).json()
         assert quick["forecast"] is None
-    monkeypatch.setattr("finalist.web.jobs.status", _slow_status)
+    monkeypatch.setattr("finalist.web.workers.jobs.status", _slow_status)
     with in_thread(place, deadline=SHORT) as url, api(url) as client:
         assert client.get("/studies/1/status").status_code == 504
         assert client.get("/studies/1/status", params={"forecast": "false"}).status_code == 200
@@ -326,7 +326,7 @@ def test_a_table_with_too_many_rows_is_refused_before_it_is_read(tmp_path, monke
                 headers={"Content-Type": "text/csv"},
             )
             assert answer.status_code == 413
-            for words in (f"{MOST_RESULTS:,}", "in parts", "finalist tell"):
+            for words in (f"{MAX_RESULTS:,}", "in parts", "finalist tell"):
                 assert words in answer.json()["message"]
         assert time.monotonic() - begin < 10
         assert not read.is_set()
@@ -335,7 +335,7 @@ def test_a_table_with_too_many_rows_is_refused_before_it_is_read(tmp_path, monke
 
 
 def test_a_page_says_how_many_rows_it_takes(tmp_path, monkeypatch):
-    monkeypatch.setattr(uploads, "MOST_RESULTS", 3)
+    monkeypatch.setattr(uploads, "MAX_RESULTS", 3)
     place = tmp_path / "lab.db"
     with Study.create(place, "s", fl.Arms.unstructured(2), sigma=1.0) as study:
         study.ask(6)

@@ -8,9 +8,10 @@ import finalist as fl
 from finalist.cli import app
 from finalist.errors import ChartError
 from finalist.study import Study
-from finalist.web import create_app, drawings
-from finalist.web.drawings import Drawings, available, best_design, draw
-from finalist.web.looks import look_at, ranked
+from finalist.web import create_app
+from finalist.web import pictures as drawings
+from finalist.web.pictures import Drawings, available, best_design, draw
+from finalist.web.snapshot import look_at, ranked
 from finalist.web.warming import warm_up
 from tests.web.labs import EVIL_STUDY, Page, evil_study, plane_study
 
@@ -78,7 +79,7 @@ def test_drawings_are_kept_by_event_and_theme_up_to_a_size(look, monkeypatch):
     for theme in ("light", "dark", "light"):
         kept.svg(look, "pulls", theme, none)
     assert calls == ["light", "dark"]
-    monkeypatch.setattr(drawings, "MOST_LETTERS", 250)
+    monkeypatch.setattr(drawings, "MAX_LETTERS", 250)
     for chart in ("estimates", "evidence", "plane"):
         kept.svg(look, chart, "light", none)
     assert len(kept._kept) == 2
@@ -89,8 +90,8 @@ def test_drawings_are_kept_by_event_and_theme_up_to_a_size(look, monkeypatch):
 
 
 def test_many_arms_and_batches_are_thinned_out_and_counted(tmp_path, monkeypatch):
-    monkeypatch.setattr(drawings, "MOST_LINES", 4)
-    monkeypatch.setattr(drawings, "MOST_BATCHES", 3)
+    monkeypatch.setattr(drawings, "MAX_LINES", 4)
+    monkeypatch.setattr(drawings, "MAX_BATCHES", 3)
     arms = fl.Arms.unstructured(6)
     with Study.create(tmp_path / "lab.db", "s", arms, sigma=1.0, seed=1) as study:
         rng = np.random.default_rng(0)

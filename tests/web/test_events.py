@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from finalist.study import Study
-from finalist.web import events
+from finalist.web import live as events
 from tests.web.servers import APPS, Process, api, in_thread, new_study
 
 
@@ -123,7 +123,7 @@ def test_pages_that_go_leave_nothing_behind(place):
 
 
 def test_too_many_pages_are_refused(place, monkeypatch):
-    monkeypatch.setattr(events, "MOST_PAGES", 2)
+    monkeypatch.setattr(events, "MAX_PAGES", 2)
     with in_thread(place) as url:
         pages = [Listener(url, "/api/v1/events") for _ in range(2)]
         refused = httpx.get(f"{url}/api/v1/events", trust_env=False)

@@ -18,7 +18,7 @@ import finalist as fl
 from finalist.data import _TABLES
 from finalist.errors import FinalistError
 from finalist.web.arms_preview import pack
-from finalist.web.new_study import DEFAULTS
+from finalist.web.pages.form import DEFAULTS
 from tests.cli.common import run
 from tests.web.labs import person
 from tests.web.servers import api, in_thread

@@ -8,9 +8,9 @@ import pytest
 import finalist as fl
 from finalist.study import Study
 from finalist.web.arms_preview import pack
-from finalist.web.drawings import available, best_design, draw
-from finalist.web.looks import look_at, ranked
-from finalist.web.new_study import DEFAULTS
+from finalist.web.pages.form import DEFAULTS
+from finalist.web.pictures import available, best_design, draw
+from finalist.web.snapshot import look_at, ranked
 from tests.web.labs import Page, person
 
 TABLE = """name,a,b,noise,price,stock

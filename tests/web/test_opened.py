@@ -10,12 +10,13 @@ import pytest
 import finalist as fl
 from finalist.errors import BusyError, RewardError, StorageError, UnknownStudyError
 from finalist.study import Study
-from finalist.study.upgrade import backup
-from finalist.web import looking, opened
-from finalist.web.looking import Looking
-from finalist.web.opened import Studies
-from finalist.web.turns import Turns
-from finalist.web.workers import Workers
+from finalist.study.storage.upgrade import backup
+from finalist.web import cache as looking
+from finalist.web import pool as opened
+from finalist.web.cache import Looking
+from finalist.web.limits import Turns
+from finalist.web.pool import Studies
+from finalist.web.workers.pool import Workers
 from tests.study.conftest import postgresql, server  # noqa: F401
 from tests.study.lab import ARMS, Lab, finish
 from tests.web.servers import api, in_thread, new_study
@@ -58,7 +59,7 @@ def test_a_handle_is_lent_again_and_never_twice_at_once(studies, place):
 
 
 def test_few_handles_are_kept(studies, place, monkeypatch):
-    monkeypatch.setattr(opened, "MOST_IDLE", 3)
+    monkeypatch.setattr(opened, "MAX_IDLE", 3)
     numbers = [make(place, f"x{i}") for i in range(6)]
     for number in numbers:
         with studies.reading(number), studies.reading(number), studies.reading(number):

@@ -11,11 +11,11 @@ import pytest
 import finalist as fl
 from finalist.study import Study
 from finalist.study.pulls import Pulls
-from finalist.web import pages_looking
-from finalist.web.arms_preview import MOST_BYTES, pack
-from finalist.web.looks import look_at
-from finalist.web.new_study import DEFAULTS
-from finalist.web.words import name as shown_name
+from finalist.web.arms_preview import MAX_BYTES, pack
+from finalist.web.format import name as shown_name
+from finalist.web.pages import look as pages_looking
+from finalist.web.pages.form import DEFAULTS
+from finalist.web.snapshot import look_at
 from tests.web.labs import EVIL, EVIL_STUDY, Page, evil_study, person, plane_study
 
 TABLE = "name,a,b\noak,1,0\nash,0,1\nelm,0.6,0.7\n"
@@ -256,7 +256,7 @@ def test_a_list_of_names_is_enough(somebody):
         (b"", "there is no table"),
         (b"\xff\xfe\x00", "not UTF-8"),
         (b"name,a\n", "no arm below the header"),
-        (b"x" * (MOST_BYTES + 1), "finalist new"),
+        (b"x" * (MAX_BYTES + 1), "finalist new"),
         (b"a;b\n1;2\n", "Separate cells with commas"),
         (b"red\nred\n", "is taken already"),
     ],
@@ -760,7 +760,7 @@ def test_changes_need_the_secret_of_the_form(between):
 
 
 def test_many_arms_are_withdrawn_by_name(somebody, tmp_path, monkeypatch):
-    monkeypatch.setattr(pages_looking, "MOST_CHOICES", 2)
+    monkeypatch.setattr(pages_looking, "MAX_CHOICES", 2)
     plane_study(tmp_path / "lab.db")
     page = somebody.get("/studies/1").text
     assert '<input id="arm" name="arm_name"' in page

@@ -56,7 +56,7 @@ def test_another_note_is_another_call(client):
 
 def test_a_call_of_the_first_version_is_known_by_its_rewards(tmp_path, monkeypatch):
     """It did not write down anything about notes."""
-    from finalist.study import measuring
+    from finalist.study import measure as measuring
 
     digests = measuring._digests
     with Study.create(tmp_path / "lab.db", "s", ARMS, sigma=1.0) as study:

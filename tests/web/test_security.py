@@ -16,11 +16,11 @@ from typing import Any
 import httpx
 import pytest
 
-from finalist.web import tokens
 from finalist.web.headers import CONTENT_POLICY
-from finalist.web.security import MOST_BODY, MOST_BODY_UNKNOWN
-from finalist.web.tokens import (
-    MOST_FAILURES,
+from finalist.web.security import tokens
+from finalist.web.security.guard import MAX_BODY, MAX_BODY_UNKNOWN
+from finalist.web.security.tokens import (
+    MAX_FAILURES,
     Failures,
     Sessions,
     hash_of,
@@ -118,7 +118,7 @@ def test_an_unexpected_error_says_nothing_about_the_inside(url, monkeypatch):
     def fail(self):
         raise LookupError("a secret")
 
-    monkeypatch.setattr("finalist.web.looking.Looking.summaries", fail)
+    monkeypatch.setattr("finalist.web.cache.Looking.summaries", fail)
     answer = httpx.get(f"{url}/api/v1/studies", trust_env=False)
     assert answer.status_code == 500
     assert "secret" not in answer.text
@@ -241,7 +241,7 @@ def test_a_form_needs_the_secret_of_its_browser(guarded):
 
 def test_a_body_that_is_too_large_is_refused_before_it_is_sent(url):
     lines = ("POST /api/v1/studies HTTP/1.1", "Host: localhost", "Content-Type: application/json")
-    status, _ = raw(url, *lines, f"Content-Length: {MOST_BODY + 1}")
+    status, _ = raw(url, *lines, f"Content-Length: {MAX_BODY + 1}")
     assert status == 413
     status, _ = raw(url, *lines, f"Content-Length: {10**30}")
     assert status in (400, 413)
@@ -252,7 +252,7 @@ def test_a_body_in_pieces_is_counted(url):
 
     def pieces():
         nonlocal sent
-        for _ in range(2 * MOST_BODY // 2**16):
+        for _ in range(2 * MAX_BODY // 2**16):
             sent += 2**16
             yield b" " * 2**16
 
@@ -262,7 +262,7 @@ def test_a_body_in_pieces_is_counted(url):
         )
         assert answer.status_code == 413
     except httpx.TransportError:  # the server answers and hangs up while we still send
-        assert sent + 2**20 > MOST_BODY
+        assert sent + 2**20 > MAX_BODY
     with api(url) as client:
         assert client.get("/studies").status_code == 200
 
@@ -270,7 +270,7 @@ def test_a_body_in_pieces_is_counted(url):
 def test_a_body_just_small_enough_is_read(url):
     answer = httpx.post(
         f"{url}/api/v1/studies",
-        content=b" " * MOST_BODY,
+        content=b" " * MAX_BODY,
         headers=JSON,
         timeout=60,
         trust_env=False,
@@ -280,7 +280,7 @@ def test_a_body_just_small_enough_is_read(url):
 
 def test_who_has_no_token_sends_little(guarded):
     path = f"{guarded}/login"
-    answer = httpx.post(path, content=b"x" * (MOST_BODY_UNKNOWN + 1), trust_env=False)
+    answer = httpx.post(path, content=b"x" * (MAX_BODY_UNKNOWN + 1), trust_env=False)
     assert answer.status_code == 413
 
 
@@ -290,7 +290,7 @@ def test_headers_without_end_are_refused(url):
 
 
 def test_a_slow_body_is_not_waited_for(url, monkeypatch):
-    monkeypatch.setattr("finalist.web.security.BODY_TIME", 0.3)
+    monkeypatch.setattr("finalist.web.security.guard.BODY_TIME", 0.3)
     lines = ("POST /api/v1/studies HTTP/1.1", "Host: localhost", "Content-Type: application/json")
     begin = time.monotonic()
     assert raw(url, *lines, "Content-Length: 100", body=b"{")[0] == 408
@@ -379,7 +379,7 @@ def test_sessions_end_and_cannot_be_made_up(monkeypatch):
     for forged in (session[:-1], session + "x", hash_of(session), "", ".", "é", "\ud800"):
         assert not sessions.is_good(forged, now=1001.0)
     assert not Sessions().is_good(session, now=1001.0)
-    monkeypatch.setattr(tokens, "MOST_SESSIONS", 3)
+    monkeypatch.setattr(tokens, "MAX_SESSIONS", 3)
     later = [sessions.begin(now=1000.0) for _ in range(3)]
     assert [sessions.is_good(s, now=1001.0) for s in (session, *later)] == [False] + 3 * [True]
 
@@ -512,7 +512,7 @@ def bearer(token: str) -> dict[str, str]:
 def test_too_many_wrong_tokens_lock_nobody_out_who_has_the_right_one(guarded):
     """Behind a proxy all clients have one address; guessing 256 bits is hopeless anyway."""
     with httpx.Client(base_url=guarded, trust_env=False) as client:
-        for status in [401] * MOST_FAILURES + [429] * 3:
+        for status in [401] * MAX_FAILURES + [429] * 3:
             answer = client.get("/api/v1/studies", headers=bearer("wrong"))
             assert answer.status_code == status
         assert 0 < int(answer.headers["retry-after"]) <= 61
@@ -651,9 +651,9 @@ def test_cookies_are_secure_behind_tls(tmp_path):
 
 def test_failures_are_forgotten_in_time_and_counted_by_network(monkeypatch):
     now = [100.0]
-    monkeypatch.setattr("finalist.web.tokens.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("finalist.web.security.tokens.time.monotonic", lambda: now[0])
     failures = Failures()
-    for _ in range(MOST_FAILURES):
+    for _ in range(MAX_FAILURES):
         assert failures.wait("2001:db8::1") == 0
         failures.count("2001:db8::1")
     assert failures.wait("2001:db8::2") == 61

@@ -12,14 +12,14 @@ import pytest
 import finalist as fl
 from finalist.errors import BusyError
 from finalist.study import Study
-from finalist.web import opened
+from finalist.web import pool as opened
 from finalist.web.app import THREADS
-from finalist.web.connections import Limits
-from finalist.web.events import MOST_PAGES
 from finalist.web.headers import CONTENT_POLICY
-from finalist.web.opened import Studies
-from finalist.web.tokens import hash_of
-from finalist.web.workers import PLAN
+from finalist.web.live import MAX_PAGES
+from finalist.web.pool import Studies
+from finalist.web.security.connections import Limits
+from finalist.web.security.tokens import hash_of
+from finalist.web.workers.pool import PLAN
 from tests.web.servers import APPS, HOST, SERVERS, api, in_thread, new_study
 from tests.web.test_security import TOKEN, found, secret_of
 
@@ -255,7 +255,7 @@ def test_too_many_who_find_no_place_are_not_told(tmp_path):
 def test_one_address_does_not_take_all_places():
     limits = Limits()
     assert limits.each < limits.here < limits.most
-    assert limits.here >= MOST_PAGES + 50  # pages behind a proxy of this machine, and workers
+    assert limits.here >= MAX_PAGES + 50  # pages behind a proxy of this machine, and workers
 
 
 # ---- threads ---------------------------------------------------------------------------------
@@ -325,7 +325,7 @@ def test_plans_of_pages_and_of_programs_take_turns_together(tmp_path):
 
 
 def test_who_writes_to_one_busy_study_leaves_threads_to_all_others(tmp_path, monkeypatch):
-    monkeypatch.setattr(opened, "MOST_WRITERS_EACH", 3)
+    monkeypatch.setattr(opened, "MAX_WRITERS_EACH", 3)
     place = tmp_path / "lab.db"
     with in_thread(place) as url, api(url) as client:
         busy, other = new_study(client, "busy"), new_study(client, "other")
@@ -355,7 +355,7 @@ def test_who_writes_to_one_busy_study_leaves_threads_to_all_others(tmp_path, mon
 
 def test_a_client_waits_until_a_study_is_free(tmp_path, monkeypatch):
     """Also with what may not be done twice: the server says that it did nothing."""
-    monkeypatch.setattr(opened, "MOST_WRITERS_EACH", 1)
+    monkeypatch.setattr(opened, "MAX_WRITERS_EACH", 1)
     with in_thread(tmp_path / "lab.db") as url:
         study = fl.connect(url).create("busy", TWO, sigma=1.0)
         pull = study.ask(2)[0]
@@ -368,8 +368,8 @@ def test_a_client_waits_until_a_study_is_free(tmp_path, monkeypatch):
 
 
 def test_who_writes_leaves_threads_to_who_looks(tmp_path, monkeypatch):
-    monkeypatch.setattr(opened, "MOST_WRITERS", 2)
-    assert opened.MOST_WRITERS_EACH < THREADS
+    monkeypatch.setattr(opened, "MAX_WRITERS", 2)
+    assert opened.MAX_WRITERS_EACH < THREADS
     with closing(Studies(tmp_path / "lab.db")) as studies:
         numbers = []
         for name in "xyz":
@@ -389,5 +389,5 @@ def test_who_writes_leaves_threads_to_who_looks(tmp_path, monkeypatch):
 
 
 def test_half_of_the_threads_are_enough_for_fifty_workers():
-    assert opened.MOST_WRITERS_EACH >= 50
-    assert opened.MOST_WRITERS_EACH < opened.MOST_WRITERS <= THREADS - 25
+    assert opened.MAX_WRITERS_EACH >= 50
+    assert opened.MAX_WRITERS_EACH < opened.MAX_WRITERS <= THREADS - 25

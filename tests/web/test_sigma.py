@@ -5,7 +5,7 @@ import pytest
 import finalist as fl
 from finalist.errors import ProblemError
 from finalist.web.arms_preview import pack
-from finalist.web.new_study import DEFAULTS
+from finalist.web.pages.form import DEFAULTS
 from tests.web.labs import Page, person
 from tests.web.servers import api, in_thread
 

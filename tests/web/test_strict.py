@@ -6,8 +6,8 @@ import pytest
 
 from finalist.errors import RewardError
 from finalist.web.arms_preview import _names_alone
+from finalist.web.pages.typed import read_size
 from finalist.web.strict import _once, read_json
-from finalist.web.typed import read_size
 
 
 @pytest.mark.parametrize(

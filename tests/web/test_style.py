@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from finalist.charts.theme import DARK, INK, MUTED
-from finalist.web.rendering import HERE
+from finalist.web.render import HERE
 
 STYLE = (HERE / "static" / "style.css").read_text()
 SCRIPT = (HERE / "static" / "app.js").read_text()

@@ -6,8 +6,8 @@ import time
 import pytest
 
 from finalist.errors import BusyError, DeadlineError
-from finalist.web.lives import Life, living
-from finalist.web.turns import Turns
+from finalist.web.lifetime import Life, living
+from finalist.web.limits import Turns
 
 WORDS = "others work. Try again."
 

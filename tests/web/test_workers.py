@@ -9,9 +9,9 @@ import psutil  # type: ignore[import-untyped]
 import pytest
 
 from finalist.errors import BusyError, DeadlineError, ProblemError, StorageError
-from finalist.web import workers as module
-from finalist.web.lives import GoneError, Life, living
-from finalist.web.workers import ASK, FORECAST, PLAN, Workers
+from finalist.web.lifetime import GoneError, Life, living
+from finalist.web.workers import pool as module
+from finalist.web.workers.pool import ASK, FORECAST, PLAN, Workers
 from tests.web.servers import Process, api
 
 LONG = 30.0

@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 from finalist.charts.theme import (
     ACCENT,
     INK,
-    MOST_ARMS,
+    MAX_ARMS,
     MUTED,
     PALETTE,
     AnyChart,
@@ -19,7 +19,7 @@ from finalist.charts.theme import (
 )
 from finalist.errors import ChartError
 from finalist.files import printable
-from finalist.words import counted
+from finalist.text import counted
 
 #: Gaps that differ by more than this factor need a logarithmic axis.
 _LOGARITHMIC = 50.0
@@ -68,7 +68,7 @@ def weights_panel(
 
     _check(names, weights)
     support = np.flatnonzero(weights > 0)
-    shown = support[np.argsort(-weights[support], kind="stable")][:MOST_ARMS]
+    shown = support[np.argsort(-weights[support], kind="stable")][:MAX_ARMS]
     notes = [_share(weights[i]) for i in shown]
     if pulls is not None:
         notes = [
@@ -130,7 +130,7 @@ def designs_chart(
         _check(names, weights)
     heaviest = np.max(list(designs.values()), axis=0)
     support = np.flatnonzero(heaviest > 0)
-    shown = np.sort(support[np.argsort(-heaviest[support], kind="stable")][:MOST_ARMS])
+    shown = np.sort(support[np.argsort(-heaviest[support], kind="stable")][:MAX_ARMS])
     titles = labels(list(designs), width=40)
     arm_labels = labels([names[i] for i in shown])
     rows: list[dict[str, Any]] = [
@@ -199,7 +199,7 @@ def gaps_chart(
     _check(names, gaps)
     order = np.argsort(gaps, kind="stable")
     best, behind = int(order[0]), order[1:]
-    shown = behind[:MOST_ARMS]
+    shown = behind[:MAX_ARMS]
     rows: list[dict[str, Any]] = [
         {"arm": label, "gap": float(gaps[i]), "note": f"{gaps[i]:.3g}", "hardest": rank == 0}
         for rank, (label, i) in enumerate(

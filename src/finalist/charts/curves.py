@@ -13,7 +13,7 @@ _WIDTH, _HEIGHT = 520, 340
 #: Least distance of two labels, in pixels.
 _LINE = 17
 #: How far curves with intervals stand beside each other: parts of a tick's distance, of the axis.
-_DODGE, _MOST_DODGE = 0.07, 0.008
+_DODGE, _MAX_DODGE = 0.07, 0.008
 #: A short thick line, the symbol of a reference.
 _DASH = "M-1.2,-0.2L1.2,-0.2L1.2,0.2L-1.2,0.2Z"
 _SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross")
@@ -178,7 +178,7 @@ def _shifts(curves: Sequence[Curve], ticks: Sequence[float]) -> list[float]:
     """Return how far each curve is moved sideways, so that intervals do not hide each other."""
     measured = [i for i, curve in enumerate(curves) if curve.low]
     nearest = min((b - a for a, b in pairwise(ticks)), default=0.0)
-    step = min(_DODGE * nearest, _MOST_DODGE * (ticks[-1] - ticks[0]))
+    step = min(_DODGE * nearest, _MAX_DODGE * (ticks[-1] - ticks[0]))
     place = {i: (rank - (len(measured) - 1) / 2) * step for rank, i in enumerate(measured)}
     return [place.get(i, 0.0) for i in range(len(curves))]
 

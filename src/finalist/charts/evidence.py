@@ -11,7 +11,7 @@ from finalist.charts.theme import ACCENT, INK, MUTED, PALETTE, AnyChart, data, f
 from finalist.errors import ChartError
 
 #: Arms that are named at most; the others are drawn in grey and counted in the subtitle.
-MOST_NAMES = 12
+MAX_NAMES = 12
 _WIDTH = 560
 #: Height of the part of the picture below the line of rejection, in pixels.
 _FLOOR = 270
@@ -196,7 +196,7 @@ def _named(ends: Int[np.ndarray, " K"], out: np.ndarray, winners: set[int]) -> l
     order = sorted(
         range(len(ends)), key=lambda i: (i not in winners, bool(out[i]), -int(ends[i]), i)
     )
-    return order[:MOST_NAMES]
+    return order[:MAX_NAMES]
 
 
 def _axes(x_domain: list[float], top: float) -> dict[str, Any]:

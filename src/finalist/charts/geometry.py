@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from finalist.errors import ChartError
-from finalist.information import information
+from finalist.inference.information import information
 
 _ELLIPSE_POINTS = 181
 

@@ -13,7 +13,6 @@ from jaxtyping import Float, Int
 from numpy.typing import ArrayLike
 
 from finalist.arms import Arms
-from finalist.bounds import Bound, static_radius
 from finalist.charts.bars import weights_panel
 from finalist.charts.geometry import Cone, cones, ellipse, sector
 from finalist.charts.theme import (
@@ -29,11 +28,12 @@ from finalist.charts.theme import (
 from finalist.design import Design, round_design
 from finalist.errors import ChartError
 from finalist.files import printable
-from finalist.information import information
+from finalist.inference.bounds import Bound, static_radius
+from finalist.inference.information import information
 
 _SIDE = 460
 #: With more arms than this, those without a cone are points instead of labelled arrows.
-_MOST_ARROWS = 8
+_MAX_ARROWS = 8
 #: How far a label is from the tip of its arrow, as a part of half the side of the picture.
 _LABEL_OFFSET = 0.075
 #: Least distance of the lines of two labels, in the same unit.
@@ -65,7 +65,7 @@ def plane_chart(
     delta, sigma : float
         Probability of error and size of the noise.
     bound : "sharp" or "soare"
-        See `finalist.bounds.static_radius`.
+        See `finalist.inference.bounds.static_radius`.
 
     Returns
     -------
@@ -179,7 +179,7 @@ def check_plane(arms: Arms) -> None:
 
 
 def _arrows(arms: Arms) -> str:
-    few = len(arms) <= _MOST_ARROWS
+    few = len(arms) <= _MAX_ARROWS
     return "Arrows are the arms, at a scale of their own." + (
         "" if few else " Dots: arms that are never best."
     )
@@ -302,7 +302,7 @@ def arm_layer(arms: Arms, arm_labels: dict[int, str], side: float, length: float
     """Draw arrows for the arms with a cone, or for all if they are few; points for the rest."""
     import altair as alt
 
-    few = len(arms) <= _MOST_ARROWS
+    few = len(arms) <= _MAX_ARROWS
     tips = arms.features / np.abs(arms.features).max()
     tips = tips * (length / np.linalg.norm(tips, axis=1).max())
     rows: list[dict[str, Any]] = [

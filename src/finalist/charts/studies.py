@@ -19,7 +19,7 @@ from finalist.charts.plane import (
 from finalist.charts.theme import (
     ACCENT,
     INK,
-    MOST_ARMS,
+    MAX_ARMS,
     MUTED,
     PALETTE,
     AnyChart,
@@ -87,7 +87,7 @@ def intervals_chart(
     winners = set() if winner is None else set(np.atleast_1d(winner).tolist())
     words = [first, "possible", "out", "measured only"]
     order = known[np.lexsort((-sign * estimate[known], group[known]))]
-    shown = order[:MOST_ARMS]
+    shown = order[:MAX_ARMS]
     rows: list[dict[str, Any]] = [
         {
             "arm": label,
@@ -160,7 +160,7 @@ def allocation_chart(
     best = np.zeros(len(names)) if optimal is None else total * np.asarray(optimal, dtype=float)
     larger = np.maximum(counts, best)
     some = np.flatnonzero(larger >= 0.5)
-    shown = some[np.argsort(-larger[some], kind="stable")][:MOST_ARMS]
+    shown = some[np.argsort(-larger[some], kind="stable")][:MAX_ARMS]
     rows: list[dict[str, Any]] = [
         {"arm": label, "pulls": int(counts[i]), "best": round(float(best[i]), 3)}
         for label, i in zip(labels([names[i] for i in shown]), shown, strict=True)

@@ -45,7 +45,7 @@ DARK = {
 FONT = "Inter, Helvetica Neue, Helvetica, Arial, Liberation Sans, DejaVu Sans, sans-serif"
 
 #: Arms a chart shows at most; the rest is counted in the subtitle.
-MOST_ARMS = 40
+MAX_ARMS = 40
 #: Letters of a label.
 LABEL_WIDTH = 24
 #: File types that `save` writes.

@@ -9,26 +9,10 @@ import typer
 from typer.core import TyperGroup
 
 from finalist import __version__
-from finalist.cli import (
-    benchmark,
-    codes,
-    complexity,
-    demo,
-    design,
-    plan,
-    region,
-    report,
-    reproduce,
-    serve,
-    simulate,
-    study_database,
-    study_export,
-    study_life,
-    study_measure,
-    study_new,
-    study_pulls,
-    study_status,
-)
+from finalist.cli import codes, serve
+from finalist.cli.analysis import complexity, design, plan, region, simulate
+from finalist.cli.research import benchmark, demo, reproduce
+from finalist.cli.study import database, export, life, measure, new, pulls, report, status
 from finalist.errors import FinalistError
 from finalist.files import printable
 
@@ -38,20 +22,20 @@ A file of arms is a CSV (or .parquet) file with a header: one row per candidate,
 'name' names it, every other column is a number that describes it. Start with: finalist demo
 """
 _COMMANDS: tuple[tuple[str, str, Callable[..., None]], ...] = (
-    ("new", study_new.HELP, study_new.new),
-    ("ask", study_measure.ASK_HELP, study_measure.ask),
-    ("tell", study_measure.TELL_HELP, study_measure.tell),
-    ("status", study_status.HELP, study_status.status),
-    ("void", study_pulls.VOID_HELP, study_pulls.void),
-    ("missing", study_pulls.MISSING_HELP, study_pulls.missing),
-    ("amend", study_pulls.AMEND_HELP, study_pulls.amend),
-    ("note", study_life.NOTE_HELP, study_life.note),
-    ("stop", study_life.STOP_HELP, study_life.stop),
-    ("resume", study_life.RESUME_HELP, study_life.resume),
-    ("fork", study_life.FORK_HELP, study_life.fork),
-    ("delete", study_life.DELETE_HELP, study_life.delete),
-    ("list", study_life.LIST_HELP, study_life.list_studies),
-    ("export", study_export.HELP, study_export.export),
+    ("new", new.HELP, new.new),
+    ("ask", measure.ASK_HELP, measure.ask),
+    ("tell", measure.TELL_HELP, measure.tell),
+    ("status", status.HELP, status.status),
+    ("void", pulls.VOID_HELP, pulls.void),
+    ("missing", pulls.MISSING_HELP, pulls.missing),
+    ("amend", pulls.AMEND_HELP, pulls.amend),
+    ("note", life.NOTE_HELP, life.note),
+    ("stop", life.STOP_HELP, life.stop),
+    ("resume", life.RESUME_HELP, life.resume),
+    ("fork", life.FORK_HELP, life.fork),
+    ("delete", life.DELETE_HELP, life.delete),
+    ("list", life.LIST_HELP, life.list_studies),
+    ("export", export.HELP, export.export),
     ("report", report.HELP, report.report),
     ("serve", serve.HELP, serve.serve),
     ("region", region.HELP, region.region),
@@ -99,7 +83,7 @@ app = typer.Typer(
 )
 for _name, _help, _run in _COMMANDS:
     app.command(_name, help=_help, epilog=codes.EPILOG, context_settings=_SETTINGS.get(_name))(_run)
-app.add_typer(study_database.database)
+app.add_typer(database.database)
 
 
 def _show_version(wanted: bool) -> None:

@@ -4,6 +4,8 @@ A file that is wrong is refused with the line and the column, by the same code t
 """
 
 import csv
+import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,8 +15,9 @@ if TYPE_CHECKING:
     import numpy as np
 
     from finalist.arms import Arms
-    from finalist.arms_io import Table
-    from finalist.arms_table import ArmsTable
+    from finalist.arms.inputs import Table
+    from finalist.arms.table import ArmsTable
+    from finalist.strategies import Strategy
 
 
 def read_arms(path: Path, intercept: bool = False) -> "Arms":
@@ -36,7 +39,7 @@ def read_table(
     """
     from dataclasses import replace
 
-    from finalist.arms_table import read_table as read
+    from finalist.arms.table import read_table as read
 
     table = read(path, measurable=measurable, sigma=sigma, cost=cost)
     if candidates is not None:
@@ -65,7 +68,7 @@ def noise_size(
     unknown, binary : str
         Words of `noise.missing_sigma`.
     """
-    from finalist.noise import UNSET, missing_sigma
+    from finalist.problem.noise import UNSET, missing_sigma
 
     if column is not None and given is not None:
         raise ProblemError(
@@ -80,7 +83,7 @@ def noise_size(
 
 def read_vectors(path: Path, arms: "Arms") -> list[list[float]]:
     """Read vectors in feature space: the columns of the arms in any order, a row each."""
-    from finalist import arms_files
+    from finalist.arms import files as arms_files
 
     table, _ = arms_files.read_aside(path, ())
     return _in_order(path, table, arms.feature_names)
@@ -117,7 +120,7 @@ def read_theta(text: str | None, path: Path | None, arms: "Arms") -> list[float]
     if text is not None:
         return _parse(text)
     assert path is not None
-    from finalist.arms_files import is_parquet
+    from finalist.arms.files import is_parquet
 
     if not is_parquet(path):
         bare = _bare_numbers(path)
@@ -171,3 +174,34 @@ def _number(text: str) -> float | None:
         return None if "_" in text else float(text)
     except ValueError:
         return None
+
+
+def configured(
+    name: str, settings: Sequence[str], arms: "Arms", theta: "np.ndarray | None"
+) -> "Strategy":
+    """Return the strategy of a name with the settings NAME=VALUE changed."""
+    from finalist import strategies
+
+    known, changes = strategies.settings_of(name), dict[str, Any]()
+    for text in settings:
+        word, equals, value = text.partition("=")
+        if not equals or (word not in known and strategies.strategy_class(name)):
+            raise ProblemError(
+                f"--set {text!r}: write NAME=VALUE; the settings of {name} are "
+                f"{', '.join(known) or 'none'}."
+            )
+        changes[word] = _value(value)
+    if theta is None and "theta_norm" in known and "theta_norm" not in changes:
+        raise ProblemError(
+            f"{name} has to know how large expected rewards are; add --set theta_norm=..., a "
+            "bound on their root mean square."
+        )
+    return strategies.configured(name, changes, arms, theta)
+
+
+def _value(text: str) -> Any:
+    """Read a number, true, false, null or a list as JSON has them; anything else is text."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from finalist.charts.theme import AnyChart
 
 #: Rows of a table for people, unless --all is given.
-MOST_ROWS = 40
+MAX_ROWS = 40
 #: Letters of a name in a table for people.
 NAME_WIDTH = 40
 #: Columns of a table that does not go to a terminal.
@@ -74,7 +74,7 @@ def to_json(content: dict[str, Any]) -> str:
 
 def to_csv(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     """Return CSV in which no spreadsheet runs a text as a formula."""
-    from finalist.arms_files import escape
+    from finalist.arms.files import escape
 
     buffer = io.StringIO(newline="")
     writer = csv.writer(buffer)
@@ -120,7 +120,7 @@ def arms_table(
     table.add_column(header[0], no_wrap=True, overflow="ellipsis")
     for column in header[1:]:
         table.add_column(column, justify="right", no_wrap=True)
-    shown = rows if everything else rows[:MOST_ROWS]
+    shown = rows if everything else rows[:MAX_ROWS]
     for name, *cells in shown:
         table.add_row(Text(printable(name, NAME_WIDTH)), *map(Text, cells))
     yield table

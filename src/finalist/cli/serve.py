@@ -9,9 +9,9 @@ from typing import Annotated
 
 import typer
 
-from finalist.cli.study_common import DbOption, shown, where
+from finalist.cli.study.common import DbOption, shown, where
 from finalist.errors import StudyError
-from finalist.words import counted
+from finalist.text import counted
 
 HELP = """Open a page on which studies are run and watched.
 
@@ -80,7 +80,7 @@ def serve(
 ) -> None:
     """Check, listen, serve until Ctrl-C."""
     from finalist.web.addresses import address_of, is_loopback, listen, own_hosts
-    from finalist.web.tokens import stored_hash, token_file
+    from finalist.web.security.tokens import stored_hash, token_file
 
     place = where(db)
     given = _given_hash(token, new_token)
@@ -150,7 +150,7 @@ def serve(
 
 def _leave(number: int, _frame: FrameType | None) -> None:
     """End by a signal, after the server has let its requests end, and leave nothing behind."""
-    from finalist import compiled_folders
+    from finalist.compiled import folders as compiled_folders
 
     compiled_folders.remove()
     signal.signal(number, signal.SIG_DFL)
@@ -159,7 +159,7 @@ def _leave(number: int, _frame: FrameType | None) -> None:
 
 def _given_hash(token: str | None, new: bool) -> str | None:
     """Return the hash of the token that was given, None if there is none or a new one is made."""
-    from finalist.web import tokens
+    from finalist.web.security import tokens
 
     if new:
         if token is not None and VARIABLE not in os.environ:
@@ -173,7 +173,7 @@ def _given_hash(token: str | None, new: bool) -> str | None:
 
 def _make_token(place: str) -> str:
     """Make a token, print it this once, and return its hash, which is kept."""
-    from finalist.web import tokens
+    from finalist.web.security import tokens
 
     made = tokens.new_token()
     if tokens.token_file(place) is None:

@@ -15,7 +15,7 @@ from jaxtyping import Float
 
 from finalist.arms import Arms
 from finalist.errors import FinalistError
-from finalist.statistics import Statistics
+from finalist.inference.statistics import Statistics
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +60,7 @@ class Replicates:
         return values[rng.integers(len(values), size=n)]
 
     def statistics(self) -> Statistics:
-        """Return all measurements summed up, as `finalist.least_squares.estimate` takes them."""
+        """Return all measurements summed up, as `least_squares.estimate` takes them."""
         statistics = Statistics.empty(len(self.arms))
         for arm, values in enumerate(self.rewards):
             statistics.add_many(np.full(len(values), arm), values)
@@ -144,7 +144,7 @@ def load(name: str) -> Replicates:
     Examples
     --------
     >>> import finalist as fl
-    >>> from finalist.least_squares import estimate
+    >>> from finalist.inference.least_squares import estimate
     >>> table = load("plums")
     >>> table.arms.names
     ('long, at once', 'short, at once', 'long, in spring', 'short, in spring')

@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from finalist.design.linalg import largest
-from finalist.information import row_norms
+from finalist.inference.information import row_norms
 
 #: Points a block of the pair search holds; memory is O(K r + PAIR_BLOCK^2).
 PAIR_BLOCK = 512

@@ -16,8 +16,8 @@ from finalist.arms import Arms
 from finalist.design.linalg import spanning_arms
 from finalist.design.tasks import Criterion, span_directions
 from finalist.errors import DesignError
-from finalist.information import information, row_norms
-from finalist.words import counted
+from finalist.inference.information import information, row_norms
+from finalist.text import counted
 
 #: Pulls computed at once by the iterator.
 CHUNK = 256
@@ -72,7 +72,7 @@ class Greedy:
         """Choose the next `pulls` arms (0 or more) and return them in order."""
         if pulls < 0:
             raise DesignError(f"pulls is {pulls}; it must be at least 0.")
-        from finalist.design import greedy_kernels
+        from finalist.design.kernels import greedy as kernels
 
         done = int(self._counts.sum())
         picks = np.empty(pulls, dtype=np.int64)
@@ -83,7 +83,7 @@ class Greedy:
         while filled < pulls:
             if self._fresh == 0:
                 self._rule.refresh(self._counts)
-                self._fresh = greedy_kernels.REFRESH
+                self._fresh = kernels.REFRESH
             took = self._rule.run(picks[filled:], self._fresh)
             self._counts += np.bincount(picks[filled : filled + took], minlength=len(self._counts))
             self._fresh -= took
@@ -99,10 +99,10 @@ class _Worst:
     """The rule of the worst variance, over a list of directions or all pairs of arms."""
 
     def __init__(self, Z: np.ndarray, Y: np.ndarray, pairs: bool) -> None:
-        from finalist.design import greedy_kernels
+        from finalist.design.kernels import greedy as kernels
 
         K, r = Z.shape
-        self._state = greedy_kernels.State(
+        self._state = kernels.State(
             Z=Z,
             Y=Y,
             pairs=pairs,
@@ -116,7 +116,7 @@ class _Worst:
             after=np.zeros(K),
             total=np.zeros(K),
         )
-        self._run = greedy_kernels.run
+        self._run = kernels.run
 
     def run(self, picks: Int[np.ndarray, " n"], fresh: int) -> int:
         """Fill `picks`, at most `fresh` of them; return how many."""
@@ -147,10 +147,10 @@ class _Mean:
     """The rule of the mean variance of the arms."""
 
     def __init__(self, Z: np.ndarray) -> None:
-        from finalist.design import greedy_kernels
+        from finalist.design.kernels import greedy as kernels
 
-        self._state = greedy_kernels.MeanState(Z, np.zeros_like(Z), np.zeros(len(Z)))
-        self._run = greedy_kernels.run_mean
+        self._state = kernels.MeanState(Z, np.zeros_like(Z), np.zeros(len(Z)))
+        self._run = kernels.run_mean
 
     def run(self, picks: Int[np.ndarray, " n"], fresh: int) -> int:
         """Fill `picks`, at most `fresh` of them; return how many."""

@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 from scipy.linalg import qr
 from scipy.linalg.lapack import dpotrf, dpotrs, dtrtri
 
-from finalist.information import row_norms
+from finalist.inference.information import row_norms
 
 
 def design_matrix(

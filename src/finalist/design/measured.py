@@ -7,8 +7,8 @@ from jaxtyping import Float, Int
 
 from finalist.arms import Arms
 from finalist.errors import DesignError
-from finalist.noise import PerArm
-from finalist.words import counted
+from finalist.problem.noise import PerArm
+from finalist.text import counted
 
 
 @dataclass(frozen=True, eq=False)

@@ -42,7 +42,7 @@ from finalist.design.result import (
     relative_gap,
 )
 from finalist.design.smooth import Smooth, column_generation
-from finalist.information import row_norms
+from finalist.inference.information import row_norms
 
 MAX_ROUNDS = 300
 MAX_STEPS = 200

@@ -27,8 +27,8 @@ from finalist.design.rounding import check_weights
 from finalist.design.support import reduce_support
 from finalist.design.tasks import Criterion, Task, make_task
 from finalist.errors import DesignError
-from finalist.information import information
-from finalist.noise import PerArm
+from finalist.inference.information import information
+from finalist.problem.noise import PerArm
 
 #: Part of the tolerance that the solver may use up; tidying the support takes the rest.
 SOLVER_SHARE = 0.5

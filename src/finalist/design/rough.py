@@ -15,10 +15,10 @@ from jaxtyping import Float, Int
 
 from finalist.design.linalg import spanning_arms
 from finalist.design.result import relative_gap
-from finalist.information import Information, information, row_norms
+from finalist.inference.information import Information, information, row_norms
 
 #: Steps after which the best so far is returned.
-MOST_STEPS = 500
+MAX_STEPS = 500
 #: More arms or directions than this are treated by a working set.
 SMALL = 256
 #: With a working set: steps between two scans, the most scans, and what a scan adds at most.
@@ -32,7 +32,7 @@ def rough_design(
     Y: Float[np.ndarray, "M r"],
     tol: float = 1e-2,
     start: Float[np.ndarray, " K"] | None = None,
-    steps: int = MOST_STEPS,
+    steps: int = MAX_STEPS,
 ) -> tuple[Float[np.ndarray, " K"], float]:
     """Find a design that makes the largest y'Lambda^-1 y small.
 
@@ -79,10 +79,10 @@ def _improve(
     tol: float,
 ) -> float:
     """Improve the weights of arms and directions in place; return the gap."""
-    from finalist.design import rough_kernels
+    from finalist.design.kernels import rough as kernels
 
     Z, Y = np.ascontiguousarray(Z), np.ascontiguousarray(Y)
-    value, lower = rough_kernels.run(Z, Y, lam, m, steps, tol)
+    value, lower = kernels.run(Z, Y, lam, m, steps, tol)
     return relative_gap(float(value), float(lower))
 
 

@@ -16,10 +16,10 @@ from jaxtyping import Float, Int
 
 from finalist.design.result import Design
 from finalist.errors import DesignError
-from finalist.words import counted
+from finalist.text import counted
 
 #: Floats count exactly up to here.
-MOST_PULLS = 2**53
+MAX_PULLS = 2**53
 
 
 def round_design(
@@ -59,8 +59,8 @@ def round_design(
         n = operator.index(pulls)
     except TypeError:
         raise DesignError(f"pulls is {pulls!r}; it must be a whole number.") from None
-    if n > MOST_PULLS:
-        raise DesignError(f"{n} pulls are too many to count exactly; the most is {MOST_PULLS}.")
+    if n > MAX_PULLS:
+        raise DesignError(f"{n} pulls are too many to count exactly; the most is {MAX_PULLS}.")
     support = np.flatnonzero(weights > 0)
     if n < len(support):
         raise DesignError(

@@ -32,10 +32,10 @@ class Rounded:
 
     def extend(self, pulls: int) -> Int[np.ndarray, " n"]:
         """Return the next `pulls` arms (0 or more) in order."""
-        from finalist.design import sequence_kernels
+        from finalist.design.kernels import sequence as kernels
 
         if pulls < 0:
             raise DesignError(f"pulls is {pulls}; it must be at least 0.")
         picks = np.empty(pulls, dtype=np.int64)
-        sequence_kernels.run(self._lam, self._counts, self._priority, self._order, picks)
+        kernels.run(self._lam, self._counts, self._priority, self._order, picks)
         return np.asarray(self._support[picks])

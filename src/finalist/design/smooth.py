@@ -38,7 +38,7 @@ from finalist.design.result import (
     heavy,
     relative_gap,
 )
-from finalist.information import row_norms
+from finalist.inference.information import row_norms
 
 #: Restricted problems are solved to this part of the gap that the last scan left.
 INNER_PRECISION = 0.01

@@ -18,7 +18,7 @@ from finalist.design.minimax import solve_minimax
 from finalist.design.result import Solution
 from finalist.design.smooth import Smooth, solve_smooth
 from finalist.errors import DesignError, DirectionError
-from finalist.information import Information, information
+from finalist.inference.information import Information, information
 
 Criterion = Literal["g", "d", "xy", "v"] | Float[np.ndarray, "M d"]
 

@@ -16,17 +16,17 @@ from numpy.typing import ArrayLike
 from finalist.arms import Arms
 from finalist.complexity import least_cost
 from finalist.errors import NotYetSupportedError, ProblemError, TiedArmsError
-from finalist.noise import UNSET, Gaussian, Noise, PerArm, Unset, checked_number
 from finalist.planning.parameters import leading
 from finalist.planning.result import Plan, PlanRow
 from finalist.problem import Problem, as_problem
+from finalist.problem.noise import UNSET, Gaussian, Noise, PerArm, Unset, checked_number
 from finalist.simulation.engine import collect
 from finalist.simulation.progress import Shown
 from finalist.simulation.task import Outcome, Task, make_task, whole
 from finalist.strategies import Strategy, named, promise_of, shown_name
 
 #: A run is cut here, undecided, unless the caller says otherwise.
-MOST_PULLS = 10**7
+MAX_PULLS = 10**7
 
 
 def plan(
@@ -129,7 +129,7 @@ def plan(
         )
     contenders = _contenders(strategy, _usual(problem) if against is None else against)
     number = whole("draws", draws, 1)
-    cap = MOST_PULLS if max_pulls is None else whole("max_pulls", max_pulls, 1)
+    cap = MAX_PULLS if max_pulls is None else whole("max_pulls", max_pulls, 1)
     scale = None if gap is None else _checked_gap(gap)
     runs = Draws(problem, contenders, scale, theta, whole("seed", seed, 0), cap)
     strategies = [runs.task(index).strategy for index in range(len(contenders))]

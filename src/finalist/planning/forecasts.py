@@ -12,15 +12,15 @@ import numpy as np
 from jaxtyping import Float
 
 from finalist.errors import EstimateError
-from finalist.least_squares import Estimate
-from finalist.noise import Bernoulli
+from finalist.inference.least_squares import Estimate
+from finalist.inference.pooling import batch_arms
 from finalist.planning.figures import Quantiles, about, expected, quantile
-from finalist.pooling import batch_arms
 from finalist.problem import Problem
-from finalist.rewards import DrawnRewards
+from finalist.problem.noise import Bernoulli
+from finalist.simulation.rewards import DrawnRewards
 from finalist.simulation.task import default_rewards, finish, whole
 from finalist.strategies import Run
-from finalist.words import counted
+from finalist.text import counted
 
 #: A draw is cut after this many times the pulls so far, which count as 20 per dimension at least.
 FURTHER, EARLY = 50, 20
@@ -116,8 +116,8 @@ def forecast(
     Examples
     --------
     >>> import finalist as fl
-    >>> from finalist.least_squares import estimate
-    >>> from finalist.statistics import Statistics
+    >>> from finalist.inference.least_squares import estimate
+    >>> from finalist.inference.statistics import Statistics
     >>> problem = fl.Problem(fl.Arms.unstructured(2), noise=fl.Gaussian(1.0))
     >>> run, rewards = fl.Uniform().start(problem), Statistics.empty(2)
     >>> rewards.add_many([0, 0, 1, 1], [1.2, 0.8, 0.1, -0.3])

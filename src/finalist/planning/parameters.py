@@ -7,8 +7,8 @@ from jaxtyping import Float
 
 from finalist.arms import Arms
 from finalist.errors import ProblemError
-from finalist.noise import Bernoulli
 from finalist.problem import Problem
+from finalist.problem.noise import Bernoulli
 
 #: Directions that are tried for one parameter.
 TRIES = 200
@@ -39,7 +39,7 @@ def leading(problem: Problem, gap: float, rng: np.random.Generator) -> Float[np.
 
     Examples
     --------
-    >>> from finalist.noise import Gaussian
+    >>> from finalist.problem.noise import Gaussian
     >>> arms = Arms([[1.0, 0.0], [0.0, 1.0], [1.0, 2.0]])
     >>> problem = Problem(arms, noise=Gaussian(1.0))
     >>> means = problem.arms.means(leading(problem, 0.5, np.random.default_rng(0)))

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Float
 
-from finalist.noise import PerArm
 from finalist.planning.figures import Quantiles, about, expected, quantile
+from finalist.problem.noise import PerArm
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Float
 
-from finalist.bounds import pooled_radius
 from finalist.errors import EstimateError, ProblemError
-from finalist.intervals import Ellipsoid, start_of
-from finalist.least_squares import Estimate
-from finalist.pooling import Pooled
+from finalist.inference.bounds import pooled_radius
+from finalist.inference.intervals import Ellipsoid, start_of
+from finalist.inference.least_squares import Estimate
+from finalist.inference.pooling import Pooled
+from finalist.inference.statistics import Statistics
 from finalist.problem import Problem
-from finalist.statistics import Statistics
 
 if TYPE_CHECKING:
     from finalist.study import Status, Study

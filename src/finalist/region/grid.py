@@ -9,7 +9,7 @@ from finalist.errors import ArmsError
 from finalist.region.space import Space
 
 #: The most points of a net.
-MOST_POINTS = 200_000
+MAX_POINTS = 200_000
 #: In names coordinates are rounded, by at most this part of the width of the region.
 EXACT = 1e-3
 #: Coded coordinates that differ by less are the same.
@@ -44,9 +44,9 @@ def needed(
 
 def check_size(points: int) -> None:
     """Refuse nets that are too large."""
-    if points > MOST_POINTS:
+    if points > MAX_POINTS:
         raise ArmsError(
-            f"the net would have {points:,} points, and {MOST_POINTS:,} are the most; use a "
+            f"the net would have {points:,} points, and {MAX_POINTS:,} are the most; use a "
             "smaller per_axis, or parts."
         )
 

@@ -43,7 +43,7 @@ from finalist.region.belief import Belief
 from finalist.region.space import Space
 
 #: A basis of the user's: at how many points of the region it is looked at, about.
-MOST_LOOKS = 50_000
+MAX_LOOKS = 50_000
 
 
 def radius_inside(steps: Float[np.ndarray, " d"]) -> float:
@@ -124,7 +124,7 @@ def _of_a_function(
     belief: Belief,
 ) -> float:
     steep = _steepest(space, belief)
-    parts = max(int((MOST_LOOKS / len(coded)) ** (1.0 / space.d)), 1)
+    parts = max(int((MAX_LOOKS / len(coded)) ** (1.0 / space.d)), 1)
     inner = np.arange(1 - parts, parts, 2) / parts
     around = np.array(list(product(inner, repeat=space.d))) * steps
     F = space.features(space.decoded(coded))

@@ -25,9 +25,9 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from finalist.arms import Arms
-from finalist.arms_io import Table
+from finalist.arms.inputs import Table
 from finalist.errors import ArmsError, EstimateError, ProblemError
-from finalist.noise import UNSET, Unset
+from finalist.problem.noise import UNSET, Unset
 from finalist.region.belief import Record, refuse_doubts
 from finalist.region.found import Found
 from finalist.region.grid import check_size, joined, named, needed
@@ -297,7 +297,7 @@ class Net:
         seed : int
         """
         from finalist.problem import as_problem
-        from finalist.rewards import DrawnRewards
+        from finalist.simulation.rewards import DrawnRewards
         from finalist.strategies import Gauntlet
 
         words: Mapping[str, Any] = self.question(epsilon, delta)

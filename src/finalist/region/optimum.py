@@ -30,12 +30,12 @@ from jaxtyping import Float
 from finalist.arms import Arms
 from finalist.design import optimal_design
 from finalist.errors import ArmsError, OutsideSpanError
-from finalist.information import information, row_norms
+from finalist.inference.information import information, row_norms
 from finalist.region.space import Space
 
 #: A basis of the user's: how close to the optimum, from how many points, in how many rounds, and
 #: how many cells branch and bound may look at in each.
-TOLERANCE, FIRST_POINTS, MOST_ROUNDS, MOST_CELLS = 0.02, 400, 12, 200_000
+TOLERANCE, FIRST_POINTS, MAX_ROUNDS, MAX_CELLS = 0.02, 400, 12, 200_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,7 +185,7 @@ def generated(space: Space) -> Spread:
     coded = np.array(list(product(np.linspace(-1.0, 1.0, side), repeat=space.d)))
     points = np.unique(space.decoded(coded), axis=0)
     best: Spread | None = None
-    for _ in range(MOST_ROUNDS):
+    for _ in range(MAX_ROUNDS):
         # Points that the basis cannot tell apart are one.
         points = points[np.unique(space.features(points), axis=0, return_index=True)[1]]
         arms = Arms(space.features(points))
@@ -261,7 +261,7 @@ def largest_variance(
         upper = (np.sqrt(variance) + steep * half * math.sqrt(space.d)) ** 2
         left = upper > enough
         bound = max(bound, float(upper[~left].max(initial=0.0)))
-        full = seen + np.count_nonzero(left) * len(corners) > MOST_CELLS
+        full = seen + np.count_nonzero(left) * len(corners) > MAX_CELLS
         # Where it is larger than `enough` anyway, there is no need to know it exactly.
         close = heights.size and upper.max() <= (1.0 + 0.1 * TOLERANCE) * heights.max()
         if full or close or known is None:

@@ -15,10 +15,10 @@ from numpy.typing import ArrayLike
 
 from finalist.arms import Arms
 from finalist.errors import SimulationError
-from finalist.noise import UNSET, Noise, PerArm, Unset
-from finalist.rewards import Kind, RewardFunction
+from finalist.problem.noise import UNSET, Noise, PerArm, Unset
 from finalist.simulation.progress import Shown, bar, check_progress
 from finalist.simulation.result import Simulation
+from finalist.simulation.rewards import Kind, RewardFunction
 from finalist.simulation.task import Numbered, Outcome, Task, make_task, whole
 from finalist.strategies import Strategy
 
@@ -219,7 +219,7 @@ def _in_processes(
     """Share the runs among processes; closing the generator ends those that are at work."""
     from joblib import Parallel, delayed, parallel_config  # type: ignore[import-untyped]
 
-    from finalist.compiled_folders import prepare
+    from finalist.compiled.folders import prepare
 
     prepare()
     # joblib sends short runs in larger and larger parcels, until one takes a fraction of a second.

@@ -161,7 +161,7 @@ def table(name: str) -> Instance:
     (Arms(K=12, d=5, rank=5), 21.2, 'max')
     """
     from finalist.data import load
-    from finalist.least_squares import estimate
+    from finalist.inference.least_squares import estimate
 
     measured = load(name)
     fitted = estimate(measured.arms, measured.statistics()).means()

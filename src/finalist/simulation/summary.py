@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from finalist.files import printable
 
 #: Arms whose pulls the text shows, those pulled most.
-_MOST_ARMS = 10
+_MAX_ARMS = 10
 
 
 @dataclass(frozen=True)
@@ -131,8 +131,8 @@ class Summary:
     def __str__(self) -> str:
         lines = [f"{name:<15}{value:<15}{words}" for name, value, words in self.facts()]
         pairs = sorted(zip(self.mean_pulls_per_arm, self.arms, strict=True), key=lambda p: -p[0])
-        shown = ", ".join(f"{printable(arm, 20)} {_n(n)}" for n, arm in pairs[:_MOST_ARMS])
-        more = "" if len(pairs) <= _MOST_ARMS else f", {len(pairs) - _MOST_ARMS} more arms"
+        shown = ", ".join(f"{printable(arm, 20)} {_n(n)}" for n, arm in pairs[:_MAX_ARMS])
+        more = "" if len(pairs) <= _MAX_ARMS else f", {len(pairs) - _MAX_ARMS} more arms"
         return "\n".join([*lines, f"pulls per arm  {shown}{more}"])
 
 

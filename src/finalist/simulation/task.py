@@ -16,11 +16,11 @@ from numpy.typing import ArrayLike
 
 from finalist.arms import Arms
 from finalist.errors import ProblemError, SimulationError
-from finalist.intervals import leaders
-from finalist.noise import Bernoulli, SubGaussian, checked_number
-from finalist.pooling import Pooled
+from finalist.inference.intervals import leaders
+from finalist.inference.pooling import Pooled
 from finalist.problem import Problem, as_problem
-from finalist.rewards import DrawnRewards, FunctionRewards, Kind, RewardFunction
+from finalist.problem.noise import Bernoulli, SubGaussian, checked_number
+from finalist.simulation.rewards import DrawnRewards, FunctionRewards, Kind, RewardFunction
 from finalist.strategies import Playable, Run, Strategy, block_size, guaranteed, named
 
 #: Means that differ by less than this part of their size are equally good.

@@ -1,15 +1,17 @@
 """Strategies: one a file, one protocol for all."""
 
-from finalist.strategies.fully_adaptive import FullyAdaptive
-from finalist.strategies.g import GAllocation
-from finalist.strategies.g_budget import GBudget
+from finalist.strategies.budget.g_budget import GBudget
+from finalist.strategies.budget.gse import GSE
+from finalist.strategies.budget.od_linbai import ODLinBAI
+from finalist.strategies.budget.peace import Peace
 from finalist.strategies.gauntlet import Gauntlet
-from finalist.strategies.gse import GSE
-from finalist.strategies.lazy_ts import LazyTS
-from finalist.strategies.lingame import LinGame
-from finalist.strategies.lingape import LinGapE
-from finalist.strategies.od_linbai import ODLinBAI
-from finalist.strategies.peace import Peace
+from finalist.strategies.per_pull.fully_adaptive import FullyAdaptive
+from finalist.strategies.per_pull.lazy_ts import LazyTS
+from finalist.strategies.per_pull.lingame import LinGame
+from finalist.strategies.per_pull.lingape import LinGapE
+from finalist.strategies.per_pull.track_and_stop import TrackAndStop
+from finalist.strategies.phased.rage import RAGE
+from finalist.strategies.phased.xy_adaptive import XYAdaptive
 from finalist.strategies.protocol import (
     Batch,
     Playable,
@@ -21,7 +23,6 @@ from finalist.strategies.protocol import (
     promise_of,
     shown_name,
 )
-from finalist.strategies.rage import RAGE
 from finalist.strategies.registry import (
     STRATEGIES,
     all_strategies,
@@ -31,12 +32,11 @@ from finalist.strategies.registry import (
     settings_of,
     strategy_class,
 )
-from finalist.strategies.track_and_stop import TrackAndStop
-from finalist.strategies.uniform import Uniform
-from finalist.strategies.v import VAllocation
-from finalist.strategies.xy import XYAllocation
-from finalist.strategies.xy_adaptive import XYAdaptive
-from finalist.strategies.xy_oracle import XYOracle
+from finalist.strategies.static.g import GAllocation
+from finalist.strategies.static.uniform import Uniform
+from finalist.strategies.static.v import VAllocation
+from finalist.strategies.static.xy import XYAllocation
+from finalist.strategies.static.xy_oracle import XYOracle
 
 __all__ = [
     "GSE",

@@ -24,13 +24,12 @@ from functools import lru_cache
 from typing import Any, ClassVar, Literal, Protocol, TypeGuard, get_args, runtime_checkable
 
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Float, Int
 
 from finalist.arms import Arms
 from finalist.errors import ProblemError
+from finalist.inference.statistics import Statistics
 from finalist.problem import Feature, Problem
-from finalist.rewards import DrawnRewards
-from finalist.statistics import Statistics
 
 #: What the strategies of the paper carry out beyond its setting.
 SUPPORTED: frozenset[Feature] = frozenset({"minimise", "epsilon-best", "sub-gaussian", "bernoulli"})
@@ -144,16 +143,46 @@ class Run(Protocol):
         ...
 
 
+class RewardSource(Protocol):
+    """Where a simulated run takes rewards from, pull by pull; `DrawnRewards` is one.
+
+    A reward is `means[arm] + spread[arm] * noise`, or `noise < means[arm]` where it is binary.
+    """
+
+    @property
+    def means(self) -> Float[np.ndarray, " K"]:
+        """The expected reward of each arm."""
+        ...
+
+    @property
+    def spread(self) -> Float[np.ndarray, " K"]:
+        """What the noise of a pull of each arm is multiplied by."""
+        ...
+
+    @property
+    def binary(self) -> bool:
+        """Whether rewards are 0 and 1."""
+        ...
+
+    def noise(self, n: int) -> Float[np.ndarray, " n"]:
+        """Draw the noise of n pulls, of whatever arms."""
+        ...
+
+    def pulls(self, arms: Int[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
+        """Return the rewards of pulls, in their order."""
+        ...
+
+
 @runtime_checkable
 class Playable(Run, Protocol):
     """A run that simulates itself pull by pull, without a batch for each."""
 
-    def play(self, rewards: DrawnRewards, limit: int) -> Int[np.ndarray, " K"]:
+    def play(self, rewards: RewardSource, limit: int) -> Int[np.ndarray, " K"]:
         """Pull until there is a winner or `limit` pulls are made in all; return the pulls.
 
         Parameters
         ----------
-        rewards : DrawnRewards
+        rewards : RewardSource
         limit : int
             Pulls of the whole run after which to stop without a winner.
 

@@ -20,24 +20,24 @@ from jaxtyping import Float
 
 from finalist.arms import Arms
 from finalist.errors import ProblemError
-from finalist.strategies.fully_adaptive import FullyAdaptive
-from finalist.strategies.g import GAllocation
-from finalist.strategies.g_budget import GBudget
+from finalist.strategies.budget.g_budget import GBudget
+from finalist.strategies.budget.gse import GSE
+from finalist.strategies.budget.od_linbai import ODLinBAI
+from finalist.strategies.budget.peace import Peace
 from finalist.strategies.gauntlet import Gauntlet
-from finalist.strategies.gse import GSE
-from finalist.strategies.lazy_ts import LazyTS
-from finalist.strategies.lingame import LinGame
-from finalist.strategies.lingape import LinGapE
-from finalist.strategies.od_linbai import ODLinBAI
-from finalist.strategies.peace import Peace
+from finalist.strategies.per_pull.fully_adaptive import FullyAdaptive
+from finalist.strategies.per_pull.lazy_ts import LazyTS
+from finalist.strategies.per_pull.lingame import LinGame
+from finalist.strategies.per_pull.lingape import LinGapE
+from finalist.strategies.per_pull.track_and_stop import TrackAndStop
+from finalist.strategies.phased.rage import RAGE
+from finalist.strategies.phased.xy_adaptive import XYAdaptive
 from finalist.strategies.protocol import Promise, Strategy, check_choice, promise_of
-from finalist.strategies.rage import RAGE
-from finalist.strategies.track_and_stop import TrackAndStop
-from finalist.strategies.uniform import Uniform
-from finalist.strategies.v import VAllocation
-from finalist.strategies.xy import XYAllocation
-from finalist.strategies.xy_adaptive import XYAdaptive
-from finalist.strategies.xy_oracle import XYOracle
+from finalist.strategies.static.g import GAllocation
+from finalist.strategies.static.uniform import Uniform
+from finalist.strategies.static.v import VAllocation
+from finalist.strategies.static.xy import XYAllocation
+from finalist.strategies.static.xy_oracle import XYOracle
 
 #: The strategies that are loaded, by name; `all_strategies` has those of other packages too.
 STRATEGIES: dict[str, type[Strategy]] = {
@@ -115,7 +115,7 @@ def all_strategies() -> Mapping[str, StrategyClass]:
     Examples
     --------
     >>> all_strategies()["gauntlet"]
-    <class 'finalist.strategies.gauntlet.Gauntlet'>
+    <class 'finalist.strategies.gauntlet.run.Gauntlet'>
     """
     _load_entry_points()
     return dict(STRATEGIES)
@@ -127,7 +127,7 @@ def strategy_class(name: str) -> StrategyClass | None:
     Examples
     --------
     >>> strategy_class("gauntlet"), strategy_class("guess")
-    (<class 'finalist.strategies.gauntlet.Gauntlet'>, None)
+    (<class 'finalist.strategies.gauntlet.run.Gauntlet'>, None)
     """
     if name not in STRATEGIES:
         _load_entry_points()

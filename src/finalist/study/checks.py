@@ -16,12 +16,12 @@ from jaxtyping import Float
 
 from finalist.arms import Arms
 from finalist.errors import EstimateError
-from finalist.intervals import leader
-from finalist.least_squares import Estimate, LackOfFit
-from finalist.noise import Gaussian
+from finalist.inference.intervals import leader
+from finalist.inference.least_squares import Estimate, LackOfFit
 from finalist.problem import Problem
+from finalist.problem.noise import Gaussian
 from finalist.study.pulls import Fate
-from finalist.words import counted, first_few
+from finalist.text import counted, first_few
 
 if TYPE_CHECKING:
     from finalist.study.state import Measured, State

@@ -8,9 +8,9 @@ from finalist.arms import Arms
 from finalist.errors import StudyError
 from finalist.problem import as_problem
 from finalist.strategies import Strategy, named
-from finalist.study.database import Reader
 from finalist.study.log import Log
 from finalist.study.settings import Settings, difference, from_json, with_roles
+from finalist.study.storage.database import Reader
 from finalist.study.tables import read_arms
 
 #: Where the words of `create` are in the settings.

@@ -5,7 +5,7 @@ from os import PathLike
 from typing import Any
 
 from finalist.study.results import write_table
-from finalist.study.results_write import TextStream
+from finalist.study.results.writing import TextStream
 from finalist.study.study import Study
 
 #: The columns of `every_pull`.

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Bool, Int
 
-from finalist.study.database_rows import EventRow
 from finalist.study.pulls import Fate
+from finalist.study.storage.rows import EventRow
 
 if TYPE_CHECKING:
     from finalist.study.state import State

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from finalist.arms import Arms
-from finalist.study.database import Database, Reader, StudyRow, Writer
 from finalist.study.settings import from_json
 from finalist.study.state import State
+from finalist.study.storage.database import Database, Reader, StudyRow, Writer
 from finalist.study.tables import read_arms
 
 

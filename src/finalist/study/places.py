@@ -3,7 +3,7 @@
 import os
 from os import PathLike
 
-from finalist.study.database import Database
+from finalist.study.storage.database import Database
 
 #: The variable that says where studies are kept unless said otherwise.
 DEFAULT = "FINALIST_DB"

@@ -7,10 +7,10 @@ from typing import cast
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from finalist.arms_io import show
+from finalist.arms.inputs import show
 from finalist.errors import ConflictError, RewardError, StudyError, UnknownPullError
 from finalist.files import printable
-from finalist.noise import Bernoulli
+from finalist.problem.noise import Bernoulli
 from finalist.strategies import block_size
 from finalist.study.batch import AskState, Batch, Pull
 from finalist.study.pulls import Fate

@@ -12,9 +12,10 @@ from typing import Any, cast
 import numpy as np
 
 from finalist.arms import Arms
-from finalist.arms_io import show
+from finalist.arms.inputs import show
 from finalist.errors import StudyError
-from finalist.noise import (
+from finalist.problem import Problem
+from finalist.problem.noise import (
     Bernoulli,
     Best,
     EpsilonBest,
@@ -25,8 +26,7 @@ from finalist.noise import (
     SubGaussian,
     TopM,
 )
-from finalist.problem import Problem
-from finalist.rules import rules_of
+from finalist.problem.rules import rules_of
 from finalist.strategies import Strategy, all_strategies, strategy_class
 from finalist.strategies.registry import StrategyClass
 

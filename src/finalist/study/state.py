@@ -19,19 +19,19 @@ from jaxtyping import Float, Int
 
 from finalist.arms import Arms
 from finalist.errors import StudyError
-from finalist.pooling import Pooled
+from finalist.inference.pooling import Pooled
+from finalist.inference.statistics import Statistics
 from finalist.problem import Problem
-from finalist.statistics import Statistics
 from finalist.strategies import Batch, Run, Verdict
 from finalist.study.checks import Check, found, is_look, work_of
-from finalist.study.database_errors import damaged
-from finalist.study.database_rows import EventRow
 from finalist.study.invariants import impossible
 from finalist.study.pulls import Fate, Pulls
 from finalist.study.settings import Settings, with_roles
+from finalist.study.storage.errors import damaged
+from finalist.study.storage.rows import EventRow
 
 #: The evidence after each batch is kept for charts, up to so many arms.
-MOST_ARMS = 1000
+MAX_ARMS = 1000
 #: Reads the arms of a stage.
 ReadArms = Callable[[int], Arms]
 
@@ -349,7 +349,7 @@ class State:
 
     def _evidence(self) -> Float[np.ndarray, " K"] | None:
         evidence = getattr(self.run, "evidence", None)
-        if evidence is None or self._logged is not None or len(self.arms) > MOST_ARMS:
+        if evidence is None or self._logged is not None or len(self.arms) > MAX_ARMS:
             return None
         return np.asarray(evidence().share, dtype=np.float32)
 

@@ -8,18 +8,18 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from finalist.arms import Arms
-from finalist.intervals import certainty, error_estimate, pooled_widths, start_of
-from finalist.intervals import leader as leader_of
-from finalist.least_squares import Estimate
+from finalist.arms.span import SPAN_TOLERANCE
+from finalist.inference.intervals import certainty, error_estimate, pooled_widths, start_of
+from finalist.inference.intervals import leader as leader_of
+from finalist.inference.least_squares import Estimate
+from finalist.inference.misspecification import Bias
 from finalist.planning import Forecast
 from finalist.planning import forecast as forecast_of
-from finalist.span import SPAN_TOLERANCE
 from finalist.strategies import guaranteed, promise_of
-from finalist.strategies.gauntlet_bias import Bias
 from finalist.study.checks import better_by_all, checks_of, doubts, given_up
 from finalist.study.pulls import Fate
+from finalist.study.sentences import advice, assumptions, doubts_of, promised, risk_of, sentence
 from finalist.study.state import State
-from finalist.study.words import advice, assumptions, doubts_of, promised, risk_of, sentence
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 #: The confidence of the interval of each arm, all arms and times together.
 CONFIDENCE = 0.95
 #: A forecast is made up to so many arms times the square of their rank.
-MOST_WORK = 200_000
+MAX_WORK = 200_000
 
 
 @dataclass(frozen=True)
@@ -278,7 +278,7 @@ def _warnings(state: State) -> list[str]:
 
 def _forecast_of(state: State, fit: Estimate) -> Forecast | None:
     arms = state.arms
-    if len(arms) * arms.rank**2 > MOST_WORK or fit.information.rank < fit.dimension:
+    if len(arms) * arms.rank**2 > MAX_WORK or fit.information.rank < fit.dimension:
         return None
     if promise_of(state.settings.strategy) == "budget" or not state.follows:
         return None  # it takes what is left of the budget

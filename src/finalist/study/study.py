@@ -16,12 +16,12 @@ from jaxtyping import Float, Int
 from finalist import __version__
 from finalist.arms import Arms
 from finalist.errors import ConflictError, StudyError
-from finalist.noise import UNSET, Noise, PerArm, Unset
+from finalist.problem.noise import UNSET, Noise, PerArm, Unset
 from finalist.strategies import Strategy
-from finalist.study import changes, measuring
+from finalist.study import change as changes
+from finalist.study import measure as measuring
 from finalist.study.batch import Batch, Pull
 from finalist.study.creation import check_same, settings_of
-from finalist.study.database import Database
 from finalist.study.log import Log
 from finalist.study.results import as_results
 from finalist.study.rules import (
@@ -34,9 +34,10 @@ from finalist.study.rules import (
     share_of,
     waiting,
 )
+from finalist.study.sentences import decided
 from finalist.study.status import Status, status_of
+from finalist.study.storage.database import Database
 from finalist.study.tables import arms_table, history_table, pulls_table
-from finalist.study.words import decided
 
 if TYPE_CHECKING:
     import pandas as pd

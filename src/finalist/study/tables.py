@@ -6,12 +6,12 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from finalist.arms import Arms
-from finalist.arms_io import Table, show
+from finalist.arms.inputs import Table, show
 from finalist.errors import ArmsError, RewardError, StudyError
-from finalist.study.database import Reader
 from finalist.study.pulls import Fate
-from finalist.study.results_values import reward_problem
+from finalist.study.results.values import reward_problem
 from finalist.study.state import State
+from finalist.study.storage.database import Reader
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,13 +11,17 @@ SOLVERS: dict[str, tuple[str, ...]] = {
     "finalist.design.optimal": ("optimal_design", "solve_task"),
     "finalist.design.greedy": ("Greedy", "greedy", "greedy_allocation"),
     "finalist.design.rough": ("rough_design",),
-    "finalist.strategies.static": ("static_sequence", "static_design"),
-    "finalist.strategies.xy_oracle": ("oracle_sequence", "oracle_design", "oracle_allocation"),
-    "finalist.strategies.xy_adaptive": ("phase_design", "phase_allocation"),
-    "finalist.strategies.rage": ("survivors_design",),
-    "finalist.strategies.eliminations": ("survivor_design",),
-    "finalist.strategies.peace": ("difference_design",),
-    "finalist.strategies.lingape": ("pair_shares",),
+    "finalist.strategies.static.static": ("static_sequence", "static_design"),
+    "finalist.strategies.static.xy_oracle": (
+        "oracle_sequence",
+        "oracle_design",
+        "oracle_allocation",
+    ),
+    "finalist.strategies.phased.xy_adaptive": ("phase_design", "phase_allocation"),
+    "finalist.strategies.phased.rage": ("survivors_design",),
+    "finalist.strategies.budget.eliminations": ("survivor_design",),
+    "finalist.strategies.budget.peace": ("difference_design",),
+    "finalist.strategies.per_pull.lingape": ("pair_shares",),
 }
 #: Which method may solve none, and what it does instead.
 REMEDY = {

@@ -16,7 +16,7 @@ from finalist.testing import rules_of_errors as errors
 from finalist.testing import rules_of_runs as runs
 from finalist.testing.elsewhere import same_pulls_in_another_process
 from finalist.testing.runs import THETA, Make, NotApplicable, maker
-from finalist.words import counted
+from finalist.text import counted
 
 
 @dataclass(frozen=True)

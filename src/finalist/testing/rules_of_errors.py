@@ -30,7 +30,7 @@ from finalist.simulation import exact_lower_bound
 from finalist.simulation.instances import paper
 from finalist.strategies import Strategy, guaranteed
 from finalist.testing.runs import (
-    MOST_PULLS,
+    MAX_PULLS,
     Make,
     NotApplicable,
     ensure,
@@ -70,7 +70,7 @@ class Trial:
     @property
     def cap(self) -> int:
         """Pulls after which a run ends."""
-        return MOST_PULLS if self.rounds is None else self.rounds * len(self.arms)
+        return MAX_PULLS if self.rounds is None else self.rounds * len(self.arms)
 
     def parameter(self, run: int) -> Float[np.ndarray, " d"]:
         """Return the parameter of a run."""

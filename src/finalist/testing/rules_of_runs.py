@@ -10,11 +10,11 @@ import numpy as np
 
 from finalist.arms import Arms
 from finalist.errors import FinalistError, NotYetSupportedError
-from finalist.noise import TopM
+from finalist.inference.statistics import Statistics
 from finalist.problem import as_problem
-from finalist.rewards import Kind
+from finalist.problem.noise import TopM
 from finalist.simulation.instances import gaussian
-from finalist.statistics import Statistics
+from finalist.simulation.rewards import Kind
 from finalist.strategies import Batch, Playable, Run, Strategy
 from finalist.testing.designs import no_design
 from finalist.testing.runs import (

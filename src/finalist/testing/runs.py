@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike
 
 from finalist.arms import Arms
 from finalist.errors import FinalistError, NotYetSupportedError, ProblemError
+from finalist.inference.statistics import Statistics
 from finalist.problem import Problem
-from finalist.rewards import DrawnRewards, Kind
-from finalist.statistics import Statistics
+from finalist.simulation.rewards import DrawnRewards, Kind
 from finalist.strategies import Batch, Playable, Run, Strategy, named
 
 #: A way to make the strategy for arms and their true parameter.
@@ -21,7 +21,7 @@ Log = list[tuple[Batch, Statistics]]
 #: A parameter for three features.
 THETA = np.array([1.0, 0.5, -1.0])
 #: A run of a rule ends long before; more is a strategy that cannot decide.
-MOST_PULLS, MOST_BATCHES = 10**8, 100_000
+MAX_PULLS, MAX_BATCHES = 10**8, 100_000
 
 
 class NotApplicable(Exception):  # noqa: N818
@@ -111,7 +111,7 @@ def step(
     problem: Problem,
     theta: ArrayLike,
     seed: int,
-    cap: int = MOST_PULLS,
+    cap: int = MAX_PULLS,
     size: int | None = None,
     kind: Kind = "gaussian",
     least: int = 1,
@@ -131,7 +131,7 @@ def step(
         ensure(batch.size, "next returns an empty batch although there is no winner")
         log.append((batch, rewards.batch(batch.counts)))
         run.record(*log[-1])
-        ensure(len(log) < MOST_BATCHES, f"there is no winner after {MOST_BATCHES:,} batches")
+        ensure(len(log) < MAX_BATCHES, f"there is no winner after {MAX_BATCHES:,} batches")
     return run, log
 
 
@@ -140,7 +140,7 @@ def play(
     problem: Problem,
     theta: ArrayLike,
     seed: int,
-    cap: int = MOST_PULLS,
+    cap: int = MAX_PULLS,
     least: int = 1,
     own_seed: int = 1,
 ) -> Run:

@@ -11,20 +11,22 @@ from fastapi.staticfiles import StaticFiles
 
 from finalist import __version__
 from finalist.errors import FinalistError, StudyError
-from finalist.web import api, login, pages
 from finalist.web.addresses import LOOPBACK
-from finalist.web.asking import Asking
+from finalist.web.api import routes as api
+from finalist.web.cache import Looking
 from finalist.web.csrf import check_csrf
 from finalist.web.deadlines import Deadlines
 from finalist.web.errors import add_handlers
-from finalist.web.events import Events
-from finalist.web.lives import DEADLINE
-from finalist.web.looking import Looking
-from finalist.web.opened import Studies
-from finalist.web.rendering import HERE
-from finalist.web.security import Guard
-from finalist.web.tokens import Failures, Sessions, Token
-from finalist.web.workers import Workers
+from finalist.web.lifetime import DEADLINE
+from finalist.web.live import Events
+from finalist.web.pages import routes as pages
+from finalist.web.pool import Studies
+from finalist.web.render import HERE
+from finalist.web.security import login
+from finalist.web.security.guard import Guard
+from finalist.web.security.tokens import Failures, Sessions, Token
+from finalist.web.workers.asking import Asking
+from finalist.web.workers.pool import Workers
 
 #: Requests that are worked on at a time; those that wait for others to write count too.
 THREADS = 100
@@ -53,7 +55,7 @@ def create_app(
     place : path-like or str
         Where studies are kept; a file is made if it is missing.
     token_hash : str, optional
-        SHA-256 of the token that everyone has to give; see `finalist.web.tokens`.
+        SHA-256 of the token that everyone has to give; see `finalist.web.security.tokens`.
     token_file : path-like, optional
         A file with such a hash, in place of it. It is followed: a new hash is good at once, and
         the old one no longer.

@@ -9,19 +9,19 @@ import numpy as np
 from jaxtyping import Float
 
 from finalist.arms import Arms
-from finalist.arms_files import Cells, read_cells, unescape
-from finalist.arms_io import is_name
-from finalist.arms_table import ArmsTable, is_readable
+from finalist.arms.files import Cells, read_cells, unescape
+from finalist.arms.inputs import is_name
+from finalist.arms.table import ArmsTable, is_readable
 from finalist.errors import ArmsError, FinalistError
 from finalist.files import printable
 from finalist.web.uploads import as_file, check_arms, read_table
 
 #: Bytes of a table of arms that comes through the page; larger ones are for the command line.
-MOST_BYTES = 700_000
+MAX_BYTES = 700_000
 #: Arms without features that the page takes, and rows of a table that it shows.
-MOST_UNRELATED, MOST_ROWS = 2_000, 12
+MAX_UNRELATED, MAX_ROWS = 2_000, 12
 #: Bad cells that are shown in place.
-MOST_BAD = 20
+MAX_BAD = 20
 
 
 @dataclass(frozen=True)
@@ -126,9 +126,9 @@ def preview(
     ('dose',)
     """
     roles = roles or {}
-    if len(content) > MOST_BYTES:
+    if len(content) > MAX_BYTES:
         raise ArmsError(
-            f"the table has {len(content):,} bytes; the page takes {MOST_BYTES:,}. Begin larger "
+            f"the table has {len(content):,} bytes; the page takes {MAX_BYTES:,}. Begin larger "
             "studies with the command 'finalist new'; the page shows them like all others."
         )
     check_arms(content, name)
@@ -159,7 +159,7 @@ def _found(
 ) -> Preview:
     bad = _bad_cells(cells, roles)
     wrong = np.flatnonzero(np.logical_or.reduce([*bad.values()])) if bad else np.array([], int)
-    rows = sorted({*range(min(MOST_ROWS, len(cells.lines))), *wrong[:MOST_BAD].tolist()})
+    rows = sorted({*range(min(MAX_ROWS, len(cells.lines))), *wrong[:MAX_BAD].tolist()})
     columns = tuple(cells.columns)
     return Preview(
         None if table is None else table.arms,
@@ -210,12 +210,12 @@ def _names_alone(content: bytes) -> list[str] | None:
 
 
 def _of_names(names: list[str], content: bytes, name: str) -> Preview:
-    rows = tuple(Row(i + 1, (Cell(printable(n, 60)),)) for i, n in enumerate(names[:MOST_ROWS]))
+    rows = tuple(Row(i + 1, (Cell(printable(n, 60)),)) for i, n in enumerate(names[:MAX_ROWS]))
     try:
-        if len(names) > MOST_UNRELATED:
+        if len(names) > MAX_UNRELATED:
             raise ArmsError(
                 f"{name} has {len(names):,} arms without features; the page takes "
-                f"{MOST_UNRELATED:,}. Describe them by features."
+                f"{MAX_UNRELATED:,}. Describe them by features."
             )
         arms, error = Arms.unstructured([unescape(text) for text in names]), None
     except FinalistError as problem:

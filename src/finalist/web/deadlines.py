@@ -15,7 +15,7 @@ from fastapi import Request
 
 from finalist.errors import DeadlineError
 from finalist.web.errors import as_refusal, respond
-from finalist.web.lives import DEADLINE, Life, living
+from finalist.web.lifetime import DEADLINE, Life, living
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]

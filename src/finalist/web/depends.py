@@ -3,13 +3,13 @@
 from typing import Annotated, Any
 
 from fastapi import Depends, Header, Path, Query, Request
+from pydantic import BaseModel
 
-from finalist.web.answers import ErrorAnswer
-from finalist.web.asking import Asking
-from finalist.web.looking import Looking
-from finalist.web.opened import Studies
+from finalist.web.cache import Looking
+from finalist.web.pool import Studies
 from finalist.web.refusals import RefusedError
-from finalist.web.workers import Workers
+from finalist.web.workers.asking import Asking
+from finalist.web.workers.pool import Workers
 
 #: Numbers of studies are 32-bit integers in PostgreSQL.
 _LARGEST = 2**31 - 1
@@ -80,6 +80,16 @@ DecimalMark = Annotated[str, Query(pattern=r"^[.,]$", description="Decimal mark 
 CSV_BODY: dict[str, Any] = {
     "requestBody": {"required": True, "content": {"text/csv": {"schema": {"type": "string"}}}}
 }
+
+
+class ErrorAnswer(BaseModel):
+    """What was wrong, and what to do."""
+
+    error: str
+    message: str
+    remedy: str | None = None
+
+
 _WORDS = {
     400: "The request cannot be read.",
     401: "The token is missing or wrong.",

@@ -19,10 +19,10 @@ from starlette.responses import Response
 from finalist import errors
 from finalist.errors import FinalistError
 from finalist.files import finite, printable
-from finalist.study.database_files import locate
+from finalist.study.storage.files import locate
 from finalist.web.headers import HEADERS
 from finalist.web.refusals import RefusedError
-from finalist.web.rendering import render
+from finalist.web.render import render
 
 #: Seconds after which it is worth trying again when others are writing.
 RETRY = 1
@@ -44,7 +44,7 @@ _STATUS: tuple[tuple[type[FinalistError], int], ...] = (
 _LONGEST = 2000
 _STUDY = re.compile(r"/studies/([1-9][0-9]{0,9})/")
 #: Errors that are shown of a request with many.
-_MOST_SHOWN = 5
+_MAX_SHOWN = 5
 _log = logging.getLogger("finalist.web")
 
 
@@ -173,10 +173,10 @@ async def _invalid(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
     found = error.errors()
     words = []
-    for problem in found[:_MOST_SHOWN]:
+    for problem in found[:_MAX_SHOWN]:
         where = ".".join(str(part) for part in problem["loc"][1:]) or str(problem["loc"][0])
         words.append(f"{printable(where, 80)}: {problem['msg']}")
-    more = f" ({len(found) - _MOST_SHOWN} more)" if len(found) > _MOST_SHOWN else ""
+    more = f" ({len(found) - _MAX_SHOWN} more)" if len(found) > _MAX_SHOWN else ""
     remedy = "The description of the API is at /api/v1/docs."
     message = "; ".join(words) + more + "."
     return respond(request, RefusedError(422, "invalid", message, remedy))

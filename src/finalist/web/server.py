@@ -5,7 +5,7 @@ from types import FrameType
 import uvicorn
 from fastapi import FastAPI
 
-from finalist.web.connections import Limits, limited
+from finalist.web.security.connections import Limits, limited
 
 #: Seconds for requests under way when the server ends.
 _GRACE = 5

@@ -5,13 +5,15 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from finalist import arms_table
 from finalist.arms import Arms
-from finalist.arms_table import ArmsTable
+from finalist.arms import table as arms_table
+from finalist.arms.table import ArmsTable
 from finalist.errors import FinalistError, TooLargeError
 from finalist.study import Study
-from finalist.study.measuring import Told
-from finalist.web.models import MOST_ARMS, MOST_RESULTS
+from finalist.study.measure import Told
+
+#: Rows that the server takes at a time.
+MAX_ARMS, MAX_RESULTS = 20_000, 200_000
 
 
 @contextmanager
@@ -48,7 +50,7 @@ def check_lines(content: bytes, most: int, name: str, remedy: str) -> None:
 def check_arms(content: bytes, name: str) -> None:
     """Refuse a table of more arms than the server takes."""
     remedy = "Begin larger studies with the command 'finalist new'; the page shows them."
-    check_lines(content, MOST_ARMS, name, remedy)
+    check_lines(content, MAX_ARMS, name, remedy)
 
 
 def read_table(
@@ -85,6 +87,6 @@ def tell_table(
 ) -> Told:
     """Tell a study the rewards in the bytes of a CSV file."""
     remedy = "Send it in parts, or use 'finalist tell' on the machine that has the study."
-    check_lines(content, MOST_RESULTS, name, remedy)
+    check_lines(content, MAX_RESULTS, name, remedy)
     with as_file(content, name) as path:
         return study._tell(path, client_id, decimal=decimal)

@@ -8,7 +8,7 @@ from fastapi import FastAPI
 from finalist.arms import Arms
 from finalist.problem import as_problem
 from finalist.strategies import named
-from finalist.web.rendering import environment
+from finalist.web.render import environment
 
 
 def warm_up(app: FastAPI) -> threading.Thread:

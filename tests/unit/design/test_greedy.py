@@ -70,7 +70,7 @@ def test_directions_as_criterion():
 
 @pytest.mark.parametrize("criterion", ["xy", "v"])
 def test_refreshed_state_does_not_drift(criterion, monkeypatch):
-    from finalist.design import greedy_kernels
+    from finalist.design.kernels import greedy as greedy_kernels
 
     arms = fl.Arms(instances.gaussian(12, 4, 2))
     plain = greedy_allocation(arms, criterion, 4000)

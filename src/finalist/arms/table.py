@@ -1,0 +1,142 @@
+"""A file of arms with columns that are no features: whether, how noisily and at what cost."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from finalist.arms import files as arms_files
+from finalist.arms.arms import Arms
+from finalist.arms.roles import any_of
+from finalist.errors import FileFormatError
+
+_YES, _NO = ("1", "1.0", "true", "yes", "y"), ("0", "0.0", "false", "no", "n", "")
+
+
+@dataclass(frozen=True, eq=False)
+class ArmsTable:
+    """Arms, with the size of the noise and the cost of a pull of each.
+
+    Attributes
+    ----------
+    arms : Arms
+    sigma, cost : (K,) array or None
+        None if the file has no such column.
+    """
+
+    arms: Arms
+    sigma: Float[np.ndarray, " K"] | None = None
+    cost: Float[np.ndarray, " K"] | None = None
+
+    def with_candidates(self, candidates: Arms) -> "ArmsTable":
+        """Return these arms to be measured, and others to choose from, as one table.
+
+        The arms come first, in their order. Noise and cost of what is only chosen from count
+        nowhere; the largest value there is leaves ranges as they are.
+        """
+        both = self.arms.with_candidates(candidates)
+
+        def padded(values: Float[np.ndarray, " K"] | None) -> Float[np.ndarray, " M"] | None:
+            if values is None:
+                return None
+            return np.append(values, np.full(len(both) - len(values), values.max()))
+
+        return ArmsTable(both, padded(self.sigma), padded(self.cost))
+
+
+def read_table(
+    path: str | PathLike[str],
+    *,
+    measurable: str | None = None,
+    sigma: str | None = None,
+    cost: str | None = None,
+) -> ArmsTable:
+    r"""Read a file of arms some of whose columns are no features.
+
+    Parameters
+    ----------
+    path : path-like
+        CSV with a header line, .parquet, or .npy (features alone).
+    measurable : str, optional
+        The column that says which arms can be pulled: yes or no, true or false, 1 or 0.
+    sigma, cost : str, optional
+        The columns with the size of the noise and the cost of a pull of each arm.
+
+    Returns
+    -------
+    ArmsTable
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> file = Path(folder.name) / "arms.csv"
+    >>> _ = file.write_text("name,dose,price,stock\na,1,5,yes\nb,2,7,no\n")
+    >>> table = read_table(file, measurable="stock", cost="price")
+    >>> table.arms.measurable.tolist(), table.cost, table.arms.feature_names
+    ([True, False], array([5., 7.]), ('dose',))
+    >>> folder.cleanup()
+    """
+    aside = [column for column in (measurable, sigma, cost) if column is not None]
+    if Path(path).suffix.lower() == ".npy":
+        if aside:
+            raise FileFormatError(f"{path}: a .npy file has no names of columns, no {aside[0]!r}.")
+        return ArmsTable(Arms.from_npy(path))
+    table, columns = arms_files.read_aside(path, aside)
+    arms = Arms._from_table(table)
+    owner = np.arange(len(arms)) if arms._owner is None else arms._owner
+    if measurable is not None:
+        rows = _marks(path, measurable, columns[measurable])
+        arms = arms._marked(any_of(rows, owner), None)
+    return ArmsTable(
+        arms,
+        None if sigma is None else _numbers(path, sigma, columns[sigma], owner),
+        None if cost is None else _numbers(path, cost, columns[cost], owner),
+    )
+
+
+def is_readable(role: str, cell: str) -> bool:
+    """Return whether a cell says what its column is for: "measurable", "sigma" or "cost".
+
+    Examples
+    --------
+    >>> is_readable("measurable", "Yes"), is_readable("cost", "-1"), is_readable("sigma", "x")
+    (True, False, False)
+    """
+    if role == "measurable":
+        return cell.strip().lower() in (*_YES, *_NO)
+    return 0 < arms_files.number(cell) < np.inf
+
+
+def _marks(path: str | PathLike[str], column: str, cells: Sequence[str]) -> Bool[np.ndarray, " N"]:
+    words = [cell.strip().lower() for cell in cells]
+    for i, word in enumerate(words):
+        if not is_readable("measurable", word):
+            raise FileFormatError(
+                f"{path}, row {i + 1} below the header, column {column!r}: {cells[i]!r}; write yes "
+                "or no."
+            )
+    return np.array([word in _YES for word in words])
+
+
+def _numbers(
+    path: str | PathLike[str], column: str, cells: Sequence[str], owner: Int[np.ndarray, " N"]
+) -> Float[np.ndarray, " K"]:
+    """Return one number for each arm; its rows must agree."""
+    values = np.full(int(owner.max()) + 1, np.nan)
+    for i, (cell, arm) in enumerate(zip(cells, owner.tolist(), strict=True)):
+        value = arms_files.number(cell)
+        here = f"{path}, row {i + 1} below the header, column {column!r}"
+        if not is_readable("sigma", cell):
+            raise FileFormatError(f"{here}: {cell!r}; it is a positive number.")
+        if not np.isnan(values[arm]) and values[arm] != value:
+            raise FileFormatError(
+                f"{here}: {cell!r}, and {values[arm]:g} for the same features further up; rows "
+                "with the same features are one arm."
+            )
+        values[arm] = value
+    return values

@@ -1,0 +1,268 @@
+"""`finalist simulate`: what a strategy would do if the parameter were known."""
+
+from dataclasses import asdict, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from finalist.cli import codes, inputs, output
+from finalist.cli.options import (
+    AllOption,
+    ArmsFile,
+    BatchInterceptOption,
+    BudgetOption,
+    CandidatesOption,
+    ChartOption,
+    CostColumnOption,
+    DeltaOption,
+    EpsilonOption,
+    Format,
+    FormatOption,
+    InterceptOption,
+    JobsOption,
+    MaxPullsOption,
+    MeasurableOption,
+    MisspecificationOption,
+    NoiseName,
+    NoiseOption,
+    Objective,
+    ObjectiveOption,
+    OutputOption,
+    SeedOption,
+    SigmaColumnOption,
+    SigmaOption,
+    StrategyOption,
+    ThetaFileOption,
+    ThetaOption,
+    TopOption,
+)
+from finalist.files import printable
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from finalist.charts.theme import AnyChart
+    from finalist.simulation import Simulation
+
+HELP = """Try a strategy many times on drawn rewards, for a given theta.
+
+\b
+Example:
+  finalist simulate arms.csv --theta 2,0,-0.5 --sigma 0.3 --runs 200
+
+Run i depends on --seed and i alone: more runs or more processes change nothing about it. With
+--budget a run ends when it has so many pulls, at the latest, and the winner is the arm that is
+recommended then: without a guarantee, except in runs that are 'certain', which decided before. A
+name with '(no proof)' is that of a strategy whose delta is not proven; it is never certain. The
+strategies od-linbai, gse, peace and g-budget are for a fixed budget and never certain. Columns of
+ARMS that are no features are named: --sigma-column, --cost-column, --measurable-column. With --top
+the winner is the first of the arms found. --format csv has one row per run: run, winner, decided,
+correct, pulls, batches, seconds, with costs cost, with a budget certain, and a column 'pulls: NAME'
+for each arm. --format json has everything under the keys
+
+\b
+  name, strategy, delta, seed, requested, summary (runs, undecided,
+  errors, error_rate, error_interval, mean, standard_error, interval,
+  median, quantiles, min, max, mean_batches, mean_seconds, budget,
+  certain, mean_cost), arms (list of name, mean_reward, mean_pulls), runs (list of
+  run, winner, decided, correct, pulls, batches, seconds, with costs
+  cost, with a budget certain, pulls_per_arm)
+
+What is undefined is null. Ctrl-C prints the runs that are finished and ends with exit code 130.
+"""
+
+
+class Rewards(StrEnum):
+    """What is drawn."""
+
+    gaussian = "gaussian"
+    bounded = "bounded"
+    bernoulli = "bernoulli"
+
+
+def simulate(
+    arms_file: ArmsFile,
+    theta: ThetaOption = None,
+    theta_file: ThetaFileOption = None,
+    strategy: StrategyOption = "gauntlet",
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="NAME=VALUE", help="A setting of the strategy, as alpha=0.1; repeat."
+        ),
+    ] = None,
+    sigma: SigmaOption = None,
+    delta: DeltaOption = 0.05,
+    epsilon: EpsilonOption = 0.0,
+    top: TopOption = 1,
+    candidates: CandidatesOption = None,
+    measurable_column: MeasurableOption = None,
+    sigma_column: SigmaColumnOption = None,
+    cost_column: CostColumnOption = None,
+    intercept: InterceptOption = False,
+    batch_intercept: BatchInterceptOption = False,
+    misspecification: MisspecificationOption = 0.0,
+    shift: Annotated[
+        float,
+        typer.Option(help="Standard deviation of a constant that is drawn for each batch."),
+    ] = 0.0,
+    objective: ObjectiveOption = Objective.max,
+    noise: NoiseOption = NoiseName.gaussian,
+    rewards: Annotated[
+        Rewards | None,
+        typer.Option(
+            help="What is drawn: normal noise, noise of +sigma or -sigma, rewards 0 and 1. "
+            "By default what --noise says."
+        ),
+    ] = None,
+    runs: Annotated[int, typer.Option(metavar="N", help="How many runs.")] = 100,
+    seed: SeedOption = 0,
+    jobs: JobsOption = 1,
+    max_pulls: MaxPullsOption = 10**9,
+    budget: BudgetOption = None,
+    size: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="Pulls of a batch: plates of 96.", show_default="its own"),
+    ] = None,
+    everything: AllOption = False,
+    form: FormatOption = Format.table,
+    out: OutputOption = None,
+    chart: ChartOption = None,
+) -> None:
+    """Read, simulate, print."""
+    output.check_files(out, chart)
+    import numpy as np
+
+    import finalist as fl
+    from finalist.strategies import shown_name
+
+    table = inputs.read_table(
+        arms_file, measurable_column, sigma_column, cost_column, intercept, candidates
+    )
+    arms = table.arms
+    parameter = np.array(inputs.read_theta(theta, theta_file, arms))
+    means = arms.means(parameter)
+    chosen = inputs.configured(strategy, settings or [], arms, parameter)
+    result: Simulation = fl.simulate(
+        arms,
+        parameter,
+        chosen,
+        sigma=inputs.noise_size(table.sigma, sigma, noise.value),
+        delta=delta,
+        epsilon=epsilon,
+        top=top,
+        cost=1.0 if table.cost is None else table.cost,
+        batch_intercept=batch_intercept,
+        misspecification=misspecification,
+        shift=shift,
+        objective=objective.value,
+        noise=noise.value,
+        rewards=None if rewards is None else rewards.value,
+        runs=runs,
+        seed=seed,
+        n_jobs=jobs,
+        max_pulls=max_pulls,
+        budget=budget,
+        size=size,
+    )
+    result = replace(result, name=shown_name(chosen))
+    if form is Format.json:
+        text = output.to_json(_as_dict(result, means))
+    elif form is Format.csv:
+        text = _csv(result)
+    else:
+        text = _table(result, means, everything)
+    output.deliver(text, out)
+    if chart is not None:
+        with output.working("Drawing..."):
+            output.draw(_picture(result), chart)
+    if len(result) < result.requested:
+        raise typer.Exit(codes.INTERRUPTED)
+
+
+def _as_dict(result: "Simulation", means: "np.ndarray") -> dict[str, Any]:
+    summary = asdict(result.summary())
+    for word in ("name", "arms", "delta", "requested"):
+        del summary[word]
+    pulls = summary.pop("mean_pulls_per_arm")
+    frame = result.to_frame()
+    words = ["run", "winner", "decided", "correct", "pulls", "batches", "seconds"]
+    words += ["cost"] if result.costs is not None else []
+    runs = frame[[*words, *(["certain"] if result.budget is not None else [])]]
+    each = zip(runs.to_dict("records"), result.pulls_per_arm.tolist(), strict=True)
+    return {
+        "name": result.name,
+        "strategy": result.strategy,
+        "delta": result.delta,
+        "seed": result.seed,
+        "requested": result.requested,
+        "summary": summary,
+        "arms": [
+            {"name": name, "mean_reward": mean, "mean_pulls": n}
+            for name, mean, n in zip(result.arms, means.tolist(), pulls, strict=True)
+        ],
+        "runs": [{**run, "pulls_per_arm": n} for run, n in each],
+    }
+
+
+def _csv(result: "Simulation") -> str:
+    """Return one row per run; no spreadsheet runs the name of a winner as a formula."""
+    from finalist.arms.files import escape
+
+    frame = result.to_frame()
+    frame["winner"] = [None if name is None else escape(name) for name in frame["winner"]]
+    return str(frame.to_csv(index=False, lineterminator="\r\n"))
+
+
+def _table(result: "Simulation", means: "np.ndarray", everything: bool) -> str:
+    summary = result.summary()
+    pulls = summary.mean_pulls_per_arm
+    order = sorted(range(len(pulls)), key=lambda i: -pulls[i])
+    whole = sum(pulls) or 1.0
+    rows = [
+        [
+            result.arms[i],
+            output.number(means[i]),
+            output.number(pulls[i]),
+            f"{pulls[i] / whole:.1%}",
+            f"{int((result.winner == i).sum()):,}",
+        ]
+        for i in order
+    ]
+    header = ["Name", "Expected reward", "Pulls, mean", "Share", "Won"]
+    table = output.arms_table(header, rows, everything)
+    return output.to_text(output.facts_table(summary.facts()), *table)
+
+
+def _picture(result: "Simulation") -> "AnyChart":
+    """Return the share of runs that have decided by a number of pulls."""
+    import altair as alt
+
+    from finalist.charts.theme import PALETTE, data, finish
+
+    early = result.decided & (result.samples < result.budget) if result.budget else result.decided
+    ended = sorted(result.samples[result.certain | early].tolist())
+    rows = [{"pulls": n, "share": (i + 1) / len(result)} for i, n in enumerate(ended)]
+    rows = [{**row, "share": 0.0} for row in rows[:1]] + rows
+    far = bool(ended) and ended[-1] > 50 * max(ended[0], 1)
+    scale = alt.Scale(type="log" if far and ended[0] > 0 else "linear", zero=False)
+    line = (
+        alt.Chart(data(rows))
+        .mark_line(interpolate="step-after", color=PALETTE[0], strokeWidth=2)
+        .encode(
+            x=alt.X("pulls:Q", title="Pulls", scale=scale),
+            y=alt.Y("share:Q", title="Share of the runs that have decided")
+            .scale(domain=[0, 1])
+            .axis(format="%"),
+        )
+        .properties(width=520, height=300)
+    )
+    summary = result.summary()
+    count = f"{printable(result.name)}, {len(result):,} runs, {summary.undecided:,} undecided"
+    asked = "allowed" if result.certain.any() else "asked for"
+    wrong = f"{summary.errors:,} with a wrong winner, {100 * result.delta:g} % {asked}"
+    if result.budget is not None:
+        count = f"{printable(result.name)}, {len(result):,} runs of {result.budget:,} pulls at most"
+        wrong = f"{summary.errors:,} recommended a wrong arm"
+    return finish(line, "Pulls until the decision", [count, wrong])

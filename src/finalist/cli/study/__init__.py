@@ -1,0 +1,1 @@
+"""Commands for a study: start it, measure, look at it, change it."""

@@ -1,0 +1,113 @@
+"""`finalist db`: care of the database itself."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from finalist.cli import codes
+from finalist.cli.options import Printed, PrintedOption
+from finalist.cli.study.common import DbOption, say, shown, where
+from finalist.files import printable
+from finalist.text import counted
+
+HELP = """Upgrade, copy, restore or check the database of studies.
+
+\b
+Example:
+  finalist db backup lab-copy.db --db lab.db
+"""
+_UPGRADE_HELP = """Bring the tables of a database up to date; a file is copied before.
+
+\b
+Example:
+  finalist db upgrade --db lab.db
+
+This happens by itself when a study is opened. --format json has the keys where, words.
+"""
+_BACKUP_HELP = """Copy the file of studies, also while it is in use.
+
+\b
+Example:
+  finalist db backup lab-copy.db --db lab.db
+
+A file that is there is not replaced. For PostgreSQL use pg_dump. --format json has the keys where,
+file.
+"""
+_RESTORE_HELP = """Put a copy of a backup in the place of the file of studies.
+
+\b
+Example:
+  finalist db restore lab-copy.db --db lab.db
+
+Use this and not cp: changes that a killed program left beside the file (lab.db-wal) belong to the
+old file, and would be played into the backup. The old file is kept, under the name that is
+printed. Programs that have it open go on with the restored one, or say that it was replaced.
+--format json has the keys where, file, words.
+"""
+_CHECK_HELP = """Look for damage in the whole database.
+
+\b
+Example:
+  finalist db check --db lab.db
+
+Ends with exit code 2 if something is wrong. --format json has the keys where, problems.
+"""
+
+database = typer.Typer(
+    name="db",
+    help=HELP,
+    epilog=codes.EPILOG,
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+
+
+@database.command("upgrade", help=_UPGRADE_HELP, epilog=codes.EPILOG)
+def upgrade(db: DbOption = None, form: PrintedOption = Printed.table) -> None:
+    """Bring tables up to date."""
+    from finalist.study.storage import upgrade as tables
+
+    words = printable(tables.upgrade(where(db)))
+    say(form, words, where=shown(db), words=words)
+
+
+@database.command("backup", help=_BACKUP_HELP, epilog=codes.EPILOG)
+def backup(
+    to: Annotated[Path, typer.Argument(metavar="FILE", help="The copy.")],
+    db: DbOption = None,
+    form: PrintedOption = Printed.table,
+) -> None:
+    """Copy the file."""
+    from finalist.study.storage import upgrade as tables
+
+    copy = tables.backup(where(db), to)
+    say(form, f"{printable(str(copy))} is a copy of {shown(db)}.", where=shown(db), file=str(copy))
+
+
+@database.command("restore", help=_RESTORE_HELP, epilog=codes.EPILOG)
+def restore(
+    backup: Annotated[Path, typer.Argument(metavar="BACKUP", help="The copy to go back to.")],
+    db: DbOption = None,
+    form: PrintedOption = Printed.table,
+) -> None:
+    """Go back to a backup."""
+    from finalist.study.storage import upgrade as tables
+
+    words = printable(tables.restore(where(db), backup))
+    say(form, words, where=shown(db), file=str(backup), words=words)
+
+
+@database.command("check", help=_CHECK_HELP, epilog=codes.EPILOG)
+def check(db: DbOption = None, form: PrintedOption = Printed.table) -> None:
+    """Look through everything."""
+    from finalist.study.storage import upgrade as tables
+
+    problems = tables.check(where(db))
+    words = "\n".join(map(printable, problems)) or f"{shown(db)} is in order."
+    say(form, words, where=shown(db), problems=problems)
+    if problems:
+        typer.echo(f"Error: {shown(db)} has {counted(len(problems), 'problem')}.", err=True)
+        raise typer.Exit(codes.WRONG)

@@ -1,0 +1,205 @@
+"""`finalist note`, `stop`, `resume`, `fork`, `delete` and `list`: the life of a study."""
+
+from typing import Annotated, Any
+
+import typer
+
+from finalist.cli import output
+from finalist.cli.options import AllOption, Format, FormatOption, Printed, PrintedOption
+from finalist.cli.study.common import DbOption, ReasonOption, StudyName, opened, say, shown, where
+from finalist.errors import FinalistError, StudyError
+from finalist.files import printable
+
+NOTE_HELP = """Write a remark into the log of a study.
+
+\b
+Example:
+  finalist note seeds "a new lamp from here on"
+
+The log is in 'finalist export --format json'. --format json has the keys name, note.
+"""
+STOP_HELP = """Stop without a winner, and say what is certain.
+
+\b
+Example:
+  finalist stop seeds --reason "the season is over"
+
+This may be done at any time. 'finalist resume' goes on. --format json has the keys of 'finalist
+status'.
+"""
+RESUME_HELP = """Go on after 'finalist stop'.
+
+\b
+Example:
+  finalist resume seeds
+
+--format json has the keys name, verdict.
+"""
+FORK_HELP = """Start a new study from the log before the decision on a batch.
+
+\b
+Example:
+  finalist fork seeds seeds-2 --until 3
+
+The new study has all that was told before batch 3, and that batch open, without its rewards: tell
+them again, as they should be. Whoever forks because of how the results look has two answers, each
+wrong with the probability delta. --format json has the keys name, fork_of, until.
+"""
+DELETE_HELP = """Delete a study with all its events, for good.
+
+\b
+Example:
+  finalist delete seeds --yes
+
+--format json has the keys name, deleted.
+"""
+LIST_HELP = """List the studies of a database.
+
+\b
+Example:
+  finalist list --db lab.db
+
+--format csv has one row per study; --format json has them under the key 'studies', each with name,
+created, strategy, arms, pulls, verdict, certain, winner, risk (null if nothing is certain: the
+winner is a recommendation), error (null unless the study cannot be read). '(no proof)' marks a
+strategy whose delta is not proven.
+"""
+
+
+def note(
+    name: StudyName,
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="The remark.")],
+    db: DbOption = None,
+    form: PrintedOption = Printed.table,
+) -> None:
+    """Write a remark."""
+    with opened(db, name) as study:
+        study.note(text)
+    say(form, "Noted.", name=name, note=text)
+
+
+def stop(
+    name: StudyName,
+    reason: ReasonOption,
+    db: DbOption = None,
+    form: PrintedOption = Printed.table,
+) -> None:
+    """Stop, say what is certain."""
+    with opened(db, name) as study:
+        found = study.stop(reason)
+    say(form, printable(found.sentence), **found.to_dict())
+
+
+def resume(name: StudyName, db: DbOption = None, form: PrintedOption = Printed.table) -> None:
+    """Go on."""
+    with opened(db, name) as study:
+        study.resume()
+        found = study.status(forecast=False)
+    words = f"Study {printable(name, 60)!r} goes on.\n{printable(found.sentence)}"
+    say(form, words, name=name, verdict=found.verdict)
+
+
+def fork(
+    name: StudyName,
+    new: Annotated[str, typer.Argument(metavar="NEW", help="A name for the new study.")],
+    until: Annotated[int, typer.Option("--until", metavar="N", help="The batch to fork at.")],
+    db: DbOption = None,
+    form: PrintedOption = Printed.table,
+) -> None:
+    """Start anew from before a batch."""
+    with opened(db, name) as study:
+        study.fork(new, until)
+    words = (
+        f"Study {printable(new, 60)!r} has everything of {printable(name, 60)!r} before batch "
+        f"{until}. Tell the rewards of that batch again."
+    )
+    say(form, words, name=new, fork_of=name, until=until)
+
+
+def delete(
+    name: StudyName,
+    yes: Annotated[bool, typer.Option("--yes", help="Yes, delete it for good.")] = False,
+    db: DbOption = None,
+    form: PrintedOption = Printed.table,
+) -> None:
+    """Delete, if that is meant."""
+    with opened(db, name) as study:
+        if not yes:
+            raise StudyError(
+                f"this deletes study {printable(name, 60)!r} and all its rewards for good. "
+                "Repeat it with --yes if you mean it."
+            )
+        study.delete()
+    say(form, f"Study {printable(name, 60)!r} is deleted.", name=name, deleted=True)
+
+
+def list_studies(
+    everything: AllOption = False, db: DbOption = None, form: FormatOption = Format.table
+) -> None:
+    """Read all studies, print."""
+    from finalist.study import studies
+
+    rows = [_row(db, name) for name in studies(where(db))]
+    if form is Format.json:
+        text = output.to_json({"where": shown(db), "studies": rows})
+    elif form is Format.csv:
+        text = output.to_csv(list(_COLUMNS), [[row[c] for c in _COLUMNS] for row in rows])
+    elif not rows:
+        text = f"{shown(db)} holds no studies yet.\n"
+    else:
+        text = output.to_text(*_table(rows, everything))
+    output.deliver(text, None)
+
+
+_COLUMNS = (
+    "name",
+    "created",
+    "strategy",
+    "arms",
+    "pulls",
+    "verdict",
+    "certain",
+    "winner",
+    "risk",
+    "error",
+)
+
+
+def _row(db: str | None, name: str) -> dict[str, Any]:
+    """Return what the list says about a study; one that cannot be read does not hide the others."""
+    row: dict[str, Any] = dict.fromkeys(_COLUMNS) | {"name": name}
+    try:
+        with opened(db, name) as study:
+            found = study.status(forecast=False)
+            row |= {"created": study.created, "strategy": _strategy(study.settings["strategy"])}
+    except FinalistError as error:
+        return row | {"error": str(error)}
+    values = {
+        "arms": len(found.arms),
+        "pulls": found.pulls,
+        "verdict": found.verdict,
+        "certain": found.certain,
+    }
+    return row | values | {"winner": found.winner, "risk": found.risk}
+
+
+def _strategy(kept: dict[str, Any]) -> str:
+    from finalist.strategies import all_strategies, shown_name
+
+    return shown_name(all_strategies()[kept["name"]](**kept["settings"]))
+
+
+def _table(rows: list[dict[str, Any]], everything: bool) -> Any:
+    cells = []
+    for row in rows:
+        verdict = row["verdict"] or f"cannot be read: {row['error']}"
+        if row["winner"] is not None:
+            what = "winner" if row["certain"] else "recommended"
+            if row["verdict"] == "uncertain":
+                what = "not certain"
+            verdict = f"{what}: {row['winner']}"
+        plain = [row["strategy"], row["arms"], row["pulls"], (row["created"] or "")[:16]]
+        shown_ = ["" if value is None else str(value) for value in plain]
+        cells.append([row["name"], *shown_, printable(verdict, output.NAME_WIDTH)])
+    header = ["Study", "Strategy", "Arms", "Pulls", "Created", "Verdict"]
+    return output.arms_table(header, cells, everything)

@@ -1,0 +1,198 @@
+"""`finalist status`: what is certain, what speaks against each arm, what is still needed."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from finalist.cli import codes, output
+from finalist.cli.options import AllOption, ChartOption, Format, FormatOption, OutputOption
+from finalist.cli.study.charts import evidence_picture
+from finalist.cli.study.common import DbOption, StudyName, opened
+from finalist.files import printable
+from finalist.text import counted, first_few
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from finalist.study import ArmStatus, Status
+
+HELP = """Say what is certain now, and what is still needed.
+
+\b
+Example:
+  finalist status seeds --chart evidence.png
+
+For each arm: the evidence against it (an arm is out at 1), the estimate of its mean with an
+interval that holds for all arms and times together with 95 %, and its pulls. --chart draws the
+evidence over the pulls. --format csv has one row per arm; --format json has everything under the
+keys
+
+\b
+  name, verdict (continue, winner, uncertain, undecided), certain,
+  winner, winners, top, leader, survivors, risk, recommendation,
+  error_estimate, certainty, advice, sentence, pulls, open_pulls,
+  batches, budget_left, assumptions, warnings, doubts,
+  forecast (median, low, high, cap, words), arms (list of name, pulls,
+  estimate, low, high, evidence, p_value, rival, survives, measurable,
+  candidate)
+
+'recommendation' is the arm to take when a study has ended. Without a guarantee (the budget is used
+up, or the strategy is one for a fixed budget or without a proof, whose 'risk' is null) it is null
+if the rewards tell of no arm that is left, and has two figures, unless an assumption fails:
+'error_estimate', the probability that another arm is better, which is an estimate under a flat
+prior, and 'certainty', the confidence with which none is, from a bound that holds at all times.
+"""
+_BAR = 16
+_ARM_COLUMNS = (
+    "name",
+    "pulls",
+    "estimate",
+    "low",
+    "high",
+    "evidence",
+    "p_value",
+    "rival",
+    "survives",
+)
+
+
+def status(
+    name: StudyName,
+    no_forecast: Annotated[
+        bool, typer.Option("--no-forecast", help="Do not simulate how many pulls are needed.")
+    ] = False,
+    everything: AllOption = False,
+    db: DbOption = None,
+    form: FormatOption = Format.table,
+    out: OutputOption = None,
+    chart: ChartOption = None,
+) -> None:
+    """Look, print, draw."""
+    output.check_files(out, chart)
+    with opened(db, name) as study:
+        with output.working("Simulating what is still needed..."):
+            found = study.status(forecast=not no_forecast)
+        picture = None if chart is None else evidence_picture(study)
+    if form is Format.json:
+        text = output.to_json(found.to_dict())
+    elif form is Format.csv:
+        rows = [[getattr(arm, column) for column in _ARM_COLUMNS] for arm in found.arms]
+        text = output.to_csv(_ARM_COLUMNS, rows)
+    else:
+        text = output.to_text(*report(found, everything))
+    output.deliver(text, out)
+    if chart is not None and picture is not None:
+        with output.working("Drawing..."):
+            output.draw(picture, Path(chart))
+    raise typer.Exit(codes.of_verdict(found.verdict))
+
+
+def report(found: "Status", everything: bool = False) -> "Iterator[Table | str]":
+    """Yield a status for people, part by part."""
+    yield printable(found.sentence)
+    yield from certain(found)
+    if found.advice is not None:
+        yield printable(found.advice)
+    yield _pulls(found)
+    if found.forecast is not None:
+        yield f"Forecast: {found.forecast.words()}"
+    yield from arms_table(found, everything)
+    for words in found.warnings:
+        yield f"Warning: {printable(words)}"
+    what = "This rests on" if not found.doubts else "The estimates would rest on"
+    yield f"{what}: " + "; ".join(map(printable, found.assumptions)) + "."
+
+
+def certain(found: "Status") -> Iterator[str]:
+    """Yield what is certain while a study goes on; when it has ended, the sentence says it."""
+    if found.verdict != "continue" or found.risk is None:
+        return
+    left, all_ = len(found.survivors), sum(arm.candidate for arm in found.arms)
+    best = "the best" if found.top == 1 else f"among the {found.top} best"
+    if left == all_:
+        yield f"Certain now: nothing, any of the {all_:,} arms may be {best}."
+        return
+    names = first_few([printable(name, output.NAME_WIDTH) for name in found.survivors])
+    yield (
+        f"Certain now: the {'best arm is' if found.top == 1 else f'{found.top} best are'} among "
+        f"{names} ({left:,} of {all_:,}); "
+        f"this is wrong with probability at most {found.risk:.3g}."
+    )
+
+
+def _pulls(found: "Status") -> str:
+    batches = counted(found.batches, "complete batch", "complete batches")
+    words = f"{counted(found.pulls, 'reward')} in {batches}"
+    if found.open_pulls:
+        words += f"; {counted(found.open_pulls, 'pull is', 'pulls are')} without a reward"
+    if found.budget_left is not None:
+        verb = "is" if found.budget_left == 1 else "are"
+        words += f"; {counted(found.budget_left, 'pull')} of the budget {verb} left"
+    return words + "."
+
+
+def arms_table(found: "Status", everything: bool = False) -> "Iterator[Table | str]":
+    """Yield the table of arms: those that are left first, then by their estimates."""
+    least = found.leader is not None and _is_minimum(found)
+    arms = sorted(found.arms, key=lambda arm: (not arm.survives, _key(arm, least)))
+    with_evidence = any(arm.evidence is not None for arm in arms)
+    rows = [
+        [
+            arm.name,
+            *([_evidence(arm)] if with_evidence else []),
+            "-" if arm.estimate is None else f"{arm.estimate:.4g}",
+            "-" if arm.high is None or arm.low is None else f"+- {(arm.high - arm.low) / 2:.3g}",
+            f"{arm.pulls:,}",
+            _state(arm, found),
+        ]
+        for arm in (arms if everything else arms[: output.MAX_ROWS])
+    ]
+    evidence = ["Evidence against it"] if with_evidence else []
+    header = ["Arm", *evidence, "Estimate", "95 %", "Pulls", "State"]
+    yield from output.arms_table(header, rows, everything, len(arms))
+
+
+def _evidence(arm: "ArmStatus") -> str:
+    return "" if arm.evidence is None else bar(arm.evidence)
+
+
+def _state(arm: "ArmStatus", found: "Status") -> str:
+    if arm.name == found.recommendation or arm.name in found.winners:
+        return "winner" if found.winner is not None and found.risk is not None else "recommended"
+    if not arm.candidate:
+        return "measured only"
+    return "possible" if arm.survives else "out"
+
+
+def _is_minimum(found: "Status") -> bool:
+    """Tell whether the leader has the smallest estimate: then small ones come first.
+
+    Arms that are only measured do not lead, however good they are.
+    """
+    estimates = [a.estimate for a in found.arms if a.candidate and a.estimate is not None]
+    leader = next(arm.estimate for arm in found.arms if arm.name == found.leader)
+    return leader == min(estimates)
+
+
+def _key(arm: "ArmStatus", least: bool) -> float:
+    if arm.estimate is None:
+        return float("inf")
+    return arm.estimate if least else -arm.estimate
+
+
+def bar(share: float) -> str:
+    """Return evidence as a bar and a number; it is full where an arm is out."""
+    full, empty = ("█", "░") if _shows("█░") else ("#", ".")
+    filled = min(max(int(share * _BAR), 0), _BAR)
+    return full * filled + empty * (_BAR - filled) + f" {max(share, 0.0):5.2f}"
+
+
+def _shows(text: str) -> bool:
+    try:
+        text.encode(sys.stdout.encoding or "ascii")
+    except (LookupError, UnicodeEncodeError):
+        return False
+    return True

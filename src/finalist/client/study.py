@@ -1,0 +1,283 @@
+"""Studies on a server, from another machine: the same methods as `Study`, over HTTP.
+
+What may be repeated without harm is repeated by itself when no answer comes: looking, asking, and
+telling, which carries a key by which the server knows a call that it has had already.
+"""
+
+from typing import TYPE_CHECKING, Any, Literal
+from uuid import uuid4
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from finalist.arms import Arms
+from finalist.client.http import Http
+from finalist.client.values import (
+    arms_body,
+    arms_of,
+    batch_of,
+    each,
+    noise_words,
+    results_body,
+    status_of,
+    strategy_words,
+    table_of,
+)
+from finalist.errors import UnknownStudyError
+from finalist.files import printable
+from finalist.problem.noise import UNSET, Noise, PerArm, Unset
+from finalist.strategies import Strategy
+from finalist.study import Batch, Pull, Status
+from finalist.study.tables import history_table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def connect(
+    url: str, token: str | None = None, *, timeout: float = 60.0, patience: float = 60.0
+) -> "Server":
+    """Work with studies on a server that `finalist serve` runs.
+
+    Parameters
+    ----------
+    url : str
+        Where it is, such as ``http://lab-pc:8765``.
+    token : str, optional
+        What `finalist serve --new-token` printed.
+    timeout : float
+        Seconds to wait for an answer.
+    patience : float
+        Seconds for which a request is repeated while no answer comes, as when the server is
+        started again.
+
+    Examples
+    --------
+    >>> lab = connect("http://127.0.0.1:8765")
+    >>> lab
+    Server('http://127.0.0.1:8765')
+    >>> study = lab.open("seeds")  # doctest: +SKIP
+    >>> study.tell({pull.pull_id: measure(pull.arm) for pull in study.ask(12)})  # doctest: +SKIP
+    """
+    return Server(Http(url, token, timeout, patience))
+
+
+class Server:
+    """A server of studies; `connect` makes one."""
+
+    def __init__(self, http: Http) -> None:
+        self._http = http
+
+    def __repr__(self) -> str:
+        return f"Server({self._http.url!r})"
+
+    def studies(self) -> list[str]:
+        """Return the names of all studies."""
+        return [line["name"] for line in self._http.get("/studies")["studies"]]
+
+    def open(self, name: str) -> "RemoteStudy":
+        """Come back to a study."""
+        found = self._http.get("/studies", name=name)["studies"]
+        if not found:
+            raise UnknownStudyError(
+                f"there is no study {printable(name, 60)!r} on {self._http.url}; "
+                "`studies()` has the names."
+            )
+        number = found[0]["number"]
+        return RemoteStudy(self._http, self._http.get(f"/studies/{number}"))
+
+    def create(
+        self,
+        name: str,
+        arms: Arms,
+        strategy: Strategy | str = "gauntlet",
+        *,
+        sigma: PerArm | Unset | None = UNSET,
+        noise: Noise | str | None = None,
+        delta: float = 0.05,
+        objective: Literal["max", "min"] = "max",
+        epsilon: float = 0.0,
+        top: int = 1,
+        budget: int | None = None,
+        max_pulls_per_arm: int | None = None,
+        candidates: Arms | None = None,
+        cost: PerArm = 1.0,
+        batch_intercept: bool = False,
+        misspecification: float = 0.0,
+        seed: int | None = None,
+        metadata: dict[str, Any] | None = None,
+    ) -> "RemoteStudy":
+        """Begin a study; all words are those of `Study.create`."""
+        body = {
+            "name": name,
+            "arms": arms_body(arms if candidates is None else arms.with_candidates(candidates)),
+            **strategy_words(strategy),
+            **noise_words(sigma, noise),
+            "delta": delta,
+            "objective": objective,
+            "epsilon": epsilon,
+            "top": top,
+            "cost": each(cost),
+            "batch_intercept": batch_intercept,
+            "misspecification": misspecification,
+            "budget": budget,
+            "max_pulls_per_arm": max_pulls_per_arm,
+            "seed": seed,
+            "metadata": dict(metadata or {}),
+        }
+        return RemoteStudy(self._http, self._http.post("/studies", body))
+
+
+class RemoteStudy:
+    """A study on a server, with the methods of `Study`; threads may share it."""
+
+    def __init__(self, http: Http, about: dict[str, Any]) -> None:
+        self._http, self._about = http, about
+        self._path = f"/studies/{about['number']}"
+
+    def __repr__(self) -> str:
+        return f"RemoteStudy({self._http.url!r}, {self.name!r})"
+
+    def __enter__(self) -> "RemoteStudy":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Do nothing: no connection is kept."""
+
+    @property
+    def name(self) -> str:
+        """Its name on the server."""
+        return str(self._about["name"])
+
+    @property
+    def created(self) -> str:
+        """When it was created, UTC."""
+        return str(self._about["created"])
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Everything it was created with but the arms, as plain values."""
+        settings: dict[str, Any] = self._http.get(self._path)["settings"]
+        return settings
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """What the user gave to keep with the study."""
+        return dict(self.settings["metadata"])
+
+    @property
+    def arms(self) -> Arms:
+        """The arms, as they are now."""
+        return arms_of(self._http.get(f"{self._path}/arms"))
+
+    # ---- measuring -----------------------------------------------------------------------
+
+    def ask(self, size: int | None = None, worker: str | None = None) -> Batch:
+        """Return what to measure next; as `Study.ask`."""
+        body = {"size": None if size is None else int(size), "worker": worker}
+        return batch_of(self._http.post(f"{self._path}/ask", body, repeat=True))
+
+    def tell(self, results: Any, client_id: str | None = None, *, decimal: str = ".") -> int:
+        """Enter rewards: all of them, or none on an error; as `Study.tell`.
+
+        If no answer comes, the call is repeated under the same name. What was told is on the
+        disk of the server when this returns.
+        """
+        key = uuid4().hex if client_id is None else client_id
+        headers = {"Idempotency-Key": key}
+        table = table_of(results)
+        if table is not None:
+            answer = self._http.send_csv(f"{self._path}/tell.csv", table, headers, decimal=decimal)
+        else:
+            body = results_body(results)
+            if not body["results"]:
+                return 0
+            answer = self._http.post(f"{self._path}/tell", body, headers, repeat=True)
+        return int(answer["new"])
+
+    def void(self, pull_id: int, reason: str) -> Pull:
+        """Give up a measurement that failed and return the one that replaces it."""
+        return Pull(**self._of_pull(pull_id, "void", reason=reason))
+
+    def missing(self, pull_id: int, reason: str) -> None:
+        """Go on without a measurement, of an arm that cannot be measured again."""
+        self._of_pull(pull_id, "missing", reason=reason)
+
+    def amend(self, pull_id: int, reward: float, reason: str) -> None:
+        """Replace a reward that was told wrongly, as long as no decision has used it."""
+        self._of_pull(pull_id, "amend", reward=float(reward), reason=reason)
+
+    def _of_pull(self, pull_id: int, verb: str, **body: Any) -> dict[str, Any]:
+        return self._http.post(f"{self._path}/pulls/{int(pull_id)}/{verb}", body)
+
+    # ---- the rest of a study's life --------------------------------------------------------
+
+    def import_history(self, table: Any) -> int:
+        """Bring in measurements made before the study; as `Study.import_history`."""
+        pairs = zip(*history_table(table), strict=True)
+        rows = [{"arm": name, "reward": reward} for name, reward in pairs]
+        return int(self._http.post(f"{self._path}/import", {"measurements": rows})["count"])
+
+    def withdraw(self, *names: str) -> str:
+        """Take arms out of the question; as `Study.withdraw`."""
+        return self._words("withdraw", {"names": list(names)})
+
+    def add(self, arms: Arms, *, sigma: PerArm | None = None, cost: PerArm | None = None) -> str:
+        """Add arms to the question; as `Study.add`."""
+        more = {"sigma": each(sigma), "cost": each(cost)}
+        return self._words("add", arms_body(arms) | more)
+
+    def fork(self, name: str, until: int) -> "RemoteStudy":
+        """Start a new study from the log before the decision on a batch; as `Study.fork`."""
+        body = {"name": name, "until": until}
+        return RemoteStudy(self._http, self._http.post(f"{self._path}/fork", body))
+
+    def stop(self, reason: str) -> Status:
+        """Stop without a winner, and say what is certain."""
+        self._words("stop", {"reason": reason})
+        return self.status(forecast=False)
+
+    def resume(self) -> None:
+        """Go on after `stop`."""
+        self._http.post(f"{self._path}/resume", None)
+
+    def note(self, text: str) -> None:
+        """Write a remark into the log."""
+        self._words("note", {"text": text})
+
+    def delete(self) -> None:
+        """Delete the study with all its events, for good."""
+        self._http.delete(self._path, name=self.name)
+
+    def _words(self, verb: str, body: dict[str, Any]) -> str:
+        return str(self._http.post(f"{self._path}/{verb}", body)["words"])
+
+    # ---- looking -------------------------------------------------------------------------
+
+    def status(self, *, forecast: bool = True) -> Status:
+        """Say what is certain; as `Study.status`."""
+        wanted = "true" if forecast else "false"
+        return status_of(self._http.get(f"{self._path}/status", forecast=wanted))
+
+    def evidence(self) -> tuple[Int[np.ndarray, " B"], Float[np.ndarray, "B K"]]:
+        """Return the evidence against each arm over time; as `Study.evidence`."""
+        found = self._http.get(f"{self._path}/evidence")
+        rows = np.array(found["evidence"], dtype=float).reshape(-1, len(found["arms"]))
+        return np.array(found["pulls"], dtype=np.int64), rows
+
+    def history(self) -> list[dict[str, Any]]:
+        """Return the events, oldest first, as plain values."""
+        events: list[dict[str, Any]] = self._http.get(f"{self._path}/history")["events"]
+        return events
+
+    def to_frame(self) -> "pd.DataFrame":
+        """Return every pull; as `Study.to_frame`."""
+        import pandas as pd
+
+        from finalist.study.exports import COLUMNS
+
+        frame = pd.DataFrame(self._http.get(f"{self._path}/pulls")["pulls"], columns=list(COLUMNS))
+        return frame.astype({"pull_id": np.int64, "batch": np.int32, "reward": float})

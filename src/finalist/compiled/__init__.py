@@ -1,0 +1,1 @@
+"""Functions compiled by numba: how they are compiled, and where they are kept."""

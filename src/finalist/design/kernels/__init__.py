@@ -1,0 +1,1 @@
+"""Compiled loops of the design solvers. They import nothing of ours but the cache."""

@@ -1,0 +1,1 @@
+"""What the rewards say: sums, least squares, intervals and bounds."""

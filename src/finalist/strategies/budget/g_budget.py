@@ -1,0 +1,43 @@
+"""The whole budget on the G-optimal design, and then the arm with the best estimate.
+
+The simplest strategy for a fixed budget, to compare with: where to measure does not depend on
+rewards. It is the static allocation of Soare 2014, Sect. 4 (eq:g.optimal.design.relax) without a
+stopping rule, and the stage of `gse` if there were one only.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from finalist.problem import Problem
+from finalist.strategies.budget.eliminations import (
+    BUDGET_SUPPORTED,
+    EliminationRun,
+    Schedule,
+    check_budget,
+)
+from finalist.strategies.protocol import Promise
+
+
+@dataclass(frozen=True)
+class GBudget:
+    """The strategy; it has no settings. The problem must have a budget.
+
+    A winner is a recommendation, without a guarantee.
+
+    Examples
+    --------
+    >>> import finalist as fl
+    >>> problem = fl.Problem(fl.Arms.unstructured(4), budget=40, noise=fl.Gaussian(1.0))
+    >>> run = GBudget().start(problem)
+    >>> run.next().counts
+    array([10, 10, 10, 10])
+    """
+
+    name: ClassVar[str] = "g-budget"
+    promise: ClassVar[Promise] = "budget"
+
+    def start(self, problem: Problem, seed: int = 0) -> EliminationRun:  # noqa: ARG002
+        """Begin with a problem; the seed has no influence, nothing is random."""
+        problem.refuse_unsupported(self.name, BUDGET_SUPPORTED)
+        budget = check_budget(problem, self.name, max(problem.arms.rank, 1))
+        return EliminationRun(problem, Schedule(problem.arms, (budget,), (1,)))

@@ -1,0 +1,78 @@
+"""GSE, generalised successive elimination: stages that keep one arm in eta.
+
+Azizi, Kveton and Ghavamzadeh 2022 (preprint 2021), "Fixed-budget best-arm identification in
+structured bandits", Algorithm 1 with the linear model and G-optimal exploration. There are
+ceil(log_eta K) stages with the same number of pulls. A stage explores the G-optimal design of the
+survivors on the space that they span, and keeps the ceil(m / eta) of m arms with the largest
+estimates from that stage.
+
+The designs here are optimal up to 0.1 % and certified, whoever solves them; the paper runs
+Frank-Wolfe. Pulls that do not divide evenly go to later stages, so that the whole budget is used.
+eta is a whole number: with others, ceil(m / eta) may stay at 2.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from finalist.errors import ProblemError
+from finalist.problem import Problem
+from finalist.strategies.budget.eliminations import (
+    BUDGET_SUPPORTED,
+    EliminationRun,
+    Schedule,
+    check_budget,
+    split,
+)
+from finalist.strategies.protocol import Promise
+
+
+@dataclass(frozen=True)
+class GSE:
+    """The strategy with its settings. The problem must have a budget.
+
+    A winner is a recommendation, without a guarantee.
+
+    Parameters
+    ----------
+    eta : int
+        A stage keeps one arm in eta, rounded up; 2 or more.
+
+    Examples
+    --------
+    >>> import finalist as fl
+    >>> run = GSE().start(fl.Problem(fl.Arms.unstructured(4), budget=40, noise=fl.Gaussian(1.0)))
+    >>> run.next().counts
+    array([5, 5, 5, 5])
+    """
+
+    name: ClassVar[str] = "gse"
+    promise: ClassVar[Promise] = "budget"
+    eta: int = 2
+
+    def __post_init__(self) -> None:
+        if isinstance(self.eta, bool) or not isinstance(self.eta, int) or self.eta < 2:
+            raise ProblemError(f"eta is {self.eta!r}; it is a whole number, 2 or more.")
+
+    def start(self, problem: Problem, seed: int = 0) -> EliminationRun:  # noqa: ARG002
+        """Begin with a problem; the seed has no influence, nothing is random."""
+        problem.refuse_unsupported(self.name, BUDGET_SUPPORTED)
+        keeps = kept(len(problem.arms), self.eta)
+        budget = check_budget(problem, self.name, max(len(keeps) * problem.arms.rank, 1))
+        return EliminationRun(
+            problem, Schedule(problem.arms, split(budget, max(len(keeps), 1)), keeps)
+        )
+
+
+def kept(K: int, eta: int) -> tuple[int, ...]:
+    """Return how many arms are left after each stage.
+
+    Examples
+    --------
+    >>> kept(11, 2), kept(100, 10), kept(1, 2)
+    ((6, 3, 2, 1), (10, 1), ())
+    """
+    found: tuple[int, ...] = ()
+    while K > 1:
+        K = -(-K // eta)
+        found = (*found, K)
+    return found

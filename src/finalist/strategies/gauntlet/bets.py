@@ -1,0 +1,167 @@
+"""Evidence against each arm, as the wealth of a bettor (the test of the gauntlet).
+
+For one arm the claim "this arm is best" is bet against, batch after batch. Given the past, the
+score Z of a batch is normal with variance 1 and, if the claim is true, a mean that is not
+positive. The wealth is multiplied by f(Z), where f >= 0 is nondecreasing, chosen from the past,
+and has mean at most 1 under N(0, 1). So under the claim the wealth is a nonnegative
+supermartingale from 1, and exceeds 1/delta with probability at most delta (Ville 1939).
+
+The factor is a mixture of likelihood ratios, LR(z) = sum_i w_i exp(l_i z - l_i^2 / 2), over drifts
+l_i >= 0 of the score:
+
+- a geometric grid of effect sizes: a slowly falling prior, made a posterior by what all earlier
+  pulls say about the same direction (the method of mixtures, Robbins 1970, with the freedom to
+  choose the weights anew for every batch);
+- an expert, who takes the drifts from the estimate of all earlier pulls;
+- the same grid with its prior, which no data tilt.
+
+The first two may look at everything that was measured before the batch, also at pulls that were
+not tested: weights chosen from the past change nothing in the proof. But the past may be wrong, and
+then they bet on effects that are not there, or on none. The third bets on, whatever it says.
+The wealth is never less than its share at the start (a fifth, by rules 2; 0 by rules 1) of what it
+would have made alone. The shares of a bet are what each would have made of its share.
+
+Wealth beyond 1/delta is worth nothing. For Gaussian noise the factor is therefore capped where
+the wealth reaches 1/delta, and what that saves raises the factor below the cap, so that its mean
+under N(0, 1) is 1 again: f(z) = b LR(z) below z_c, and the rest of the way above. For
+sub-Gaussian noise only E exp(l Z) <= exp(l^2 / 2), l >= 0, is known: no cap.
+"""
+
+import math
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+#: The grid: lambda_m = 2.5 * 1.4^-m / sqrt(V1), m = 0..29, with prior weights 8/((m+8)(m+9)).
+_M = np.arange(30)
+GRID: Float[np.ndarray, " g"] = 2.5 * 1.4 ** -_M.astype(float)
+PRIOR: Float[np.ndarray, " g"] = np.log(8.0 / ((_M + 8.0) * (_M + 9.0)))
+PRIOR -= math.log(float(np.exp(PRIOR).sum()))
+#: Bets against more arms than this are placed by several threads, so many at a time.
+MANY = 20_000
+#: Quantiles by which the expert is represented.
+EXPERT: Float[np.ndarray, " q"] = (np.arange(9) + 0.5) / 9.0
+
+
+@dataclass(frozen=True, eq=False)
+class Bets:
+    """The bets against each of K arms; changed in place by `place`.
+
+    Attributes
+    ----------
+    limit : (K,) array
+        log(1 / delta): an arm whose `log_m` reaches it is rejected.
+    capped : bool
+        Whether the noise is Gaussian, which allows the cap.
+    log_m : (K,) array
+        Log of the wealth: the evidence against each arm.
+    scale : (K,) array
+        V1, that is 1 / v in the first tested batch.
+    wealth : (K, 3) array
+        Log of what the tilted grid, the expert and the untilted grid would have made alone of
+        their shares at the start: their shares of a bet.
+    """
+
+    limit: Float[np.ndarray, " K"]
+    capped: bool
+    log_m: Float[np.ndarray, " K"]
+    scale: Float[np.ndarray, " K"]
+    wealth: Float[np.ndarray, "K 3"]
+    untilted: float = 0.0
+
+    @classmethod
+    def against(cls, arms: int, delta: float, capped: bool, untilted: float = 0.0) -> "Bets":
+        """Return the bets against a number of arms before the first batch."""
+        limit = np.full(arms, -math.log(delta))
+        half = 0.5 * (1.0 - untilted)
+        with np.errstate(divide="ignore"):
+            shares = np.log([half, half, untilted])
+        return cls(
+            limit, capped, np.zeros(arms), np.zeros(arms), np.tile(shares, (arms, 1)), untilted
+        )
+
+    def carried(self, kept: Int[np.ndarray, " n"], delta: float) -> "Bets":
+        """Return these bets for other arms: old ones by number, new ones (-1) at level delta."""
+        new = Bets.against(len(kept), delta, self.capped, self.untilted)
+        old = kept >= 0
+        for name in ("limit", "log_m", "scale", "wealth"):
+            getattr(new, name)[old] = getattr(self, name)[kept[old]]
+        return new
+
+    @property
+    def rejected(self) -> Bool[np.ndarray, " K"]:
+        """The arms whose evidence has reached the limit."""
+        return np.asarray(self.log_m >= self.limit)
+
+    def place(
+        self,
+        z: Float[np.ndarray, " K"],
+        speed: Float[np.ndarray, " K"],
+        tested: Bool[np.ndarray, " K"],
+        past: tuple[Float[np.ndarray, " K"], Float[np.ndarray, " K"]],
+        expert: Float[np.ndarray, "K q"] | None = None,
+    ) -> Float[np.ndarray, " K"]:
+        """Bet on the scores of a batch and settle.
+
+        Parameters
+        ----------
+        z : (K,) array
+            The scores; large ones speak against an arm.
+        speed : (K,) array
+            1 / sqrt(v): the drift of the score for a gap of one sigma.
+        tested : (K,) array of bool
+            Arms that have a score; the others, and rejected ones, are left alone.
+        past : pair of (K,) arrays
+            What earlier pulls say about the same directions, for a sigma of 1: V = 1 / variance
+            of the estimated gap, and S = V times the gap.
+        expert : (K, q) array, optional
+            Drifts of the scores that the expert expects, from earlier batches only.
+
+        Returns
+        -------
+        (K,) array
+            The score from which on an arm was to be rejected; infinite without a cap, NaN for
+            an arm that was not tested.
+        """
+        from finalist.strategies.gauntlet import kernels
+
+        caps = np.full(len(z), np.nan)
+        drifts = np.zeros((len(z), 0)) if expert is None else expert
+        rows = (z, speed, *past, drifts, tested, self.limit)
+        state = (self.log_m, self.scale, self.wealth, caps)
+
+        def settle(some: slice) -> None:
+            z, speed, drift, time, expert, tested, limit = (a[some] for a in rows)
+            rule = (tested, self.capped, limit, GRID, PRIOR)
+            kernels.bet(z, speed, drift, time, expert, *rule, *(a[some] for a in state))
+
+        if len(z) < MANY:
+            settle(slice(None))
+        else:  # each arm has a test of its own: threads need not know of each other
+            with ThreadPoolExecutor() as pool:
+                list(pool.map(settle, (slice(k, k + MANY) for k in range(0, len(z), MANY))))
+        return caps
+
+
+def expected_drifts(
+    mean: Float[np.ndarray, " K"], spread: Float[np.ndarray, " K"]
+) -> Float[np.ndarray, "K q"]:
+    """Return quantiles of N(mean, spread^2) truncated to positive values, nine for each arm.
+
+    Parameters
+    ----------
+    mean, spread : (K,) arrays
+        What earlier batches say of the drift of the next score, and how uncertainly.
+
+    Examples
+    --------
+    >>> expected_drifts(np.array([0.0]), np.array([1.0]))[0, [0, 4, 8]].round(4)
+    array([0.0697, 0.6745, 1.9145])
+    """
+    from scipy.special import log_ndtr, ndtri_exp
+
+    # P(X > x | X > 0) = 1 - q, by tails: exact also where almost nothing is positive.
+    tail = log_ndtr(mean / spread)[:, None] + np.log1p(-EXPERT)
+    return np.asarray(np.maximum(mean[:, None] - spread[:, None] * ndtri_exp(tail), 0.0))

@@ -1,0 +1,1 @@
+"""Strategies that look at the data after every pull."""

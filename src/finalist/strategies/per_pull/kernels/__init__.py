@@ -1,0 +1,1 @@
+"""Compiled loops of the strategies that look after every pull, one a strategy."""

@@ -1,0 +1,294 @@
+"""The compiled loop of track-and-stop, cached on disk.
+
+`plan`, `absorb`, `examine`, `follow`, `optimal` and `run` are called from outside; the pieces they
+share are inlined into them. The file uses nothing compiled of another one: the cache would not
+see it change.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+
+from finalist.compiled.cache import kept
+
+#: Gaps below this part of the means are rounding.
+ROUNDING = 64 * 2.0**-52
+#: Newton's method stops when a step is smaller than this, relatively, or after so many.
+TOLERANCE, STEPS = 1e-14, 60
+#: What the entries of `State.progress` are.
+PULLS, UNSEEN, WINNER = 0, 1, 2
+
+# NaN is not assumed away: where it arises, a comparison with it is false and decides nothing.
+_FLAGS: dict[str, Any] = {"error_model": "numpy", "fastmath": {"nsz"}}
+inlined = njit(inline="always", **_FLAGS)
+compiled = kept(**_FLAGS)
+
+
+class Rule(NamedTuple):
+    """Numbers of the rules that stay the same.
+
+    Attributes
+    ----------
+    sign : float
+        1 when large rewards are good, -1 when small ones are.
+    epsilon : float
+        How far the answer may be from the best.
+    cumulative : bool
+        C-tracking instead of D-tracking.
+    proven : bool
+        Whether the threshold is 4 log(4 + log(t/2)) + confidence, or log(1 + log t) + confidence.
+    confidence : float
+        The part of the threshold that stays the same.
+    variance : float
+        sigma^2.
+    """
+
+    sign: float
+    epsilon: float
+    cumulative: bool
+    proven: bool
+    confidence: float
+    variance: float
+
+
+class State(NamedTuple):
+    """What a run knows, changed in place.
+
+    Attributes
+    ----------
+    rule : Rule
+    means : (K,) array
+        The mean reward of each arm.
+    seen : (K,) array of int
+        The rewards in these means.
+    pulled : (K,) array of int
+        The pulls; more than `seen` only while a batch is planned.
+    total : (K,) array
+        For C-tracking: the sum of the allocations of all times before.
+    progress : (3,) array of int
+        Pulls, arms without any reward, winner or -1.
+    weights, ratio : (K,) arrays
+        Room for one step.
+    """
+
+    rule: Rule
+    means: np.ndarray
+    seen: np.ndarray
+    pulled: np.ndarray
+    total: np.ndarray
+    progress: np.ndarray
+    weights: np.ndarray
+    ratio: np.ndarray
+
+
+@inlined
+def leader(sign, means):
+    """Return the arm that looks best, the first of several."""
+    best = 0
+    for a in range(len(means)):
+        if sign * means[a] > sign * means[best]:
+            best = a
+    return best
+
+
+@inlined
+def weigh(rule, means, progress, weights, ratio):
+    """Write the optimal proportions of pulls for these means (Garivier and Kaufmann 2016, Thm. 5).
+
+    With c_a = (gap_a / smallest gap)^2 they are proportional to x_a = z / (c_a - z), and to 1 for
+    the best arm, where z solves sum_a x_a^2 = 1. The sum is increasing and convex in z, at least
+    1 at z = 1/2: Newton's method comes down from there without a detour.
+    """
+    K = len(means)
+    if progress[UNSEEN] > 0:
+        for a in range(K):
+            weights[a] = 1.0 / K
+        return
+    best = leader(rule.sign, means)
+    smallest = math.inf
+    for a in range(K):
+        gap = rule.sign * (means[best] - means[a]) + rule.epsilon
+        ratio[a] = gap
+        if a != best and gap < smallest:
+            smallest = gap
+    for a in range(K):
+        if ratio[a] > smallest:  # also when the smallest gap is 0: then infinitely larger
+            part = ratio[a] / smallest
+            ratio[a] = part * part
+        else:
+            ratio[a] = 1.0
+    z = 0.5
+    for _ in range(STEPS):
+        value, slope = -1.0, 0.0
+        for a in range(K):
+            if a != best:
+                scale = 1.0 / (ratio[a] - z)
+                x = z * scale
+                value += x * x
+                slope += x * (1.0 + x) * scale
+        change = 0.5 * value / slope
+        z -= change
+        if change <= TOLERANCE * z:
+            break
+    weights[best] = 1.0
+    whole = 1.0
+    for a in range(K):
+        if a != best:
+            weights[a] = z / (ratio[a] - z)
+            whole += weights[a]
+    for a in range(K):
+        weights[a] /= whole
+
+
+@inlined
+def project(weights, floor, out):
+    """Write the closest proportions, in the largest difference, that are at least `floor`.
+
+    What is below is raised; all others give the same amount for it, as far as they have it.
+    """
+    level, K = 0.0, len(weights)
+    for _ in range(K):
+        kept, free = 1.0, 0.0
+        for a in range(K):
+            if weights[a] - level > floor:
+                kept -= weights[a]
+                free += 1.0
+            else:
+                kept -= floor
+        # sum over the free of (w - level) is what the raised ones leave
+        after = -kept / free if free > 0.0 else level
+        if after <= level:
+            break
+        level = after
+    for a in range(K):
+        left = weights[a] - level
+        out[a] = left if left > floor else floor
+
+
+@inlined
+def accumulate(t, weights, total, ratio):
+    """Add the allocation of time t, kept away from 0, to the sum of C-tracking."""
+    K = len(total)
+    project(weights, 0.5 / math.sqrt(float(K) * K + t), ratio)
+    for a in range(K):
+        total[a] += ratio[a]
+
+
+@inlined
+def choose(rule, pulled, total, progress, weights, ratio):
+    """Return the next arm; `weights` are the optimal proportions (C- and D-tracking, Sect. 3.1)."""
+    t, K = progress[PULLS], len(pulled)
+    if rule.cumulative:
+        accumulate(t, weights, total, ratio)
+    rare = 0
+    for a in range(K):
+        if pulled[a] < pulled[rare]:
+            rare = a
+    if pulled[rare] == 0 or (not rule.cumulative and pulled[rare] < math.sqrt(t) - 0.5 * K):
+        return rare
+    arm, most = 0, -math.inf
+    for a in range(K):
+        lack = (total[a] if rule.cumulative else t * weights[a]) - pulled[a]
+        if lack > most:
+            arm, most = a, lack
+    return arm
+
+
+@inlined
+def learn(arm, reward, means, seen, pulled, progress):
+    """Move the mean of an arm by one reward."""
+    if seen[arm] == 0:
+        progress[UNSEEN] -= 1
+    seen[arm] += 1
+    pulled[arm] += 1
+    progress[PULLS] += 1
+    means[arm] += (reward - means[arm]) / seen[arm]
+
+
+@inlined
+def threshold(rule, t):
+    """Return beta(t, delta) (Kaufmann and Koolen 2021), or one without proof."""
+    if rule.proven:
+        return 4.0 * math.log(4.0 + math.log(0.5 * t)) + rule.confidence
+    return math.log1p(math.log(t)) + rule.confidence
+
+
+@inlined
+def judge(rule, means, seen, progress):
+    """Find out whether the arm that looks best beats every other one (Sect. 3.2)."""
+    if progress[UNSEEN] > 0:
+        return
+    best = leader(rule.sign, means)
+    twice = 2.0 * rule.variance * threshold(rule, progress[PULLS])
+    if not twice >= 0.0:
+        return
+    for b in range(len(means)):
+        if b != best:
+            gap = rule.sign * (means[best] - means[b]) + rule.epsilon
+            gap -= ROUNDING * (abs(means[best]) + abs(means[b]))
+            spread = 1.0 / seen[best] + 1.0 / seen[b]
+            if not (gap > 0.0 and gap * gap > twice * spread):  # false for NaN
+                return
+    progress[WINNER] = best
+
+
+@compiled
+def optimal(state):
+    """Write the optimal proportions for the means now to `state.weights`."""
+    weigh(state.rule, state.means, state.progress, state.weights, state.ratio)
+
+
+@compiled
+def plan(state, picks):
+    """Fill `picks` with the next pulls without new rewards, and count them in the state."""
+    rule, means, _, pulled, total, progress, weights, ratio = state
+    weigh(rule, means, progress, weights, ratio)
+    for t in range(len(picks)):
+        picks[t] = choose(rule, pulled, total, progress, weights, ratio)
+        pulled[picks[t]] += 1
+        progress[PULLS] += 1
+
+
+@compiled
+def follow(state, pulls):
+    """Add the allocations of so many pulls without new rewards to the sum of C-tracking."""
+    rule, means, _, _, total, progress, weights, ratio = state
+    if rule.cumulative:
+        weigh(rule, means, progress, weights, ratio)
+        for t in range(pulls):
+            accumulate(progress[PULLS] + t, weights, total, ratio)
+
+
+@compiled
+def absorb(state, arm, reward):
+    """Take over the reward of one pull."""
+    learn(arm, reward, state.means, state.seen, state.pulled, state.progress)
+
+
+@compiled
+def examine(state):
+    """Find out whether there is a winner."""
+    judge(state.rule, state.means, state.seen, state.progress)
+
+
+@compiled
+def run(state, truth, size, binary, noise):
+    """Pull until there is a winner or the noise is used up; return the number of pulls.
+
+    A reward is the true mean plus noise times its size, or `noise < mean` if binary.
+    """
+    rule, means, seen, pulled, total, progress, weights, ratio = state
+    for t in range(len(noise)):
+        weigh(rule, means, progress, weights, ratio)
+        arm = choose(rule, pulled, total, progress, weights, ratio)
+        if binary:
+            reward = 1.0 if noise[t] < truth[arm] else 0.0
+        else:
+            reward = truth[arm] + size[arm] * noise[t]
+        learn(arm, reward, means, seen, pulled, progress)
+        judge(rule, means, seen, progress)
+        if progress[WINNER] >= 0:
+            return t + 1
+    return len(noise)

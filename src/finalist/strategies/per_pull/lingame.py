@@ -1,0 +1,330 @@
+"""LinGame-C: a learner plays for the pulls, nature for the nearest alternative (Degenne 2020).
+
+Degenne, Menard, Shang and Valko, "Gamification of pure exploration for linear bandits" (ICML 2020).
+The lower bound on the pulls is the value of a game: weights of the arms against an alternative
+parameter lambda in which the answer is wrong. Before every pull one AdaHedge learner (de Rooij et
+al. 2014) has weights for every pair of an answer i and an arm a; nature answers for each i with
+the alternative nearest to the estimate in the norm of the arms' weights; the learner gains
+(|<theta_hat - lambda_i, a>| + c_t(a))^2 / (2 sigma^2), optimistic by c_t(a). The pulls follow the
+sum of all weights (C-tracking), after every arm has been pulled once. No optimal design is
+computed. For an answer that does not look best nature leaves the estimate where it is, so one small
+matrix is factorised a pull, and answers that never looked best share one row of the learner.
+
+The threshold. Let V = eta I + sum z z' and phi_hat the ridge estimate. With probability 1 - delta,
+for all numbers t of pulls at once (Abbasi-Yadkori et al. 2011, Thm. 2; M bounds ||phi||),
+
+    ||phi_hat - phi||_V <= sigma sqrt(2 log(1/delta) + log(det V / det(eta I))) + sqrt(eta) M,
+
+noise first and the bias of the ridge second, by the triangle inequality. The determinants' ratio
+is at most (1 + t L^2 / (eta d))^d, by the means of its eigenvalues. Half the square of the right
+side over sigma^2 is
+
+    beta(t, delta) = (sqrt(log(1/delta) + d/2 log(1 + t L^2 / (eta d))) + sqrt(eta/2) M / sigma)^2,
+
+the threshold of the paper (there sigma = 1). The run ends with the arm i that looks best when every
+alternative is farther: g^2 / (2 sigma^2 ||y||^2_{V^-1}) > beta for every other arm j, where
+y = z_i - z_j and g = y'phi_hat + epsilon, because that is the least ||phi_hat - lambda||^2_V /
+(2 sigma^2) of all lambda with y'lambda <= -epsilon. Were the true parameter one of them, it would
+be farther from the estimate than the bound allows; so the mean of i is within epsilon of the best
+with probability 1 - delta, whatever the pulls were. The learner's part decides only how many.
+
+Departures from the paper. Pulls follow the weights of the arms summed over the answers, not each
+pair: the estimate does not know for which answer an arm was pulled. Nature's alternatives are half
+spaces, not cut with the ball of radius M, as in the authors' own closed form for best arms. For
+epsilon-best the game is played for the arm that looks best, which Jourdan and Degenne (2022) show
+not to be the fastest choice. A batch of several pulls is what the learner plays without rewards
+in between: estimates stay, V grows.
+
+Arms that are measured and candidates may differ: the answers i and j are candidates, the learner's
+arms a those that can be pulled. Where the noise differs, rows a sigma / sigma_a take the place of
+these arms, in V, L, the gains and the bonus (`units`). Their noise has the size sigma and the
+parameter is the same: the threshold holds as it stands, for any rows and any ridge.
+
+Everything happens in span coordinates (`Arms.coordinates`, Z'Z / K = I): there the norm of the
+parameter is the root mean square of the expected rewards of the arms that can be pulled, whatever
+the units of the features.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Literal, get_args
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from finalist.arms import Arms
+from finalist.errors import ProblemError
+from finalist.inference.information import row_norms
+from finalist.inference.statistics import LARGEST_REWARD, Statistics
+from finalist.problem import Problem
+from finalist.strategies.per_pull.base import play_in_chunks, refresh_due, take_latest, with_latest
+from finalist.strategies.per_pull.fully_adaptive import MAX_PAIRS
+from finalist.strategies.per_pull.ridge import (
+    check_even,
+    check_ridge,
+    longest_squared,
+    norm_in_span,
+    ridge_fit,
+)
+from finalist.strategies.protocol import (
+    Batch,
+    RewardSource,
+    Verdict,
+    check_choice,
+    check_record,
+    check_size,
+    refuse_decided,
+)
+from finalist.strategies.units import BEYOND, Units
+
+if TYPE_CHECKING:
+    from finalist.strategies.per_pull.kernels.lingame import Rule, State
+
+#: When to stop; the order is that of the constants in `lingame_kernels`.
+Threshold = Literal["proven", "determinant", "heuristic"]
+#: How large the bonus c_t is.
+Optimism = Literal["practical", "paper"]
+
+#: Gains beyond this would overflow when they are summed.
+LARGEST_GAIN = 1e100
+
+
+@dataclass(frozen=True)
+class LinGame:
+    """The strategy with its settings.
+
+    Parameters
+    ----------
+    theta_norm : float
+        A bound on the root mean square of the expected rewards of the arms that can be pulled.
+        The guarantee rests on it: it is the M of the paper, in coordinates in which it means that.
+    ridge : float
+        The ridge eta, in units of the largest squared norm of an arm that can be pulled.
+    threshold : "proven", "determinant" or "heuristic"
+        The paper's beta(t, delta); the same with the determinant itself instead of its bound,
+        which is never larger and as certain; or with log((1 + log t) / delta) under the root, as
+        in the authors' program (which has no bias of the ridge): there is no proof for it.
+    optimism : "practical" or "paper"
+        The bonus of the gains. "practical" is c_t(a)^2 = 2 sigma^2 log(t) ||a||^2_{V^-1} and no
+        gain above log t, as in the authors' program; "paper" has the proven radius at level t^-3
+        and no gain above (2 L M)^2 / (2 sigma^2), for the analysis. Both are equally certain.
+
+    Examples
+    --------
+    >>> import finalist as fl
+    >>> problem = fl.Problem(fl.Arms.unstructured(3), noise=fl.Gaussian(1.0))
+    >>> run = LinGame(theta_norm=1.0).start(problem)
+    >>> run.next().counts, run.next(size=7).counts
+    (array([1, 0, 0]), array([2, 2, 3]))
+    """
+
+    name: ClassVar[str] = "lingame"
+    theta_norm: float
+    ridge: float = 1.0
+    threshold: Threshold = "proven"
+    optimism: Optimism = "practical"
+
+    def __post_init__(self) -> None:
+        check_ridge(self.theta_norm, self.ridge)
+        check_choice("threshold", self.threshold, Threshold)
+        check_choice("optimism", self.optimism, Optimism)
+
+    @classmethod
+    def knowing(cls, arms: Arms, theta: Float[np.ndarray, " d"]) -> "LinGame":
+        """Return the strategy that knows the norm of the true parameter.
+
+        Examples
+        --------
+        >>> import finalist as fl
+        >>> LinGame.knowing(fl.Arms.unstructured(2), np.array([2.0, -2.0])).theta_norm
+        2.0
+        """
+        return cls(theta_norm=norm_in_span(arms, theta))
+
+    @property
+    def proven(self) -> bool:
+        """Whether the answer is right with probability 1 - delta by a proof.
+
+        Examples
+        --------
+        >>> LinGame(theta_norm=1.0).proven, LinGame(theta_norm=1.0, threshold="heuristic").proven
+        (True, False)
+        """
+        return self.threshold != "heuristic"
+
+    def start(self, problem: Problem, seed: int = 0) -> "LinGameRun":  # noqa: ARG002
+        """Begin with a problem; the seed has no influence, nothing is random."""
+        problem.refuse_unsupported(self.name, BEYOND)
+        check_even(self.name, Units.of(problem), self.ridge)
+        K = len(problem.arms)
+        if K * (K - 1) // 2 > MAX_PAIRS:
+            raise ProblemError(
+                f"{K} arms have {K * (K - 1) // 2} pairs, too many to look at before every pull; "
+                "use XYAdaptive, which looks at them once a phase."
+            )
+        return LinGameRun(self, problem)
+
+
+class LinGameRun:
+    """The strategy at work: the rewards, the game, and everything that follows from them."""
+
+    def __init__(self, settings: LinGame, problem: Problem) -> None:
+        Z = problem.arms.coordinates
+        units = Units.of(problem)
+        longest = longest_squared(Z[units.measurable])
+        self._ridge = settings.ridge * longest
+        self._rewards = Statistics.empty(len(Z))  # but those after the last exact computation
+        self._state = _state(_rule(settings, problem, units, longest), Z, units)
+        self._refresh()
+
+    @property
+    def verdict(self) -> Verdict:
+        """What is certain after the pulls recorded so far."""
+        from finalist.strategies.per_pull.kernels import lingame as kernels
+
+        progress, able = self._state.progress, np.ones(len(self._state.Z), dtype=np.bool_)
+        kernels.possible(self._state, able)
+        winner = int(progress[kernels.WINNER])
+        survivors = tuple(np.flatnonzero(able).tolist())
+        return Verdict(None if winner < 0 else winner, survivors, int(progress[kernels.PULLS]))
+
+    @property
+    def counts(self) -> Int[np.ndarray, " K"]:
+        """The pulls of each arm so far."""
+        return np.asarray(self._rewards.count + self._state.counts)
+
+    def pooled(self) -> Statistics:
+        """Return all rewards so far, summed up."""
+        return with_latest(self._rewards, self._state.counts, self._state.sums)
+
+    def next(self, size: int | None = None) -> Batch:
+        """Return the next pull, or the next `size` pulls as they are without rewards between."""
+        check_size(size)
+        refuse_decided(self.verdict)
+        picks = self._plan(_copied(self._state), size or 1)
+        return Batch(np.bincount(picks, minlength=len(self._state.Z)))
+
+    def record(self, batch: Batch, rewards: Statistics) -> None:
+        """Take over the rewards of any pulls, then look whether one arm is surely the best.
+
+        The learner moves on by as many rounds as there are pulls, those of `next` with that size,
+        whichever arms were pulled: it follows from the state and the size alone.
+        """
+        from finalist.strategies.per_pull.kernels import lingame as kernels
+
+        check_record(self.verdict, len(self._state.Z), batch, rewards)
+        if batch.size == 1:
+            self._plan(self._state, 1)
+            arm = int(batch.counts.argmax())
+            kernels.absorb(self._state, arm, float(rewards.mean[arm]))
+        elif batch.size > 1:
+            self._plan(self._state, batch.size)
+            self._rewards.merge(rewards)
+            self._refresh()
+        if batch.size > 0:
+            kernels.examine(self._state)
+        if batch.size == 1 and refresh_due(int(self._state.progress[kernels.PULLS])):
+            self._refresh()
+
+    def play(self, rewards: RewardSource, limit: int) -> Int[np.ndarray, " K"]:
+        """Pull until there is a winner or `limit` pulls are made in all; return the pulls.
+
+        The same pulls as with `next` and `record` one by one; only the generator of the rewards
+        is further on after the last one, because noise is drawn ahead.
+        """
+        from finalist.strategies.per_pull.kernels import lingame as kernels
+
+        size = rewards.spread
+
+        def step(truth: Float[np.ndarray, " K"], noise: Float[np.ndarray, " n"]) -> int:
+            return int(kernels.run(self._state, truth, size, rewards.binary, noise))
+
+        return play_in_chunks(self, rewards, limit, step, self._refresh)
+
+    @staticmethod
+    def _plan(state: "State", size: int) -> Int[np.ndarray, " n"]:
+        """Move the learner of a state on by some rounds without rewards; return its pulls."""
+        from finalist.strategies.per_pull.kernels import lingame as kernels
+
+        picks = np.empty(size, dtype=np.int64)
+        kernels.plan(state, picks)
+        return picks
+
+    def _refresh(self) -> None:
+        """Compute the estimate anew from the rewards, so that rounding errors do not add up."""
+        from finalist.strategies.per_pull.kernels import lingame as kernels
+
+        state, Z = self._state, self._state.Z
+        take_latest(self._rewards, state.counts, state.sums)
+        state.pulled[:] = self._rewards.count
+        state.progress[kernels.PULLS] = self._rewards.pulls
+        w = state.weight
+        R, white, state.means[:], state.log_det[0] = ridge_fit(Z, self._rewards, self._ridge, w)
+        state.cross[:] = white @ white.T
+        state.leverage[:] = np.diag(state.cross)
+        for i in range(len(Z)):
+            state.spread[i] = row_norms(Z - Z[i], R)
+
+
+def _rule(settings: LinGame, problem: Problem, units: Units, longest: float) -> "Rule":
+    """Collect the constants of the threshold and of the gains."""
+    from finalist.strategies.per_pull.kernels.lingame import Rule
+
+    M, sigma = settings.theta_norm, units.sigma
+    L2 = longest_squared(units.rows(problem.arms.coordinates))
+    return Rule(
+        sign=float(problem.sign),
+        epsilon=problem.epsilon,
+        sigma=sigma,
+        bias=math.sqrt(settings.ridge * longest) * M,
+        d=float(problem.arms.rank),
+        growth=L2 / longest / (settings.ridge * max(problem.arms.rank, 1)),  # one arm may be 0
+        confidence=-math.log(problem.delta),
+        threshold=get_args(Threshold).index(settings.threshold),
+        practical=settings.optimism == "practical",
+        cap=min(2.0 * L2 * min(M / sigma, LARGEST_REWARD) ** 2, LARGEST_GAIN),
+        experts=float(len(units.candidates) * len(units.measurable)),
+    )
+
+
+def _state(rule: "Rule", Z: Float[np.ndarray, "K r"], units: Units) -> "State":
+    """Return the state before the first pull, but for what `_refresh` computes."""
+    from finalist.strategies.per_pull.kernels.lingame import State
+
+    (K, r), who = Z.shape, units.candidates
+    losses = np.zeros((K + 1, K))
+    losses[:, units.weights == 0.0] = np.inf
+    return State(
+        rule=rule,
+        Z=np.ascontiguousarray(Z),
+        weight=units.weights,
+        who=who,
+        cross=np.zeros((K, K)),
+        leverage=np.zeros(K),
+        spread=np.zeros((K, K)),
+        means=np.zeros(K),
+        log_det=np.zeros(1),
+        counts=np.zeros(K, dtype=np.int64),
+        sums=np.zeros(K),
+        pulled=np.zeros(K, dtype=np.int64),
+        tracked=np.zeros(K),
+        losses=losses,
+        rows=np.zeros(len(who), dtype=np.int64),
+        mixability=np.zeros(1),
+        progress=np.array([0, 0, 0, who[0] if len(who) == 1 else -1]),
+        weights=np.zeros((K + 1, K)),
+        marginal=np.zeros(K),
+        share=np.zeros(K),
+        moved=np.zeros(K),
+        common=np.zeros(K),
+        gained=np.zeros(K),
+        matrix=np.zeros((r, r)),
+        white=np.zeros((K, r)),
+    )
+
+
+def _copied(state: "State") -> "State":
+    """Return a state that changes independently in all that planning changes."""
+    estimate = ("cross", "leverage", "spread", "pulled", "progress")
+    learner = ("tracked", "losses", "rows", "mixability")
+    return state._replace(**{name: getattr(state, name).copy() for name in estimate + learner})

@@ -1,0 +1,1 @@
+"""Strategies that choose a new allocation for each phase."""

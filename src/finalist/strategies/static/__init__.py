@@ -1,0 +1,1 @@
+"""Strategies whose pulls are fixed in advance; only the number is not."""

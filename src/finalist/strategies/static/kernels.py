@@ -1,0 +1,222 @@
+"""The compiled loop of the static strategies: absorb pulls, stop when the rule first holds.
+
+The rule of Soare 2014, eq:emp.stop.condition.2, is decided after every pull, but hardly ever
+evaluated. When it was evaluated and did not hold, some rival blocks each arm, by a margin. Let A
+be the design matrix then, m the estimated means, s = sum of z_i S_i with S_i the sum of the later
+residuals r - m_i of arm i, A_n and v_n = ||y||_{A_n^-1} what belongs to a later n. Then the
+estimated gap is y'phi + y'A_n^-1 s, and y'A_n^-1 s <= v_n ||s||_{A^-1}, because A <= A_n. If no
+count has grown by more than a factor k^2, also A_n <= k^2 A and v_n >= v / k. So a rival at the
+direction y goes on blocking while
+
+    ||s||_{A^-1} < radius - max(1, k) (gap + epsilon) / v       (without the factor if negative)
+
+and ||s||_{A^-1} <= sum of ||z_i||_{A^-1} |S_i|. The margin is shared among the arms as limits of
+|S_i|, the counts get limits too, and the rule is evaluated again when a limit is passed. It
+stops at exactly the first n at which the rule holds.
+
+Arms Z that are pulled and candidates C that are compared may differ; arms and rewards are in units
+of their noise, where that differs.
+"""
+
+import math
+
+import numpy as np
+from numba import njit
+
+from finalist.compiled.cache import kept
+
+#: A pivot smaller than this, relatively, is zero: the pulls do not span yet.
+SINGULAR = 1e-14
+#: The margin is made smaller by this much, relatively, for rounding errors.
+SAFETY = 1e-9
+#: Counts may grow by no more than the square of this until the rule is evaluated again.
+MAX_GROWTH = 2.0
+
+inlined = njit(inline="always", error_model="numpy")
+
+
+@inlined
+def factor(Z, counts, L):
+    """Write the Cholesky factor of sum n_i z_i z_i' to L; return whether it is regular."""
+    K, r = Z.shape
+    L[:, :] = 0.0
+    for i in range(K):
+        if counts[i] > 0:
+            for a in range(r):
+                for b in range(a + 1):
+                    L[a, b] += counts[i] * Z[i, a] * Z[i, b]
+    regular = True
+    for a in range(r):
+        for b in range(a + 1):
+            whole = L[a, b]
+            total = whole
+            for c in range(b):
+                total -= L[a, c] * L[b, c]
+            if a > b:
+                L[a, b] = total / L[b, b]
+            elif total > SINGULAR * whole:
+                L[a, a] = math.sqrt(total)
+            else:
+                regular = False
+                L[a, a] = 1.0
+    return regular
+
+
+@inlined
+def solve_lower(L, v):
+    """Solve L x = v in place."""
+    for a in range(len(v)):
+        for b in range(a):
+            v[a] -= L[a, b] * v[b]
+        v[a] /= L[a, a]
+
+
+@inlined
+def solve_upper(L, v):
+    """Solve L'x = v in place."""
+    for k in range(len(v)):
+        a = len(v) - 1 - k
+        for b in range(a + 1, len(v)):
+            v[a] -= L[b, a] * v[b]
+        v[a] /= L[a, a]
+
+
+@inlined
+def fit(Z, counts, first, excess, L, phi, m):
+    """Write the least-squares estimate to phi and the means it gives to m.
+
+    The sum of the rewards of an arm is n_i first_i + excess_i. Solving again for the residuals
+    brings back the digits that large rewards lose.
+    """
+    K, r = Z.shape
+    phi[:] = 0.0
+    m[:] = 0.0
+    step = np.zeros(r)
+    for _ in range(3):
+        step[:] = 0.0
+        for i in range(K):
+            if counts[i] > 0:
+                residual = counts[i] * (first[i] - m[i]) + excess[i]
+                for a in range(r):
+                    step[a] += Z[i, a] * residual
+        solve_lower(L, step)
+        solve_upper(L, step)
+        phi += step
+        for i in range(K):
+            total = 0.0
+            for a in range(r):
+                total += Z[i, a] * phi[a]
+            m[i] = total
+
+
+@inlined
+def lowest_ratio(x, m, W, epsilon):
+    """Return the smallest (gap + epsilon) / ||x - x'||_{A^-1} over the rivals x' of an arm.
+
+    -Infinity if that is not a number for one of them: then nothing is known.
+    """
+    lowest = np.inf
+    for i in range(len(m)):
+        if i != x:
+            variance = 0.0
+            for a in range(W.shape[1]):
+                variance += (W[x, a] - W[i, a]) ** 2
+            gap = m[x] - m[i] + epsilon
+            ratio = gap / math.sqrt(variance)
+            if not abs(gap) < np.inf or math.isnan(ratio):
+                return -np.inf
+            lowest = ratio if ratio < lowest else lowest
+    return lowest
+
+
+@kept(error_model="numpy")
+def evaluate(Z, C, counts, first, excess, radius, epsilon, m, limit, most):
+    """Return the candidate for which the rule holds, the best if there are several; -1 if none.
+
+    Then `m` has the estimated means of the arms, and `limit` and `most` say how large |S_i| and
+    the counts may become before the rule can hold.
+    """
+    K, r = Z.shape
+    L, W, phi = np.empty((r, r)), np.empty((len(C), r)), np.empty(r)
+    most[:] = 0
+    if not factor(Z, counts, L):
+        return -1
+    fit(Z, counts, first, excess, L, phi, m)
+    mean = np.empty(len(C))
+    leader = 0
+    for i in range(len(C)):
+        W[i] = C[i]
+        total = 0.0
+        for a in range(r):
+            total += C[i, a] * phi[a]
+        mean[i] = total
+        solve_lower(L, W[i])
+        if mean[i] > mean[leader]:
+            leader = i
+    winner = -1
+    highest = lowest_ratio(leader, mean, W, epsilon)
+    if highest >= radius:
+        return leader
+    if epsilon > 0.0:
+        # Another arm may be good enough before the leader is.
+        for x in range(len(C)):
+            ratio = lowest_ratio(x, mean, W, epsilon)
+            if ratio >= radius and (winner < 0 or mean[x] > mean[winner]):
+                winner = x
+            highest = ratio if ratio > highest else highest
+        if winner >= 0:
+            return winner
+    # Half of the margin is for growing counts, the rest for the rewards.
+    growth = MAX_GROWTH
+    if highest > 0.0:
+        growth = min(growth, 1.0 + 0.5 * (radius - highest) / highest)
+        margin = radius - growth * highest
+    else:
+        margin = radius - highest
+    total = 0.0
+    row = np.empty(r)
+    for i in range(K):
+        row[:] = Z[i]
+        solve_lower(L, row)
+        size = 0.0
+        for a in range(r):
+            size += row[a] * row[a]
+        total += math.sqrt(size * counts[i])
+    for i in range(K):
+        limit[i] = (1.0 - SAFETY) * margin * math.sqrt(counts[i]) / total
+        most[i] = int(growth * growth * counts[i])
+    return -1
+
+
+@kept(error_model="numpy")
+def look(Z, C, counts, first, excess, later, m, limit, most, scale, log, epsilon):
+    """Evaluate the rule now; return the candidate that wins or -1."""
+    n = counts.sum()
+    radius = scale * math.sqrt(max(log + 2.0 * math.log(n), 0.0))
+    later[:] = 0.0
+    return evaluate(Z, C, counts, first, excess, radius, epsilon, m, limit, most)
+
+
+@kept(error_model="numpy")
+def run(
+    Z, C, counts, first, excess, later, m, limit, most, rank, scale, log, epsilon, picks, rewards
+):
+    """Absorb pulls until the rule holds; return how many, and the candidate that wins or -1.
+
+    The radius of n pulls is scale sqrt(log + 2 log n), see `bounds.static_constants`. The rule
+    cannot hold before as many pulls as the rank. All arrays up to `most` are changed in place.
+    """
+    n = counts.sum()
+    for t in range(len(picks)):
+        i, reward = picks[t], rewards[t]
+        if counts[i] == 0:
+            first[i] = reward
+        counts[i] += 1
+        excess[i] += reward - first[i]
+        later[i] += reward - m[i]
+        n += 1
+        if (counts[i] > most[i] or abs(later[i]) > limit[i]) and n >= rank:
+            winner = look(Z, C, counts, first, excess, later, m, limit, most, scale, log, epsilon)
+            if winner >= 0:
+                return t + 1, winner
+    return len(picks), -1

@@ -1,0 +1,136 @@
+"""Other arms in the middle of a study, and a study that begins in the middle of another."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Int
+
+from finalist import __version__
+from finalist.arms import Arms
+from finalist.errors import ConflictError, StudyError
+from finalist.problem.noise import PerArm
+from finalist.study.log import Log
+from finalist.study.sentences import decided, risk_of
+from finalist.study.settings import roles
+from finalist.study.state import State, change, changed_problem
+from finalist.study.storage.database import Writer
+from finalist.study.tables import arms_table, subset, union
+from finalist.text import counted
+
+
+def withdraw(log: Log, names: Sequence[str]) -> str:
+    """Go on without some arms, with all tests anew; return what this means for delta."""
+    with log.writing() as (writer, now):
+        require_between(now)
+        out = {now.arms.index(name) for name in names}
+        kept = np.array([i for i in range(len(now.arms)) if i not in out], dtype=np.int64)
+        if len(out) == 0 or len(kept) < 2:
+            raise StudyError("withdraw at least one arm, and leave two or more.")
+        return _change_arms(log, writer, now, subset(now.arms, kept), kept, afresh=True)
+
+
+def add(log: Log, arms: Arms, *, sigma: PerArm | None, cost: PerArm | None) -> str:
+    """Go on with more arms; return what this means for delta."""
+    with log.writing() as (writer, now):
+        require_between(now)
+        both, kept = union(now.arms, arms)
+        return _change_arms(log, writer, now, both, kept, afresh=False, sigma=sigma, cost=cost)
+
+
+def require_between(now: State) -> None:
+    """Refuse to change arms while a batch is open, or after the decision."""
+    if now.open is not None:
+        raise ConflictError(
+            f"batch {now.open.number} is open; the arms can change when it is complete."
+        )
+    if now.verdict.decided:
+        raise ConflictError(f"the study has {decided(now)}; create a new one for another question.")
+
+
+def _change_arms(
+    log: Log,
+    writer: Writer,
+    now: State,
+    arms: Arms,
+    kept: Int[np.ndarray, " n"],
+    *,
+    afresh: bool,
+    sigma: PerArm | None = None,
+    cost: PerArm | None = None,
+) -> str:
+    """Write down that the study goes on with other arms; return what this means for delta.
+
+    New arms need a sigma and a cost of their own where those differ between arms.
+    """
+    stage, delta = now.stage + 1, now.settings.problem.delta
+    level = delta / 2**stage
+    body = {"stage": stage, "kept": kept.tolist(), "level": level, "afresh": afresh} | {
+        name: value for name, value in roles(arms).items() if value is not None
+    }
+    for name, old, new in (
+        ("sigma", now.problem.noise.sigma, sigma),
+        ("cost", now.problem.cost, cost),
+    ):
+        if isinstance(old, tuple):
+            body[name] = _of_new(name, old, new, kept)
+        elif new is not None:
+            raise StudyError(
+                f"{name} is given for the new arms, and this study has one {name} for all."
+            )
+    problem = changed_problem(now.problem, arms, body)
+    change(now.run, problem, kept, level, afresh=afresh)  # or refuse
+    writer.add_arms(log.row.id, stage, *arms_table(arms))
+    log.append(writer, now, "changed", body)
+    words = (
+        f"{'All arms are' if afresh else 'The new arms are'} tested from here on at the level "
+        f"{level:.3g}. The arms have changed {counted(stage, 'time')}"
+    )
+    risk = risk_of(now)
+    if risk is None:
+        return f"{words}, and nothing is certain."
+    return f"{words}: a winner is now wrong with probability at most {risk:.3g}, not {delta:.3g}."
+
+
+def _of_new(
+    name: str, old: tuple[float, ...], new: PerArm | None, kept: Int[np.ndarray, " n"]
+) -> list[float]:
+    """Return the value of each arm: that which it had, or the one given for it."""
+    values, added = np.array(old)[kept], kept < 0
+    count = int(added.sum())
+    if count:
+        try:
+            given = np.atleast_1d(np.asarray(np.nan if new is None else new, dtype=float))
+        except (TypeError, ValueError):
+            given = np.array([np.nan])
+        if given.shape not in ((1,), (count,)) or not (given > 0).all():
+            each = "the new arm" if count == 1 else f"each of the {count} new arms"
+            raise StudyError(
+                f"{name} differs between the arms of this study; give one positive {name} for "
+                f"{each}, {name}=[...]."
+            )
+        values[added] = given
+    return [float(value) for value in values]
+
+
+def copy_until(log: Log, name: str, until: int) -> None:
+    """Copy the log of a study up to the issue of a batch, under a new name."""
+    source = log.row.id
+    with log.database.write() as writer:
+        writer.lock(source)
+        events = writer.events(source)
+        issued = [e for e in events if e.kind == "issued" and e.body["batch"] == until]
+        if not issued or isinstance(until, bool):
+            raise StudyError(f"study {log.row.name!r} has no batch {until!r} to fork at.")
+        copied = events[: issued[0].number]
+        number = writer.create(name, log.row.settings, __version__)
+        for stage in (0, *(e.body["stage"] for e in copied if e.kind == "changed")):
+            writer.add_arms(number, stage, *writer.arms(source, stage))
+        rewards, notes = writer.rewards(source), writer.notes(source)
+        cuts = np.searchsorted(rewards.event, [event.number for event in events] + [np.inf])
+        for event, first, end in zip(copied, cuts, cuts[1:], strict=False):
+            body, pulls = event.body, rewards.pull[first:end]
+            remarks = [notes.get(int(pull)) for pull in pulls]
+            told = (pulls, rewards.reward[first:end], remarks) if end > first else None
+            if event.kind == "created":
+                body = {**body, "fork_of": log.row.name, "until": int(until)}
+            writer.append(number, event.number, event.kind, body, rewards=told)

@@ -1,0 +1,193 @@
+"""What was measured before, and what happens between two decisions.
+
+Pulls are given out, rewards come in, some are lost.
+
+Every function writes its events under the lock, or refuses and leaves the log as it was.
+"""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from finalist.errors import ConflictError
+from finalist.study.batch import Pull
+from finalist.study.log import Log
+from finalist.study.pulls import Fate
+from finalist.study.results import Results, as_results
+from finalist.study.rules import (
+    batch_size,
+    check_noise,
+    check_told,
+    check_values,
+    of_worker,
+    pull,
+    row_of,
+    share_of,
+)
+from finalist.study.state import State
+from finalist.study.storage.database import Writer
+from finalist.text import counted
+
+
+def import_history(log: Log, names: Sequence[str], rewards: Sequence[float]) -> None:
+    """Write down measurements made before the study, of arms by their names."""
+    with log.writing() as (writer, now):
+        if now.issued:
+            raise ConflictError(
+                "a batch was issued already; earlier measurements are brought in before that."
+            )
+        if now.history_pulls:
+            verb = "is" if now.history_pulls == 1 else "are"
+            raise ConflictError(
+                f"{counted(now.history_pulls, 'earlier measurement')} {verb} in already; bring in "
+                "all of them in one table."
+            )
+        check_values(now, np.array(rewards), lambda i: f"row {i + 1}")
+        body = {"arms": [now.arms.index(name) for name in names], "rewards": list(rewards)}
+        log.append(writer, now, "history", body)
+
+
+def issue(log: Log, state: State, size: int | None, worker: str | None) -> None:
+    """Choose the next batch and write it down, unless someone else did so meanwhile."""
+    state.require_strategy()
+    last, number = state.last, len(state.issued) + 1  # `state` itself goes on with the log
+    batch = state.run.next(batch_size(state, size, worker))
+    rng = np.random.default_rng([state.settings.seed, number])
+    order = rng.permutation(np.repeat(np.arange(len(batch.counts)), batch.counts))
+    body = {"batch": number, "arms": order.tolist(), "note": dict(batch.note)}
+    with log.writing() as (writer, now):
+        if now.last == last:
+            log.append(writer, now, "issued", body)
+
+
+def assign(log: Log, size: int | None, worker: str) -> None:
+    """Write down which pulls of the open batch are a worker's, unless all are given out."""
+    with log.writing() as (writer, now):
+        if now.open is None or len(of_worker(now, worker)) > 0:
+            return
+        new = share_of(now, size, worker)
+        if len(new) > 0:
+            log.append(writer, now, "assigned", {"worker": worker, "pulls": new.tolist()})
+
+
+class Told(NamedTuple):
+    """What came of a call that told rewards."""
+
+    new: int
+    #: How many were new in the first call of this name, if this one repeats it.
+    repeated: int | None = None
+
+
+def tell(log: Log, told: Results, client_id: str | None) -> Told:
+    """Take all rewards, or none on an error."""
+    call = _digests(told)
+    with log.writing() as (writer, now):
+        if client_id is not None:
+            earlier = _count_of(log, writer, client_id, call)
+            if earlier is not None:
+                return Told(0, repeated=earlier)
+        new = check_told(now, told)
+        if not new.any() and client_id is None:
+            return Told(0)
+        notes = [note for note, fresh in zip(told.notes, new, strict=True) if fresh]
+        pulls, values = told.pulls[new], told.rewards[new]
+        body = {"count": len(pulls), **call}
+        rewards = (pulls, values, notes if any(notes) else None)
+        log.append(writer, now, "told", body, client=client_id, rewards=rewards)
+        _decide(log, writer, now)
+        return Told(len(pulls))
+
+
+def _digests(told: Results) -> dict[str, str | None]:
+    """Return by what a call is known again: its rewards, and its notes if it has any."""
+    order = np.argsort(told.pulls)
+    content = told.pulls[order].tobytes() + told.rewards[order].tobytes()
+    notes = {}
+    if any(told.notes):  # hardly ever: a large table is not gone through for nothing
+        notes = {int(told.pulls[i]): told.notes[i] for i in order if told.notes[i]}
+    return {
+        "digest": hashlib.sha256(content).hexdigest(),
+        "notes": hashlib.sha256(json.dumps(notes).encode()).hexdigest() if notes else None,
+    }
+
+
+def _count_of(log: Log, writer: Writer, client_id: str, call: dict[str, str | None]) -> int | None:
+    """Return how many rewards were new in the call of this name; None if there was none.
+
+    Another call of the same name is refused.
+    """
+    event = writer.client(log.row.id, client_id)
+    if event is None:
+        return None
+    # Before there were rules, nothing was written down about notes.
+    if any(event.body.get(word, digest) != digest for word, digest in call.items()):
+        raise ConflictError(
+            f"client_id {client_id!r} was used for other rewards or notes (event {event.number}); "
+            "use a new one for each call."
+        )
+    return int(event.body["count"])
+
+
+def _decide(log: Log, writer: Writer, now: State) -> None:
+    """Let the strategy decide if the open batch is complete."""
+    if now.complete():
+        now.count(writer.append(log.row.id, now.last + 1, "decided", now.decide()))
+
+
+def void(log: Log, pull_id: int, reason: str) -> Pull:
+    """Give up a pull without a reward; return the one that replaces it."""
+    with log.writing() as (writer, now):
+        row = row_of(now, pull_id)
+        if now.pulls.fate[row] == Fate.VOID:
+            raise ConflictError(f"pull {pull_id} is void already.")
+        _require_open(now, pull_id, "void")
+        if now.pulls.fate[row] != Fate.OPEN:
+            raise ConflictError(
+                f"pull {pull_id} is {Fate(now.pulls.fate[row]).name.lower()}, so it is not "
+                "lost. Drawing again what has been seen breaks the guarantee; a reward that "
+                "was told wrongly is mended with `amend`."
+            )
+        log.append(writer, now, "voided", {"pull": row + 1, "reason": reason})
+        return pull(now, len(now.pulls))
+
+
+def missing(log: Log, pull_id: int, reason: str) -> None:
+    """Go on without the reward of a pull."""
+    with log.writing() as (writer, now):
+        row = row_of(now, pull_id)
+        if now.pulls.fate[row] == Fate.MISSING:
+            return
+        if now.pulls.fate[row] != Fate.OPEN:
+            raise ConflictError(
+                f"pull {pull_id} is {Fate(now.pulls.fate[row]).name.lower()}, so it is not "
+                "missing. A wrong reward is mended with `amend`."
+            )
+        log.append(writer, now, "missing", {"pull": row + 1, "reason": reason})
+        _decide(log, writer, now)
+
+
+def amend(log: Log, pull_id: int, reward: float, reason: str) -> None:
+    """Replace a reward that no decision has used."""
+    with log.writing() as (writer, now):
+        row = row_of(now, pull_id)
+        told = as_results({row + 1: reward})
+        if now.pulls.fate[row] != Fate.TOLD:
+            raise ConflictError(f"pull {pull_id} has no reward; use `tell`.")
+        _require_open(now, pull_id, "amend")
+        check_noise(now, told)
+        old = float(now.pulls.reward[row])
+        body = {"pull": row + 1, "old": old, "reason": reason}
+        rewards = (told.pulls, told.rewards, None)
+        log.append(writer, now, "amended", body, rewards=rewards)
+
+
+def _require_open(now: State, pull_id: int, verb: str) -> None:
+    batch = int(now.pulls.batch[pull_id - 1])
+    if now.open is None or now.open.number != batch:
+        raise ConflictError(
+            f"pull {pull_id} cannot be changed ({verb}): the decision after batch {batch} used "
+            f"it. study.fork(name, until={batch}) starts anew from before that batch."
+        )

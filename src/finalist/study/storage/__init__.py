@@ -1,0 +1,1 @@
+"""Where studies are kept: SQLite files and PostgreSQL. Only `finalist.study` imports this."""

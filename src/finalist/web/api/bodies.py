@@ -1,0 +1,296 @@
+"""What may be sent to the API, with limits; the library checks what it means."""
+
+import json
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, StrictStr
+from pydantic import field_validator as checked_field
+from pydantic import model_validator as checked_model
+
+from finalist.arms import Arms
+from finalist.arms.inputs import check_columns, checked
+from finalist.arms.roles import any_of, as_mask
+from finalist.errors import ArmsError
+from finalist.web.uploads import MAX_ARMS, MAX_RESULTS
+
+#: The largest whole number that every program reads as the same.
+LARGEST = 2**53 - 1
+MAX_CELLS = 1_000_000
+#: Pulls that are handed out at a time, and results that are told at a time.
+MAX_PULLS = 100_000
+#: Characters of the metadata as JSON, and how deep it is nested.
+_MAX_METADATA, _DEEPEST = 65_536, 16
+
+Text = Annotated[StrictStr, Field(min_length=1, max_length=10_000)]
+Name = Annotated[StrictStr, Field(min_length=1, max_length=1_000)]
+Number = Annotated[StrictFloat, Field(allow_inf_nan=False)]
+Whole = Annotated[StrictInt, Field(ge=1, le=LARGEST)]
+
+
+class Body(BaseModel):
+    """A body: words that are not known are refused."""
+
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+
+Roles = Annotated[list[StrictBool], Field(max_length=MAX_ARMS)]
+#: A positive number for all arms, or one for each.
+Each = (
+    Annotated[Number, Field(gt=0)]
+    | Annotated[list[Annotated[Number, Field(gt=0)]], Field(max_length=MAX_ARMS)]
+)
+
+
+class ArmsBody(Body):
+    """Arms: a row of features for each; without features, nothing relates them."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "names": ["oak", "ash", "elm"],
+                    "feature_names": ["height", "age"],
+                    "features": [[1.0, 0.2], [0.4, 0.9], [0.7, 0.7]],
+                },
+                {"names": ["red", "green", "blue"]},
+            ]
+        }
+    )
+    names: Annotated[list[Name], Field(max_length=MAX_ARMS)] | None = None
+    features: (
+        Annotated[list[Annotated[list[Number], Field(max_length=1000)]], Field(max_length=MAX_ARMS)]
+        | None
+    ) = None
+    feature_names: Annotated[list[Name], Field(max_length=1000)] | None = None
+    measurable: Roles | None = Field(None, description="Which rows can be pulled; all if null.")
+    candidate: Roles | None = Field(None, description="Which rows can win; all if null.")
+
+    def to_arms(self) -> Arms:
+        """Return the arms with their roles; the library says what is wrong with them."""
+        arms = self._plain_arms()
+        masks = {"measurable": self.measurable, "candidate": self.candidate}
+        owner = arms._owner if arms._owner is not None else np.arange(len(arms))
+        roles = [any_of(as_mask(name, mask, len(owner)), owner) for name, mask in masks.items()]
+        return arms._marked(*roles)
+
+    def _plain_arms(self) -> Arms:
+        if self.features is None:
+            if not self.names or self.feature_names:
+                raise ArmsError("give features, or names alone if nothing relates the arms.")
+            if len(self.names) > 2000:
+                raise ArmsError(
+                    f"{len(self.names):,} arms that nothing relates are too many; 2,000 are the "
+                    "most. Describe them by features."
+                )
+            return Arms.unstructured(self.names)
+        lengths = {len(row) for row in self.features}
+        if len(lengths) != 1:
+            raise ArmsError("every arm has the same number of features, one arm or more.")
+        if len(self.features) * max(lengths) > MAX_CELLS:
+            raise ArmsError(f"the arms have more than {MAX_CELLS:,} numbers.")
+        if self.feature_names is None:
+            return Arms(np.array(self.features), self.names)
+        columns = check_columns(self.feature_names, ArmsError, "")
+        if lengths != {len(columns)}:
+            raise ArmsError(
+                f"there are {len(columns)} names of features for {max(lengths)} features."
+            )
+        return Arms._from_table(checked(np.array(self.features, float), self.names, columns))
+
+
+class Question(Body):
+    """What a study asks, as in `fl.Study.create` and `fl.plan`."""
+
+    arms: ArmsBody | None = None
+    arms_csv: Annotated[StrictStr, Field(max_length=10 * 2**20)] | None = Field(
+        None, description="The arms as the text of a CSV file, instead of `arms`."
+    )
+    sigma: Each | None = Field(
+        None,
+        description="Size of the noise, of all or each; null if unknown. Has to be given, unless "
+        "`noise` is bernoulli.",
+    )
+    noise: Literal["gaussian", "sub-gaussian", "bernoulli"] = "gaussian"
+    delta: Annotated[Number, Field(gt=0, lt=1)] = 0.05
+    epsilon: Annotated[Number, Field(ge=0)] = 0.0
+    top: Annotated[StrictInt, Field(ge=1, le=MAX_ARMS)] = Field(
+        1, description="How many of the best arms are asked for."
+    )
+    cost: Each = Field(1.0, description="Cost of a pull, of all arms or of each.")
+    batch_intercept: StrictBool = Field(
+        False, description="Whether all rewards of a batch share a constant."
+    )
+    misspecification: Annotated[Number, Field(ge=0)] = Field(
+        0.0, description="How far, at most, means are from a linear function."
+    )
+    objective: Literal["max", "min"] = "max"
+    strategy: Annotated[StrictStr, Field(max_length=100)] = "gauntlet"
+
+    @checked_model(mode="after")
+    def _one_of_two(self) -> "Question":
+        if (self.arms is None) == (self.arms_csv is None):
+            raise ValueError("give the arms once, as `arms` or as `arms_csv`")
+        return self
+
+
+class MoreArms(ArmsBody):
+    """Arms to add, with their noise and cost where those differ between arms."""
+
+    sigma: Each | None = None
+    cost: Each | None = None
+
+
+_EXAMPLE_ARMS: dict[str, Any] = {"names": ["red", "green", "blue"]}
+
+
+class NewStudy(Question):
+    """A study to begin."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [{"name": "colours", "arms": _EXAMPLE_ARMS, "sigma": 1.0, "delta": 0.05}]
+        }
+    )
+    name: Name
+    settings: Annotated[
+        dict[Annotated[str, Field(max_length=100)], StrictBool | StrictInt | Number | Text | None],
+        Field(max_length=30),
+    ] = Field(default={}, description="Settings of the strategy that are not as usual.")
+    budget: Whole | None = None
+    max_pulls_per_arm: Whole | None = None
+    seed: Annotated[StrictInt, Field(ge=0, le=LARGEST)] | None = None
+    metadata: dict[str, Any] = {}
+
+    @checked_field("metadata")
+    @classmethod
+    def _small(cls, metadata: dict[str, Any]) -> dict[str, Any]:
+        if _depth(metadata) > _DEEPEST:
+            raise ValueError(f"metadata is nested deeper than {_DEEPEST} levels")
+        if len(json.dumps(metadata)) > _MAX_METADATA:
+            raise ValueError(f"metadata has more than {_MAX_METADATA:,} characters")
+        return metadata
+
+
+def _depth(value: Any) -> int:
+    """Return how deep lists and dicts are nested, a level more than is allowed at most."""
+    level, depth = [value], 0
+    while level and depth <= _DEEPEST:
+        inner = [
+            v.values() if isinstance(v, dict) else v for v in level if isinstance(v, dict | list)
+        ]
+        level, depth = [item for items in inner for item in items], depth + bool(inner)
+    return depth
+
+
+class PlanBody(Question):
+    """What to simulate before the first pull."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"arms": _EXAMPLE_ARMS, "sigma": 1.0, "gap": 0.5}]}
+    )
+    gap: Annotated[Number, Field(gt=0)] = Field(description="How far the best arm leads.")
+    draws: Annotated[StrictInt, Field(ge=1, le=100)] = 50
+    seed: Annotated[StrictInt, Field(ge=0, le=LARGEST)] = 0
+    against: (
+        Annotated[list[Annotated[StrictStr, Field(max_length=100)]], Field(max_length=3)] | None
+    ) = Field(None, description="What to compare with; if null, uniform where that is possible.")
+    max_pulls: Annotated[StrictInt, Field(ge=1, le=1_000_000)] = 1_000_000
+
+
+class AskBody(Body):
+    """How many pulls can be measured now, and who asks."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"size": 12, "worker": "robot 1"}]})
+    size: Annotated[StrictInt, Field(ge=1, le=MAX_PULLS)] | None = None
+    worker: Name | None = None
+
+
+class Result(Body):
+    """A reward; `arm` is checked against the pull if it is given."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [{"pull_id": 1, "reward": 0.5, "arm": "red", "notes": {"lamp": "2"}}]
+        }
+    )
+
+    pull_id: Whole
+    reward: Number
+    arm: Text | None = None
+    notes: (
+        Annotated[
+            dict[Annotated[str, Field(max_length=200)], Annotated[str, Field(max_length=10_000)]],
+            Field(max_length=50),
+        ]
+        | None
+    ) = Field(None, description="Anything to keep with it, as in further columns of a table.")
+
+
+class TellBody(Body):
+    """Rewards: all of them are taken, or none."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {"results": [{"pull_id": 1, "reward": 0.5}, {"pull_id": 2, "reward": 0.25}]}
+            ]
+        }
+    )
+    results: Annotated[list[Result], Field(min_length=1, max_length=MAX_RESULTS)]
+
+
+class ReasonBody(Body):
+    """Why; it is kept in the log."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"reason": "the plate fell"}]})
+    reason: Text
+
+
+class AmendBody(ReasonBody):
+    """The right reward."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"reward": 0.75, "reason": "misread the scale"}]}
+    )
+    reward: Number
+
+
+class NoteBody(Body):
+    """A remark for the log."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"text": "a new lamp"}]})
+    text: Text
+
+
+class ForkBody(Body):
+    """The name of the new study, and the batch to go back to."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"name": "again", "until": 1}]})
+    name: Name
+    until: Whole
+
+
+class WithdrawBody(Body):
+    """Arms to take out."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"names": ["blue"]}]})
+
+    names: Annotated[list[Name], Field(min_length=1, max_length=MAX_ARMS)]
+
+
+class Earlier(Body):
+    """A measurement made before the study."""
+
+    arm: Name
+    reward: Number
+
+
+class HistoryBody(Body):
+    """Measurements made before the study; they help to choose and are never tested."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"measurements": [{"arm": "red", "reward": 0.5}]}]}
+    )
+
+    measurements: Annotated[list[Earlier], Field(min_length=1, max_length=MAX_RESULTS)]

@@ -1,0 +1,139 @@
+"""The API: ask for pulls, tell their rewards, and what becomes of single pulls."""
+
+import io
+from typing import Any
+
+from fastapi import APIRouter, Response
+
+from finalist.errors import RewardError
+from finalist.study import Batch, Pull, Study
+from finalist.study.measure import Told
+from finalist.study.results import write_pulls
+from finalist.study.sentences import promised, risk_of
+from finalist.study.status import status_of
+from finalist.web.api.answers import BatchAnswer, PullAnswer, ToldAnswer, WordsAnswer
+from finalist.web.api.bodies import AmendBody, AskBody, ReasonBody, Result, TellBody
+from finalist.web.depends import (
+    CSV_BODY,
+    Asked,
+    Csv,
+    DecimalMark,
+    Key,
+    Looked,
+    Number,
+    Opened,
+    PullNumber,
+)
+from finalist.web.errors import Json
+from finalist.web.strict import StrictRoute
+from finalist.web.uploads import tell_table
+
+router = APIRouter(route_class=StrictRoute, tags=["measuring"])
+
+
+@router.post("/studies/{number}/ask", response_model=BatchAnswer)
+def ask(number: Number, body: AskBody, asking: Asked) -> Json:
+    """Return what to measure next; the same pulls come back until they are told."""
+    return Json(batch_answer(asking.ask(number, body.size, body.worker)))
+
+
+def batch_answer(batch: Batch) -> dict[str, Any]:
+    """Return a batch as plain values."""
+    plain = {word: getattr(batch, word) for word in ("state", "batch", "left", "words", "reason")}
+    return {"pulls": [vars(pull) for pull in batch], **plain}
+
+
+@router.get("/studies/{number}/open", response_model=BatchAnswer)
+def open_pulls(number: Number, looking: Looked) -> Json:
+    """Return the pulls that wait for rewards; unlike `ask`, this issues none."""
+    return Json(batch_answer(looking.open_batch(number)))
+
+
+@router.get("/studies/{number}/open.csv", response_class=Response)
+def open_csv(number: Number, looking: Looked, decimal: DecimalMark = ".") -> Response:
+    """Return the pulls that wait for rewards, as a table to fill in."""
+    return csv_answer(batch_csv(looking.open_batch(number), decimal), f"study-{number}-batch.csv")
+
+
+def batch_csv(batch: Batch, decimal: str = ".") -> str:
+    """Return pulls to measure as CSV with an empty column `reward`."""
+    text = io.StringIO(newline="")
+    write_pulls(text, [vars(pull) for pull in batch], decimal=decimal)
+    return text.getvalue()
+
+
+def csv_answer(text: str, name: str) -> Response:
+    """Return CSV as a file to keep; `name` is ours, so that it needs no quoting."""
+    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+    content = text.encode("utf-8", "backslashreplace")
+    return Response(content, media_type="text/csv; charset=utf-8", headers=headers)
+
+
+@router.post("/studies/{number}/tell", response_model=ToldAnswer)
+def tell(number: Number, body: TellBody, studies: Opened, key: Key) -> Json:
+    """Enter rewards: all of them, or none on an error."""
+    results = as_told(body.results)
+    with studies.writing(number) as study:
+        return Json(told(study, study._tell(results, key)))
+
+
+@router.post("/studies/{number}/tell.csv", response_model=ToldAnswer, openapi_extra=CSV_BODY)
+def tell_csv(
+    number: Number, table: Csv, studies: Opened, key: Key, decimal: DecimalMark = "."
+) -> Json:
+    """Enter the rewards of a table as it was handed out, filled in."""
+    with studies.writing(number) as study:
+        return Json(told(study, tell_table(study, table, key, decimal=decimal)))
+
+
+def as_told(results: list[Result]) -> Any:
+    """Return results in a form that `Study.tell` takes."""
+    if not any(result.arm is not None or result.notes for result in results):
+        return [(result.pull_id, result.reward) for result in results]
+    import pandas as pd
+
+    table = {word: [getattr(row, word) for row in results] for word in ("pull_id", "reward", "arm")}
+    further = dict.fromkeys(key for row in results for key in row.notes or ())
+    taken = sorted(set(table) & set(further))
+    if taken:
+        raise RewardError(f"a note is called {taken[0]!r}, which is not a note. Rename it.")
+    notes = {key: [(row.notes or {}).get(key) for row in results] for key in further}
+    return pd.DataFrame(table | notes)
+
+
+def told(study: Study, result: Told) -> dict[str, Any]:
+    """Return what came of telling; a call that is repeated has the answer of the first one."""
+    state = study._log._state or study._log.now()
+    ended = None if state.end is None else status_of(study.name, state, forecast=False)
+    return {
+        "new": result.new if result.repeated is None else result.repeated,
+        "repeated": result.repeated is not None,
+        "verdict": "continue" if ended is None else ended.verdict,
+        "certain": promised(state),
+        "winner": None if ended is None else ended.winner,
+        "risk": risk_of(state),
+    }
+
+
+@router.post("/studies/{number}/pulls/{pull}/void", response_model=PullAnswer)
+def void(number: Number, pull: PullNumber, body: ReasonBody, studies: Opened) -> Json:
+    """Give up a measurement that failed; the answer is the pull that replaces it."""
+    with studies.writing(number) as study:
+        replaced: Pull = study.void(pull, body.reason)
+        return Json(vars(replaced))
+
+
+@router.post("/studies/{number}/pulls/{pull}/missing", response_model=WordsAnswer)
+def missing(number: Number, pull: PullNumber, body: ReasonBody, studies: Opened) -> Json:
+    """Go on without a measurement, of an arm that cannot be measured again."""
+    with studies.writing(number) as study:
+        study.missing(pull, body.reason)
+    return Json({"words": f"Pull {pull} is missing."})
+
+
+@router.post("/studies/{number}/pulls/{pull}/amend", response_model=WordsAnswer)
+def amend(number: Number, pull: PullNumber, body: AmendBody, studies: Opened) -> Json:
+    """Replace a reward that was told wrongly, as long as no decision has used it."""
+    with studies.writing(number) as study:
+        study.amend(pull, body.reward, body.reason)
+    return Json({"words": f"The reward of pull {pull} is amended."})

@@ -1,0 +1,1 @@
+"""The pages: look at studies, start one, work on one."""

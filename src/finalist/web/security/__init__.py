@@ -1,0 +1,1 @@
+"""Who may connect, sign in and ask: connections, tokens, sessions, the guard."""

@@ -1,0 +1,1 @@
+"""Processes for work that may take long, which can be ended."""

@@ -1,0 +1,59 @@
+"""What workers do for a server: plans, forecasts, the choice of a batch among many arms.
+
+A worker opens a study by itself and keeps it, as the next job is often about the same; it reads on
+where it stopped.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from os import PathLike
+from typing import Any
+
+from finalist.arms import Arms
+from finalist.errors import UnknownStudyError
+from finalist.files import printable
+from finalist.planning import Plan
+from finalist.planning import plan as plan_of
+from finalist.study import Batch, Status, Study
+from finalist.study.status import status_of
+from finalist.study.storage.database import StudyRow
+
+#: Studies that a worker keeps.
+MAX_STUDIES = 4
+#: Where a study is: the database, its generation (see `opened`), the study's row in it.
+Place = tuple[str | PathLike[str], str, StudyRow]
+_studies: OrderedDict[tuple[str, str, int], Study] = OrderedDict()
+
+
+def plan(arms: Arms, words: Mapping[str, Any], *, progress: Callable[[int, int], None]) -> Plan:
+    """Make a plan."""
+    return plan_of(arms, **words, progress=progress)
+
+
+def status(place: Place) -> tuple[int, Status]:
+    """Return the number of the last event of a study, and its status with a forecast."""
+    study = _open(place)
+    state = study._log.now()
+    return state.last, status_of(study.name, state, forecast=True)
+
+
+def ask(place: Place, size: int | None, worker: str | None) -> Batch:
+    """Choose what to measure next, and write it down: one short transaction at the end."""
+    return _open(place).ask(size, worker)
+
+
+def _open(place: Place) -> Study:
+    where, generation, row = place
+    key = (str(where), generation, row.id)
+    for other in [known for known in _studies if known[:2] != key[:2]]:
+        _studies.pop(other).close()  # of a file that another has replaced
+    study = _studies.pop(key, None) or Study.open(where, row.name)
+    if study._log.row != row:
+        study.close()
+        raise UnknownStudyError(
+            f"study {printable(row.name, 100)!r} was deleted. The list of studies has the others."
+        )
+    _studies[key] = study
+    while len(_studies) > MAX_STUDIES:
+        _studies.popitem(last=False)[1].close()
+    return study
