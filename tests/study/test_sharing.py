@@ -91,7 +91,8 @@ def hook(event, words):
         os._exit(3)
 import finalist as fl
 from finalist.cli.app import app
-from finalist.study import Study, upgrade
+from finalist.study import Study
+from finalist.study.storage import upgrade
 from tests.study.lab import ARMS
 from tests.web.servers import api, in_thread
 sys.addaudithook(hook)

@@ -60,7 +60,7 @@ def clear_state(name, epsilon=0.0, **settings):
     run.record(Batch(counts), Statistics.of_batch(counts, 1e-3 * counts))
     assert not run.verdict.decided
     run._state.means[:] = CLEAR
-    kernels = import_module(f"finalist.strategies.{name.replace('-', '_')}_kernels")
+    kernels = import_module(f"finalist.strategies.per_pull.kernels.{name.replace('-', '_')}")
     return run._state, kernels
 
 

@@ -234,7 +234,7 @@ def uses(names: set[str], plain: bool = False) -> set[str]:
 
 
 def test_formulas_are_evaluated_only_for_callers_in_python():
-    assert uses({"formulaic"}) == {"arms_io.py"}
+    assert uses({"formulaic"}) == {"arms/inputs.py"}
     assert uses({"read_formula"}) == {"arms.py"}
     assert uses({"from_formula"}) == {"data/__init__.py"}
     source = (SRC / "data" / "__init__.py").read_text()
@@ -246,11 +246,11 @@ def test_nothing_else_evaluates_text_or_loads_objects():
     assert uses({"eval", "exec", "compile"}, plain=True) == set()
     assert uses({"eval", "exec"}) == set()
     assert uses({"pickle", "cloudpickle", "marshal", "shelve", "joblib"}) == {
-        "compiled.py",  # folders that are as trusted as the code
+        "compiled/cache.py",  # folders that are as trusted as the code
         "simulation/engine.py",  # processes of its own
         "testing/elsewhere.py",  # a process of its own
-        "web/worker.py",  # likewise: nobody else has the other end of its pipes
-        "web/workers.py",
+        "web/workers/process.py",  # likewise: nobody else has the other end of its pipes
+        "web/workers/pool.py",
     }
 
 

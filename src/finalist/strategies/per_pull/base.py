@@ -4,7 +4,7 @@ A run keeps a state that rank-one updates change, computed anew every `REFRESH` 
 rounding errors do not add up. Its `play` is one call:
 
     def play(self, rewards, limit):
-        from finalist.strategies.per_pull.kernels import mine as kernels
+        from finalist.strategies.per_pull.kernels import lingape as kernels
 
         def step(truth, noise):
             return kernels.run(self._state, truth, rewards.spread, rewards.binary, noise)

@@ -80,7 +80,7 @@ from finalist.strategies.units import BEYOND, Units
 if TYPE_CHECKING:
     from finalist.strategies.per_pull.kernels.lingame import Rule, State
 
-#: When to stop; the order is that of the constants in `lingame_kernels`.
+#: When to stop; the order is that of the constants in its kernels.
 Threshold = Literal["proven", "determinant", "heuristic"]
 #: How large the bonus c_t is.
 Optimism = Literal["practical", "paper"]

@@ -139,7 +139,7 @@ class StaticRun:
         # Sums of rewards are n_i first_i + excess_i: no digits are lost to large rewards.
         self._counts: Int[np.ndarray, " K"] = np.zeros(K, dtype=np.int64)
         self._first, self._excess = np.zeros(K), np.zeros(K)
-        # Since the rule was evaluated: residuals, the estimates then, limits (static_kernels).
+        # Since the rule was evaluated: residuals, the estimates then, limits (see kernels).
         self._later, self._means, self._limit = np.zeros(K), np.zeros(K), np.zeros(K)
         self._most: Int[np.ndarray, " K"] = np.zeros(K, dtype=np.int64)
 
