@@ -143,6 +143,7 @@ class Run(Protocol):
         ...
 
 
+@runtime_checkable
 class RewardSource(Protocol):
     """Where a simulated run takes rewards from, pull by pull; `DrawnRewards` is one.
 
