@@ -31,8 +31,6 @@ MOVED = {
     "strategies.fully_adaptive": "strategies.per_pull.fully_adaptive",
     "strategies.g": "strategies.static.g",
     "strategies.g_budget": "strategies.budget.g_budget",
-    "strategies.gauntlet_design": "strategies.gauntlet.planner",
-    "strategies.gauntlet_top": "strategies.gauntlet.top",
     "strategies.gse": "strategies.budget.gse",
     "strategies.lazy_ts": "strategies.per_pull.lazy_ts",
     "strategies.lingame": "strategies.per_pull.lingame",
