@@ -11,11 +11,10 @@ or every arm in turn that is not ruled out. The instances, runs and seed are tho
 
 import argparse
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
-from unittest import mock
 
 import numpy as np
 
@@ -27,9 +26,11 @@ from finalist.lab.benchmark.suites import suite
 from finalist.lab.store import Store
 from finalist.problem import Problem
 from finalist.simulation.instances import Instance
-from finalist.strategies.gauntlet import run as gauntlet
-from finalist.strategies.gauntlet.planner import Aim, estimable
-from finalist.strategies.protocol import Batch
+from finalist.strategies.gauntlet.best import BestArm
+from finalist.strategies.gauntlet.past import Past
+from finalist.strategies.gauntlet.planner import Planner, estimable
+from finalist.strategies.gauntlet.run import ChangeableRun
+from finalist.strategies.gauntlet.targets import Comparisons
 
 RESULTS = Path(__file__).parent / "results" / "equal-shares.md"
 DELTAS = (0.05, 0.001)
@@ -39,23 +40,27 @@ MOST = 200
 DRAWS = 200
 
 
-class InTurn(gauntlet.GauntletRun):
-    """The gauntlet with equal shares: only the counts of its batches are others."""
+@dataclass(frozen=True)
+class InTurn(Planner):
+    """Equal shares: only the counts of batches are others."""
 
-    def __init__(self, everyone: bool, problem: Problem, seed: int) -> None:
-        super().__init__(gauntlet.Gauntlet(), problem, seed)
-        self._everyone = everyone
+    arms: Callable[[], np.ndarray]
 
-    def _test(self, size: int) -> Batch:
-        with mock.patch.object(gauntlet, "allocate", self._in_turn):
-            return super()._test(size)
-
-    def _in_turn(self, aim: Aim, size: int) -> tuple[np.ndarray, Information]:
+    def plan(self, past: Past, wanted: Comparisons, size: int) -> tuple[np.ndarray, Information]:
         """Return counts that go on in turn where the pulls so far have stopped."""
-        arms = np.arange(len(aim.Z)) if self._everyone else self._survivors
-        place = self._all.pooled.pulls + np.arange(size)
-        counts = np.bincount(arms[place % len(arms)], minlength=len(aim.Z))
-        return estimable(aim.Z, counts, aim.needed, aim.room, aim.precisions)
+        arms, targets = self.arms(), self.targets(past, wanted)
+        place = past.pooled.pulls + np.arange(size)
+        counts = np.bincount(arms[place % len(arms)], minlength=len(past.Z))
+        return estimable(past.Z, counts, targets.needed, targets.room, targets.precisions)
+
+
+def in_turn(everyone: bool, problem: Problem, seed: int) -> ChangeableRun:
+    """Return the gauntlet with equal shares of every arm, or of every survivor."""
+    run = ChangeableRun(problem, 0.1, seed)
+    claims: BestArm = run._claims
+    all_ = np.arange(len(problem.arms))
+    run._planner = InTurn(0.1, seed, lambda: all_ if everyone else claims.survivors)
+    return run
 
 
 @dataclass(frozen=True)
@@ -64,9 +69,9 @@ class EveryArm:
 
     name: ClassVar[str] = "every arm in turn"
 
-    def start(self, problem: Problem, seed: int = 0) -> InTurn:
+    def start(self, problem: Problem, seed: int = 0) -> ChangeableRun:
         """Begin with a problem."""
-        return InTurn(True, problem, seed)
+        return in_turn(True, problem, seed)
 
 
 @dataclass(frozen=True)
@@ -75,9 +80,9 @@ class EverySurvivor:
 
     name: ClassVar[str] = "every survivor in turn"
 
-    def start(self, problem: Problem, seed: int = 0) -> InTurn:
+    def start(self, problem: Problem, seed: int = 0) -> ChangeableRun:
         """Begin with a problem."""
-        return InTurn(False, problem, seed)
+        return in_turn(False, problem, seed)
 
 
 STRATEGIES = ("gauntlet", EverySurvivor(), EveryArm())

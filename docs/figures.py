@@ -16,7 +16,6 @@ from finalist.simulation.binomial import exact_interval
 from finalist.simulation.rewards import DrawnRewards
 from finalist.strategies.gauntlet import GauntletRun
 from finalist.strategies.gauntlet.kernels import find_cap, log_likelihood_ratio
-from finalist.strategies.gauntlet.top import TopRun
 
 #: Eight alloys, described by three numbers each; what is measured is linear in them.
 FEATURES = np.random.default_rng(1).standard_normal((8, 3))
@@ -55,7 +54,7 @@ def evidence_picture(folder: Path) -> None:
 
 
 def _watched(
-    run: GauntletRun | TopRun, means: np.ndarray, sigma: float, seed: int
+    run: GauntletRun, means: np.ndarray, sigma: float, seed: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Run to the end; return pulls and evidence at the end of each batch."""
     rewards = DrawnRewards(means, sigma, "gaussian", np.random.default_rng(seed))

@@ -25,8 +25,8 @@ from finalist.simulation.binomial import exact_lower_bound
 from finalist.simulation.rewards import DrawnRewards
 from finalist.strategies import Gauntlet
 from finalist.strategies.gauntlet import GauntletRun
-from finalist.strategies.gauntlet.claims import AllPairs
-from finalist.strategies.gauntlet.top import TopRun
+from finalist.strategies.gauntlet.sets import AllPairs
+from finalist.strategies.gauntlet.top import TopArms
 from tests import instances
 from tests.instances import FEIGNED, FEIGNED_MEANS, FEIGNED_SIGMA
 from tests.statistical.gauntlet_validity import CONFIDENCE, counted, report
@@ -144,20 +144,18 @@ CASES = (
 )
 
 
-def watched(case: Case, run: GauntletRun | TopRun) -> bool:
+def watched(case: Case, run: GauntletRun) -> bool:
     """Return whether what is true has been rejected."""
+    claims = run._claims
     if case.level is not None:
-        assert isinstance(run, TopRun)
         found = run.evidence()
-        without = np.exp(-found.share * run._bets.limit[0])
+        without = np.exp(-found.share * claims.bets.limit[0])
         return bool((found.p_value if case.honest else without)[0] <= case.level)
-    if isinstance(run, TopRun):
-        rejected = run._bets.rejected
-        if run._by_sets:
+    if isinstance(claims, TopArms):
+        rejected, m = claims.bets.rejected, run._problem.top
+        if not isinstance(claims.tested, AllPairs):
             return bool(rejected[0])  # the first set: as good as any
-        m, claims = run._problem.top, run._claims
-        assert isinstance(claims, AllPairs)
-        return bool((rejected & (claims._x < m) & (claims._a >= m)).any())
+        return bool((rejected & (claims.tested._x < m) & (claims.tested._a >= m)).any())
     best = int(case.means.argmax())
     return best not in run.verdict.survivors
 

@@ -30,6 +30,7 @@ from finalist.simulation.binomial import exact_lower_bound
 from finalist.simulation.rewards import DrawnRewards, Kind
 from finalist.strategies import Batch, Gauntlet
 from finalist.strategies.gauntlet import GauntletRun
+from finalist.strategies.gauntlet.run import ChangeableRun
 from tests import instances
 
 CONFIDENCE = 0.999
@@ -165,10 +166,10 @@ class Peeking:
 
     def start(self, problem: Problem, seed: int = 0) -> GauntletRun:
         """Begin like the gauntlet, then cheat."""
-        return PeekingRun(Gauntlet(), problem, seed)
+        return PeekingRun(problem, Gauntlet().growth, seed)
 
 
-class PeekingRun(GauntletRun):
+class PeekingRun(ChangeableRun):
     """Replaces the rivals by the best arm of the batch itself."""
 
     def record(self, batch: Batch, rewards: Statistics) -> None:

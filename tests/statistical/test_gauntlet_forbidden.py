@@ -15,8 +15,9 @@ from finalist.problem import as_problem
 from finalist.simulation.binomial import exact_lower_bound
 from finalist.simulation.rewards import DrawnRewards
 from finalist.strategies import Batch
-from finalist.strategies.gauntlet import Gauntlet, GauntletRun
-from finalist.strategies.gauntlet.planner import choose_rivals
+from finalist.strategies.gauntlet import Gauntlet
+from finalist.strategies.gauntlet.rivals import choose_rivals
+from finalist.strategies.gauntlet.run import ChangeableRun
 from tests import instances
 
 ARMS = fl.Arms.unstructured(4)
@@ -43,9 +44,9 @@ def state(run):
 
 def test_a_batch_is_chosen_without_its_rewards():
     # Rewards have one way in, together with a batch that is complete; sizes are plain numbers.
-    assert list(inspect.signature(GauntletRun.next).parameters) == ["self", "size"]
-    assert list(inspect.signature(GauntletRun.record).parameters) == ["self", "batch", "rewards"]
-    public = {name for name in dir(GauntletRun) if not name.startswith("_")}
+    assert list(inspect.signature(ChangeableRun.next).parameters) == ["self", "size"]
+    assert list(inspect.signature(ChangeableRun.record).parameters) == ["self", "batch", "rewards"]
+    public = {name for name in dir(ChangeableRun) if not name.startswith("_")}
     looks = {"verdict", "evidence", "interval", "words", "least_size", "own_size"}
     # `inform` is refused after the first batch, `changed` spends a level of its own.
     # `follow` takes the decision of a log, which calls nothing certain from then on.
@@ -193,15 +194,15 @@ def test_delta_cannot_be_raised_later():
 # ---- the same, broken on purpose ---------------------------------------------------------
 
 
-class Peeking(GauntletRun):
+class Peeking(ChangeableRun):
     """Chooses the rivals by the batch that it tests."""
 
     def record(self, batch: Batch, rewards: Statistics) -> None:
         """Replace the rivals by those that look best in these very rewards."""
         if batch.note["kind"] == "test":
-            means = self._Z @ estimate(self._problem.arms, rewards).phi
-            info = information(self._Z, batch.counts.astype(float))
-            rivals = choose_rivals(self._Z, means, np.arange(len(means)), info).tolist()
+            means = self._past.Z @ estimate(self._problem.arms, rewards).phi
+            info = information(self._past.Z, batch.counts.astype(float))
+            rivals = choose_rivals(self._past.Z, means, np.arange(len(means)), info).tolist()
             batch = Batch(batch.counts.copy(), {**batch.note, "rivals": rivals})
         super().record(batch, rewards)
 
@@ -211,7 +212,7 @@ def rejections(kind, runs):
     problem, rejected = as_problem(ARMS, delta=DELTA, sigma=1.0), 0
     for seed in range(runs):
         rewards = DrawnRewards(np.zeros(4), 1.0, "gaussian", np.random.default_rng([6, seed]))
-        run = kind(Gauntlet(), problem, seed)
+        run = kind(problem, 0.1, seed)
         for _ in range(40):
             batch = run.next(16)
             run.record(batch, rewards.batch(batch.counts))
@@ -227,7 +228,7 @@ def kept(kind, runs):
 
 
 def test_a_best_arm_is_rejected_with_probability_delta_at_most():
-    assert kept(GauntletRun, 600)
+    assert kept(ChangeableRun, 600)
 
 
 def test_rivals_chosen_by_the_tested_batch_are_caught():

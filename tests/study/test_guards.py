@@ -530,16 +530,16 @@ def test_winners_of_a_log_are_followed_all_of_them(tmp_path, monkeypatch):
 def test_a_winner_that_was_ruled_out_before_is_no_doubt(tmp_path):
     """Within epsilon of the best, the leader wins though its own test has ruled it out."""
     from finalist.strategies import Verdict
-    from finalist.strategies.gauntlet import GauntletRun
+    from finalist.strategies.gauntlet.run import ChangeableRun
 
     with Study.create(tmp_path / "lab.db", "s", ARMS, sigma=0.6, seed=1, epsilon=0.3) as study:
         study.tell(first_batch(study)[1])
         state = study._log.now()
-        assert isinstance(state.run, GauntletRun)
-        state.run._survivors = np.array([0, 3])
-        state.run._winner = 1
+        assert isinstance(state.run, ChangeableRun)
+        state.run._claims.survivors = np.array([0, 3])
+        state.run._claims.winner = 1
         assert state.verdict.survivors == (0, 1, 3)
-        state.run._winner = None
+        state.run._claims.winner = None
         assert state._logged_verdict({"winner": 1, "rejected": [], "pulls": 12}) == Verdict(
             1, (0, 1, 3), 12
         )

@@ -642,13 +642,11 @@ def test_reopening_solves_no_design(where, monkeypatch):
         study.tell(HARD.rewards(study.ask(12)))
     study.ask(12)
     expected = study.status(forecast=False)
-    from finalist.strategies.gauntlet import choosing as gauntlet_choosing
-    from finalist.strategies.gauntlet import run as gauntlet
+    from finalist.strategies.gauntlet import best, planner
 
-    for solver in ("allocate", "choose_rivals"):
-        monkeypatch.setattr(gauntlet, solver, None)
-    for solver in ("pilot_weights", "Rounded"):
-        monkeypatch.setattr(gauntlet_choosing, solver, None)
+    monkeypatch.setattr(best, "choose_rivals", None)
+    for solver in ("allocate", "pilot_weights", "Rounded"):
+        monkeypatch.setattr(planner, solver, None)
     again = Study.open(where, "one")
     assert again.status(forecast=False) == expected
     assert len(again.ask(12)) == 12

@@ -15,7 +15,8 @@ from scipy.stats import norm, truncnorm
 
 from finalist.simulation.binomial import exact_lower_bound
 from finalist.strategies.gauntlet import kernels as betting_kernels
-from finalist.strategies.gauntlet.bets import EXPERT, GRID, PRIOR, Bets, expected_drifts
+from finalist.strategies.gauntlet.bets import GRID, PRIOR, Bets
+from finalist.strategies.gauntlet.stakes import EXPERT, expected_drifts
 
 ONE = np.ones(1)
 TESTED = np.ones(1, dtype=bool)

@@ -12,7 +12,8 @@ import pytest
 import finalist as fl
 from finalist.problem.rules import rules_of
 from finalist.strategies.gauntlet import kernels as betting_kernels
-from finalist.strategies.gauntlet.bets import EXPERT, GRID, PRIOR, Bets, expected_drifts
+from finalist.strategies.gauntlet.bets import GRID, PRIOR, Bets
+from finalist.strategies.gauntlet.stakes import EXPERT, expected_drifts
 from tests.unit.boundaries import problem_of
 
 ONE, NONE = np.ones(1), np.zeros(1)
@@ -110,8 +111,8 @@ def test_shares_at_the_start():
     # Rules 2 leave a fifth untilted, rules 1 nothing; new arms get what old ones got.
     for number, shares in ((1, [0.5, 0.5, 0.0]), (2, [0.4, 0.4, 0.2])):
         run = fl.Gauntlet().start(problem_of(rules=rules_of(number)))
-        assert np.exp(run._bets.wealth[0]) == pytest.approx(shares, rel=1e-12)
-        new = run._bets.carried(np.array([0, -1]), 0.01)
+        assert np.exp(run._claims.bets.wealth[0]) == pytest.approx(shares, rel=1e-12)
+        new = run._claims.bets.carried(np.array([0, -1]), 0.01)
         assert np.exp(new.wealth) == pytest.approx(np.tile(shares, (2, 1)), rel=1e-12)
         assert new.limit == pytest.approx([math.log(20), math.log(100)], rel=1e-12)
 

@@ -2,6 +2,7 @@
 
 import math
 from statistics import NormalDist
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,10 +16,12 @@ from finalist.inference.pooling import Pooled
 from finalist.inference.statistics import Statistics
 from finalist.problem import Problem, as_problem
 from finalist.problem.rules import rules_of
-from finalist.strategies.gauntlet.bets import expected_drifts
-from finalist.strategies.gauntlet.claims import AllPairs, Sets
+from finalist.strategies.gauntlet.contrasts import Pairs
 from finalist.strategies.gauntlet.past import Past, contradict
-from finalist.strategies.gauntlet.scores import Pairs, scores_of
+from finalist.strategies.gauntlet.sets import AllPairs, Sets
+from finalist.strategies.gauntlet.stakes import _take_own_means, expected_drifts
+from finalist.strategies.protocol import Batch
+from tests.unit.bettors import bet, scored
 
 FREE = fl.Arms.unstructured(2)
 #: x'theta with x = 1 and x = 2.
@@ -78,8 +81,8 @@ def past_of(pilot, tested, history, rules=2):
     past = Past(as_problem(FREE, sigma=1.0, rules=rules_of(rules)))
     if history is not None:
         past.inform(of([4, 4], history))
-    past.add(of([4, 4], pilot), tested=False)
-    past.add(of([4, 4], tested), tested=True)
+    for kind, means in (("pilot", pilot), ("test", tested)):
+        past.add(Batch(np.array([4, 4]), {"kind": kind}), of([4, 4], means))
     return past.estimate().means().tolist()
 
 
@@ -109,14 +112,14 @@ def test_how_far_means_seem_to_be_off(objective, sign):
     fit = estimate(RAY, of([4, 4], [0.0, 5.0]))
     words = {"sigma": 4.0, "objective": objective, "misspecification": 2.0}
     run = run_of(as_problem(RAY, **words))
-    assert run._off(fit) == pytest.approx([-1.0 * sign, 0.5 * sign], rel=1e-12)
-    assert run._means(fit) == pytest.approx([1.0 * sign, 4.5 * sign], rel=1e-12)
+    assert run._past.off(fit) == pytest.approx([-1.0 * sign, 0.5 * sign], rel=1e-12)
+    assert run._past.means(fit) == pytest.approx([1.0 * sign, 4.5 * sign], rel=1e-12)
     # An arm that was not pulled is where the model has it.
     alone = estimate(RAY, of([0, 4], [0.0, 5.0]))
-    assert run._means(alone) == pytest.approx([2.5 * sign, 5.0 * sign], rel=1e-12)
+    assert run._past.means(alone) == pytest.approx([2.5 * sign, 5.0 * sign], rel=1e-12)
     # Not by rules 1, nor where the model is right.
     for other in ({"rules": rules_of(1)}, {"misspecification": 0.0}):
-        assert run_of(as_problem(RAY, **{**words, **other}))._off(fit) is None
+        assert run_of(as_problem(RAY, **{**words, **other}))._past.off(fit) is None
 
 
 def shifted(problem, *batches):
@@ -139,10 +142,10 @@ def test_how_far_means_seem_to_be_off_where_batches_are_shifted(objective, sign)
     fit = shifted(problem, ([8] * 3, means), ([8] * 3, means + 100.0), once)
     run = run_of(problem)
     part = sign * 96 / 112
-    assert run._off(fit) == pytest.approx([-part, 2 * part, -part], rel=1e-9)
-    assert np.diff(run._means(fit)) == pytest.approx([3 * part, -3 * part], rel=1e-9)
+    assert run._past.off(fit) == pytest.approx([-part, 2 * part, -part], rel=1e-9)
+    assert np.diff(run._past.means(fit)) == pytest.approx([3 * part, -3 * part], rel=1e-9)
     for other in ({"rules": rules_of(1)}, {"misspecification": 0.0}):
-        assert run_of(problem.with_(**other))._off(fit) is None
+        assert run_of(problem.with_(**other))._past.off(fit) is None
 
 
 def test_what_is_expected_of_pairs_where_batches_are_shifted():
@@ -153,16 +156,21 @@ def test_what_is_expected_of_pairs_where_batches_are_shifted():
     past = shifted(problem, *batches)
     pairs = Pairs(np.array([1, 1, 2]), np.array([0, 0, 0]), np.array([True, False, True]))
     difference, variance = np.full(3, 7.0), np.full(3, 9.0)
-    run_of(problem)._take_own_means(past, pairs, np.arange(3), difference, variance)
+    own_means(run_of(problem), past, pairs, difference, variance)
     assert difference == pytest.approx([(5.0 * 1.5 + 3.0 * 2.0) / 3.5, 7.0, 7.0], rel=1e-9)
     assert variance == pytest.approx([1.0 / 3.5, 9.0, 9.0], rel=1e-9)
     # A bet on what a further batch says of them goes by it.
     fit = estimate(LINE, of([4, 4, 0], [0.0, 1.0, 0.0]))
     bets: Any = Noted(1)
     one = Pairs(np.array([1]), np.array([0]), np.array([True]))
-    run_of(problem)._bet(bets, np.array([0]), one, fit, past, 0.0)
+    bet(run_of(problem), bets, np.array([0]), one, fit, past, 0.0)
     _, _, _, (drift, time), _ = bets.placed
     assert (drift[0], time[0]) == pytest.approx((13.5, 3.5), rel=1e-9)
+
+
+def own_means(run: Any, past: Any, pairs: Pairs, difference: Any, variance: Any) -> None:
+    contrasts: Any = SimpleNamespace(pairs=pairs)
+    _take_own_means(run._past, past, contrasts, np.arange(len(pairs.arms)), difference, variance)
 
 
 class Noted:
@@ -184,7 +192,7 @@ def test_what_is_expected_of_a_batch(objective, sign):
     run = run_of(as_problem(FREE, sigma=2.0, objective=objective))
     past, fit = estimate(FREE, of([4, 2], [0.0, 3.0])), estimate(FREE, of([8, 8], [0.0, 1.0]))
     bets: Any = Noted(3)
-    run._bet(bets, np.array([2]), Pairs(np.array([1]), np.array([0])), fit, past, 0.5)
+    bet(run, bets, np.array([2]), Pairs(np.array([1]), np.array([0])), fit, past, 0.5)
     z, speed, tested, (drift, time), expert = bets.placed
     assert tested.tolist() == [False, False, True]
     assert (z[2], speed[2]) == pytest.approx(((sign * 1.0 + 0.5) / (2.0 * 0.5), 2.0), rel=1e-12)
@@ -203,7 +211,7 @@ def test_what_is_expected_where_the_model_may_be_wrong():
     for direct in (False, True):
         bets: Any = Noted(1)
         pairs = Pairs(np.array([1]), np.array([0]), np.array([direct]))
-        run._bet(bets, np.array([0]), pairs, fit, past, 0.0)
+        bet(run, bets, np.array([0]), pairs, fit, past, 0.0)
         _, speed, _, (drift, time), _ = bets.placed
         # theta has the variance 1 / (4 + 16); H = 4 (1, 2) / 20 = (0.2, 0.4) for y = 1, and the
         # batch may feign c (|0.2 + 1| + |0.4 - 1|) = 0.18.
@@ -220,7 +228,7 @@ def test_own_means_have_the_variance_of_both():
     past = estimate(RAY, of([2, 4], [1.0, 5.0]))
     pairs = Pairs(np.array([1, 1]), np.array([0, 0]), np.array([True, False]))
     difference, variance = np.array([7.0, 7.0]), np.array([9.0, 9.0])
-    run._take_own_means(past, pairs, np.arange(2), difference, variance)
+    own_means(run, past, pairs, difference, variance)
     assert difference.tolist() == [4.0, 7.0]
     assert variance.tolist() == [0.75, 9.0]
 
@@ -235,7 +243,7 @@ def test_scores(objective, sign):
     problem = as_problem(RAY, sigma=2.0, misspecification=0.1, objective=objective)
     fit = estimate(RAY, of([4, 4], [0.0, 1.0]))
     arms = (np.array([1, 1]), np.array([0, 0]), np.array([False, True]))
-    found = scores_of(problem, fit, Pairs(*arms), 0.25)
+    found = scored(problem, fit, Pairs(*arms), 0.25)
     expected = [
         (sign * 0.4 + 0.25 - 0.18) / (2.0 / math.sqrt(20.0)),
         (sign * 1.0 + 0.25) / (2.0 * math.sqrt(0.5)),
@@ -244,7 +252,7 @@ def test_scores(objective, sign):
     assert found.bias == pytest.approx([0.18, 0.0], rel=1e-12)
     assert found.speed == pytest.approx([math.sqrt(20.0), math.sqrt(2.0)], rel=1e-12)
     uneven = estimate(RAY, of([2, 8], [0.0, 1.0]))
-    found = scores_of(problem, uneven, Pairs(*(part[1:] for part in arms)), 0.0)
+    found = scored(problem, uneven, Pairs(*(part[1:] for part in arms)), 0.0)
     assert found.speed == pytest.approx([1.0 / math.sqrt(1 / 2 + 1 / 8)], rel=1e-12)
 
 
@@ -255,7 +263,7 @@ def test_repeated_pulls_measure_the_noise_of_a_model_that_may_be_wrong():
     fit = estimate(RAY, of([2, 2], [0.0, 2.0], np.ones(2)))
     problem = as_problem(RAY, sigma=None, misspecification=0.1)
     pairs = Pairs(np.array([1]), np.array([0]), np.array([True]))
-    found = scores_of(problem, fit, pairs, 0.0)
+    found = scored(problem, fit, pairs, 0.0)
     assert NormalDist().cdf(found.z[0]) == pytest.approx(0.9082482905, rel=1e-9)
 
 

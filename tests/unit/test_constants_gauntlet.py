@@ -57,7 +57,7 @@ def test_evidence_just_below_the_level_rejects_nobody():
     # log(1 / 0.05) = 2.99573227
     for log_m, rejected in ((2.9957322, False), (2.9957323, True)):
         run = after_pilot(problem_of())
-        run._bets.log_m[2] = log_m
+        run._claims.bets.log_m[2] = log_m
         assert bool(run.evidence().rejected[2]) == rejected
         clearly(run, [0.0, 0.0, 0.0], rivals=[-1, -1, -1])
         assert run.verdict.survivors == ((0, 1) if rejected else (0, 1, 2))
@@ -83,15 +83,15 @@ def test_levels_of_leaders(monkeypatch):
 
 
 @pytest.mark.parametrize("place", [0, 1, 2])
-def test_a_leader_wins_at_its_level(place):
+def test_a_leader_wins_at_its_level(place, monkeypatch):
     # The evidence for leader 0 as the first, second or third one: below the level, then above.
     for factor, winner in ((1 - 1e-9, None), (1 + 1e-9, 0)):
         run = after_pilot(problem_of(goal=fl.EpsilonBest(1e-9)))
         for leader in (1, 2)[:place]:
             clearly(run, [0.0] * 3, leader=leader, rivals=[-1] * 3)
         clearly(run, [0.0] * 3, leader=0, rivals=[-1] * 3)
-        run._leaders[0].log_m[1:] = -math.log(LEADERS[place]) * factor
-        run._bet = lambda *_: None  # what is said now changes nothing
+        run._claims.leaders[0].log_m[1:] = -math.log(LEADERS[place]) * factor
+        monkeypatch.setattr(run, "_bettor", lambda _: lambda *_: None)  # nothing is said now
         clearly(run, [0.0] * 3, leader=0, rivals=[-1] * 3)
         assert run.verdict.winner == winner
 
@@ -113,7 +113,7 @@ def test_levels_of_sets_and_of_pairs():
     run = after_pilot(problem_of(fl.Arms.unstructured(20), goal=fl.TopM(5)))
     clearly(run, [50.0] * 5 + [0.0] * 15, pairs=[list(pair) for pair in every_pair(20)])
     assert sorted(run.verdict.winners) == [0, 1, 2, 3, 4]
-    assert run._bets.limit == pytest.approx([math.log(75 / 0.05)] * 380, rel=1e-12)
+    assert run._claims.bets.limit == pytest.approx([math.log(75 / 0.05)] * 380, rel=1e-12)
     assert run.evidence().p_value[5:] == pytest.approx([0.01] * 15, rel=1e-12)
 
 

@@ -16,9 +16,8 @@ from finalist.problem import as_problem
 from finalist.simulation.binomial import exact_lower_bound
 from finalist.simulation.rewards import DrawnRewards
 from finalist.strategies import Batch
-from finalist.strategies.gauntlet import Gauntlet
-from finalist.strategies.gauntlet import choosing as gauntlet_choosing
-from finalist.strategies.gauntlet import run as gauntlet
+from finalist.strategies.gauntlet import Gauntlet, planner
+from finalist.strategies.gauntlet import best as best_arm
 from finalist.strategies.gauntlet.bets import Bets
 from finalist.strategies.gauntlet.scores import normal_scores
 from tests import instances
@@ -207,10 +206,9 @@ def test_a_replay_from_json_solves_no_design_and_is_the_same(settings, monkeypat
     texts = [json.dumps([batch.counts.tolist(), dict(batch.note)]) for batch, _ in log]
     again = Gauntlet().start(problem, seed=0)
     with monkeypatch.context() as patch:
-        for solver in ("allocate", "choose_rivals"):
-            patch.setattr(gauntlet, solver, None)
-        for solver in ("pilot_weights", "Rounded"):
-            patch.setattr(gauntlet_choosing, solver, None)
+        patch.setattr(best_arm, "choose_rivals", None)
+        for solver in ("allocate", "pilot_weights", "Rounded"):
+            patch.setattr(planner, solver, None)
         for text, (_, rewards) in zip(texts, log, strict=True):
             counts, note = json.loads(text)
             again.record(Batch(np.array(counts), note), rewards)
@@ -435,7 +433,7 @@ def test_without_residuals_nothing_is_tested(placed):
     assert batch.note["rivals"] == [-1, -1, -1]
     assert batch.note["words"].endswith("4 or more pulls in a batch can.")
     run.record(noted(batch, rivals=[1, 0, 0]), lab.measure(batch))  # not even if it is asked for
-    assert not placed[-1][3].any()
+    assert not any(tested.any() for _, _, _, tested in placed)
     assert any(rival >= 0 for rival in run.next(4).note["rivals"])
 
 
@@ -619,7 +617,9 @@ def test_when_the_last_ones_go_together_the_best_of_them_is_named():
         for _ in range(2):  # a pooled estimate with a clear order
             batch = noted(run.next(300), rivals=[-1, -1, -1])
             run.record(batch, constant(batch, 5.0 * np.eye(3)[best]))
-        run._bets.log_m[:] = run._bets.limit - 1e-9  # one tiny step is missing for each
+        run._claims.bets.log_m[:] = (
+            run._claims.bets.limit - 1e-9
+        )  # one tiny step is missing for each
         batch = noted(run.next(12), rivals=[1, 0, 0])
         run.record(batch, constant(batch, 0.0))
         assert run.evidence().rejected.all()

@@ -18,8 +18,10 @@ from finalist.inference.statistics import Statistics
 from finalist.problem import as_problem
 from finalist.simulation.rewards import DrawnRewards
 from finalist.strategies import Batch, Gauntlet
-from finalist.strategies.gauntlet.scores import Pairs, scores_of
+from finalist.strategies.gauntlet.contrasts import Pairs
+from finalist.strategies.gauntlet.run import ChangeableRun
 from tests import instances
+from tests.unit.bettors import scored
 
 SPHERE = fl.Arms(instances.unit_sphere(12, 4, 1))
 THETA = np.array([1.0, 0.5, -0.3, 0.2])
@@ -77,7 +79,7 @@ def test_a_replay_from_json_is_the_same(variant):
         note = json.loads(json.dumps(batch.note))
         again.record(Batch(batch.counts.copy(), note), values)
     assert again.verdict == run.verdict
-    np.testing.assert_array_equal(again._bets.log_m, run._bets.log_m)
+    np.testing.assert_array_equal(again._claims.bets.log_m, run._claims.bets.log_m)
     np.testing.assert_array_equal(again.evidence().share, run.evidence().share)
     if not run.verdict.decided:
         np.testing.assert_array_equal(again.next(24).counts, run.next(24).counts)
@@ -105,14 +107,16 @@ def test_a_constant_for_each_batch_changes_nothing(variant):
     moved, other = played(problem_of(variant), most=15, shifts=100.0 * rng.standard_normal(15))
     for (a, _), (b, _) in zip(log, other, strict=True):
         np.testing.assert_array_equal(a.counts, b.counts)
-    np.testing.assert_allclose(plain._bets.log_m, moved._bets.log_m, rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(
+        plain._claims.bets.log_m, moved._claims.bets.log_m, rtol=1e-6, atol=1e-8
+    )
 
 
 def test_without_allowing_for_it_a_constant_does_harm():
     shifts = 5.0 * np.random.default_rng(3).standard_normal(30)
     plain, _ = played(as_problem(SPHERE, sigma=1.0), most=30)
     moved, _ = played(as_problem(SPHERE, sigma=1.0), most=30, shifts=shifts)
-    assert not np.allclose(plain._bets.log_m, moved._bets.log_m)
+    assert not np.allclose(plain._claims.bets.log_m, moved._claims.bets.log_m)
 
 
 # ---- scores --------------------------------------------------------------------------------
@@ -122,7 +126,7 @@ def test_scores_of_unequal_noise_are_those_of_two_means():
     problem = as_problem(fl.Arms.unstructured(3), sigma=[1.0, 3.0, 0.5])
     batch = Statistics.of_batch([4, 9, 2], [8.0, 9.0, 1.0], [1.0, 1.0, 1.0])
     fit = estimate(problem.arms, batch, precisions=problem.precisions)
-    found = scores_of(problem, fit, Pairs(np.array([0, 2]), np.array([1, 0])), 0.0)
+    found = scored(problem, fit, Pairs(np.array([0, 2]), np.array([1, 0])), 0.0)
     expected = [(2.0 - 1.0) / np.sqrt(1 / 4 + 9 / 9), (0.5 - 2.0) / np.sqrt(0.25 / 2 + 1 / 4)]
     np.testing.assert_allclose(found.z, expected, rtol=1e-12)
     np.testing.assert_allclose(found.speed, 1.0 / np.sqrt([1.25, 0.375]), rtol=1e-12)
@@ -158,14 +162,14 @@ def test_means_of_two_arms_need_no_model():
     batch = Statistics.of_batch([4, 4, 4], [0.0, 4.0, 40.0], [1.0, 1.0, 1.0])  # far from linear
     fit = estimate(arms, batch)
     pairs = (np.array([2, 2]), np.array([0, 1]))
-    model = scores_of(problem, fit, Pairs(*pairs), 0.0)
+    model = scored(problem, fit, Pairs(*pairs), 0.0)
     np.testing.assert_allclose(model.bias, [0.0, 20.0], atol=1e-12)  # a line through the ends
     assert model.z[1] < -10.0
-    own = scores_of(problem, fit, Pairs(*pairs, np.array([True, True])), 0.0)
+    own = scored(problem, fit, Pairs(*pairs, np.array([True, True])), 0.0)
     np.testing.assert_allclose(own.z, [10.0 / np.sqrt(0.5), 9.0 / np.sqrt(0.5)])
     np.testing.assert_array_equal(own.bias, 0.0)
     alone = estimate(arms, Statistics.of_batch([4, 0, 4], [0.0, 0.0, 40.0], [1.0, 0.0, 1.0]))
-    there = scores_of(problem, alone, Pairs(*pairs, np.array([True, True])), 0.0)
+    there = scored(problem, alone, Pairs(*pairs, np.array([True, True])), 0.0)
     assert there.bias[0] == 0.0
     assert there.bias[1] > 0.0  # arm 1 has no mean of its own: the model is all there is
 
@@ -180,11 +184,11 @@ def test_with_a_bent_model_only_repeated_pulls_measure_the_noise():
     from scipy.stats import norm
     from scipy.stats import t as student
 
-    assert scores_of(problem, fit, pairs, 0.0).z[0] == pytest.approx(
+    assert scored(problem, fit, pairs, 0.0).z[0] == pytest.approx(
         norm.isf(student.sf(t, 6)), rel=1e-9
     )
     single = estimate(arms, Statistics.of_batch([1, 1, 1], [0.0, 1.0, 5.0], [0.0] * 3))
-    assert not scores_of(problem, single, pairs, 0.0).tested.any()
+    assert not scored(problem, single, pairs, 0.0).tested.size
 
 
 # ---- roles and costs -----------------------------------------------------------------------
@@ -255,13 +259,13 @@ def test_the_m_best_by_sets_and_by_pairs(sets, monkeypatch):
     assert evidence.rejected.tolist() == [True, False, False, True, False, True]
     assert (evidence.rival[[0, 3, 5]] >= 0).all()
     early: Any = Gauntlet().start(as_problem(arms, top=3, sigma=1.0), seed=7)
-    assert early.certain == ()
+    assert early._claims.certain == ()
     for batch, values in log[:-1]:
         early.record(batch, values)
-        sure = len(early.certain)
+        sure = len(early._claims.certain)
         words = ["still be among the 3 best", "belongs to the 3 best", "belong to the 3 best"]
         assert words[min(sure, 2)] in early.words() or "pilot" in early.words()
-        assert set(early.certain) <= {1, 2, 4}
+        assert set(early._claims.certain) <= {1, 2, 4}
         assert {1, 2, 4} <= set(early.verdict.survivors)
     assert "may still" in early.words()
 
@@ -271,24 +275,26 @@ def test_p_values_of_the_m_best_by_pairs_count_the_claims_that_they_are_the_larg
 
     monkeypatch.setattr(gauntlet_top, "MAX_SETS", 0)
     run: Any = Gauntlet().start(as_problem(fl.Arms.unstructured(6), top=2, delta=0.08, sigma=1.0))
-    assert run._bets.limit[0] == pytest.approx(math.log(8 / 0.08))  # 2 (6 - 2) = 8 pairs
+    assert run._claims.bets.limit[0] == pytest.approx(math.log(8 / 0.08))  # 2 (6 - 2) = 8 pairs
     # Evidence that the first arm is worse than the others: the second largest counts, log 30.
-    run._bets.log_m[:5] = np.log([50.0, 30.0, 20.0, 0.5, 1.0])
-    run._bets.log_m[5:10] = run._bets.limit[0]
+    run._claims.bets.log_m[:5] = np.log([50.0, 30.0, 20.0, 0.5, 1.0])
+    run._claims.bets.log_m[5:10] = run._claims.bets.limit[0]
     p_value = run.evidence().p_value
     assert p_value[0] == pytest.approx(4 / 30)  # of 4 true claims the largest is at most that
     assert p_value[1] == pytest.approx(4 * 0.08 / 8)  # out, at delta / m
     assert p_value[2] == 1.0
     monkeypatch.setattr(gauntlet_top, "MAX_SETS", 5000)
     run = Gauntlet().start(as_problem(fl.Arms.unstructured(3), top=2, delta=0.08, sigma=1.0))
-    run._bets.log_m[:] = np.log([4.0, 2.0, 3.0])  # sets 01, 02, 12: one true set for each arm
+    run._claims.bets.log_m[:] = np.log(
+        [4.0, 2.0, 3.0]
+    )  # sets 01, 02, 12: one true set for each arm
     assert run.evidence().p_value == pytest.approx([1 / 2, 1 / 3, 1 / 2])
 
 
 def test_one_of_one_is_the_best_arm():
     problem = as_problem(SPHERE, goal=fl.TopM(1), sigma=1.0)
     assert problem.needs == frozenset()
-    assert type(Gauntlet().start(problem)).__name__ == "GauntletRun"
+    assert isinstance(Gauntlet().start(problem), ChangeableRun)
 
 
 def test_what_top_m_refuses(monkeypatch):

@@ -105,7 +105,7 @@ def test_an_added_arm_has_a_process_of_its_own_and_the_others_keep_theirs():
     np.testing.assert_array_equal(after.rejected[:4], before.rejected)
     assert after.share[4] == 0
     assert 4 in new.verdict.survivors
-    np.testing.assert_allclose(new._bets.limit, [-math.log(0.05)] * 4 + [-math.log(0.025)])
+    np.testing.assert_allclose(new._claims.bets.limit, [-math.log(0.05)] * 4 + [-math.log(0.025)])
     assert new.verdict.pulls == run.verdict.pulls
     assert new.next().note["kind"] == "pilot"  # nothing is known of the new dimension
     assert new.next().note["batch"] == run.next().note["batch"]
@@ -122,7 +122,7 @@ def test_after_withdrawing_all_begin_again_with_a_share():
     new = run.changed(more(run, three), np.array([1, 2, 3]), 0.025, afresh=True)
     assert new.verdict.survivors == (0, 1, 2)  # b lost against a, which is no longer in question
     assert np.all(new.evidence().share == 0)
-    np.testing.assert_allclose(new._bets.limit, -math.log(0.025))
+    np.testing.assert_allclose(new._claims.bets.limit, -math.log(0.025))
     assert new.verdict.pulls == run.verdict.pulls
     drive(new, lab_of([1.0, 0.2, 0.0], 2), 60)
     assert new.verdict.winner == 0
@@ -142,11 +142,11 @@ def test_intervals_end_and_words_still_work():
 def test_levels_of_leaders_go_on_after_a_change():
     run = start(epsilon=0.3)
     drive(run, lab_of(MEANS, 1), 4)
-    led = len(run._leaders)
+    led = len(run._claims.leaders)
     assert led >= 1
     new = run.changed(run._problem, np.arange(4), 0.025, afresh=True)
     drive(new, lab_of(MEANS, 2), 1)
-    limits = {float(bets.limit[0]) for bets in new._leaders.values()}
+    limits = {float(bets.limit[0]) for bets in new._claims.leaders.values()}
     assert limits == {-math.log(0.05 / (2 * (led + 1) * (led + 2)))}
 
 
@@ -180,4 +180,4 @@ def test_missing_rewards_make_the_pilot_longer():
     while run.next().note["kind"] == "pilot":
         batch = run.next(size=4)
         run.record(batch, lab.batch(batch.counts))
-    assert run._past().information.rank == 4
+    assert run._past.estimate().information.rank == 4

@@ -10,7 +10,8 @@ from finalist.errors import ProblemError
 from finalist.problem import as_problem
 from finalist.simulation.rewards import DrawnRewards
 from finalist.simulation.task import make_task
-from finalist.strategies.gauntlet.planner import DOUBT, LATER, MORE, Aim, allocate, within
+from finalist.strategies.gauntlet.planner import allocate, within
+from finalist.strategies.gauntlet.targets import DOUBT, LATER, MORE, Targets
 from tests import instances
 
 K = 4
@@ -22,7 +23,7 @@ def aim(gap, age):
     error = np.sqrt(1 / PULLS[0] + 1 / PULLS[1])
     theta = np.array([1.0 - gap * error, 1.0, 0.99, -5.0])
     ages = np.array([age, 0.0, 0.0, LATER])
-    return Aim(
+    return Targets(
         Z=np.eye(K),
         root=np.diag(PULLS**-0.5),
         sigma=1.0,

@@ -112,10 +112,10 @@ def test_a_history_is_left_out_while_it_is_contradicted():
     problem = as_problem(fl.Arms.unstructured(3), sigma=1.0)
     run = fl.Gauntlet().start(problem)
     run.inform(lies(1000, [0.0, 2.0, 1.0]))
-    assert run._past().means() == pytest.approx([0.0, 2.0, 1.0])
+    assert run._past.estimate().means() == pytest.approx([0.0, 2.0, 1.0])
     batch = run.next()
     run.record(batch, of_means(batch.counts, [2.0, 0.0, 0.0]))
-    assert run._past().means() == pytest.approx([2.0, 0.0, 0.0])
+    assert run._past.estimate().means() == pytest.approx([2.0, 0.0, 0.0])
     assert run.next().note["leader"] == 0
 
 
@@ -124,7 +124,7 @@ def test_a_history_that_agrees_is_used():
     run.inform(lies(1000, [0.0, 2.0, 1.0]))
     batch = run.next()
     run.record(batch, of_means(batch.counts, [0.5, 1.8, 1.1]))
-    assert run._past().means() == pytest.approx([0.0, 2.0, 1.0], abs=0.01)
+    assert run._past.estimate().means() == pytest.approx([0.0, 2.0, 1.0], abs=0.01)
 
 
 def test_a_pilot_is_left_out_while_it_is_contradicted():
@@ -132,9 +132,9 @@ def test_a_pilot_is_left_out_while_it_is_contradicted():
     for means in ([-5.0, 5.0, 0.0], [1.0, 0.0, 0.0]):
         batch = run.next()
         run.record(batch, of_means(batch.counts, means))
-    assert run._past().means() == pytest.approx([1.0, 0.0, 0.0])
+    assert run._past.estimate().means() == pytest.approx([1.0, 0.0, 0.0])
     assert run.verdict.pulls == 24  # they are counted all the same
-    assert run.interval(np.eye(3))[0] == pytest.approx(run._all.pooled.estimate().phi)
+    assert run.interval(np.eye(3))[0] == pytest.approx(run._past.pooled.estimate().phi)
 
 
 def test_shifts_between_batches_are_no_contradiction():
@@ -142,7 +142,7 @@ def test_shifts_between_batches_are_no_contradiction():
     run.inform(lies(100, [100.0, 102.0, 101.0]))
     batch = run.next()
     run.record(batch, of_means(batch.counts, [0.5, 1.8, 1.1]))
-    means = run._past().means()
+    means = run._past.estimate().means()
     assert means[1] - means[0] == pytest.approx(2.0, abs=0.05)
 
 
@@ -206,7 +206,7 @@ def test_a_history_of_another_level_helps_with_a_line_in_shifted_batches():
         assert verdict.winner == int(PARABOLA.argmax())
     run = fl.Gauntlet().start(problem)
     run.inform(right)
-    means = run._means(run._past())
+    means = run._past.means(run._past.estimate())
     assert np.diff(means) == pytest.approx(np.diff(PARABOLA), abs=0.1)
 
 
@@ -229,9 +229,9 @@ def test_other_arms_keep_what_is_known_of_them_in_shifted_batches():
     kept = np.array([6, 4, 2, 3, -1])
     features = np.vstack([BENT.features[kept[:4]], [[1.0, 0.4]]])
     other = run.changed(as_problem(fl.Arms(features), **SHIFTED), kept, 0.01, afresh=True)
-    means = other._means(other._past())
+    means = other._past.means(other._past.estimate())
     assert np.diff(means[:4]) == pytest.approx(np.diff(PARABOLA[kept[:4]]), abs=0.1)
-    assert other._past().effects.part.tolist() == [0, 0, 0, 0, -1]
+    assert other._past.estimate().effects.part.tolist() == [0, 0, 0, 0, -1]
     assert other.next().note["leader"] in (1, 4)
 
 

@@ -198,9 +198,7 @@ def test_an_entry_point_takes_no_name_of_ours(monkeypatch):
 
     monkeypatch.setattr(sys.modules[HERE], "Thief", Gauntlet, raising=False)
     Points(monkeypatch, gauntlet=f"{HERE}:Thief")
-    with pytest.warns(
-        RuntimeWarning, match="is taken by finalist.strategies.gauntlet"
-    ):
+    with pytest.warns(RuntimeWarning, match="is taken by finalist.strategies.gauntlet"):
         assert all_strategies()["gauntlet"] is fl.Gauntlet
 
 

@@ -115,7 +115,7 @@ def all_strategies() -> Mapping[str, StrategyClass]:
     Examples
     --------
     >>> all_strategies()["gauntlet"]
-    <class 'finalist.strategies.gauntlet.run.Gauntlet'>
+    <class 'finalist.strategies.gauntlet.strategy.Gauntlet'>
     """
     _load_entry_points()
     return dict(STRATEGIES)
@@ -127,7 +127,7 @@ def strategy_class(name: str) -> StrategyClass | None:
     Examples
     --------
     >>> strategy_class("gauntlet"), strategy_class("guess")
-    (<class 'finalist.strategies.gauntlet.run.Gauntlet'>, None)
+    (<class 'finalist.strategies.gauntlet.strategy.Gauntlet'>, None)
     """
     if name not in STRATEGIES:
         _load_entry_points()

@@ -41,8 +41,6 @@ PRIOR: Float[np.ndarray, " g"] = np.log(8.0 / ((_M + 8.0) * (_M + 9.0)))
 PRIOR -= math.log(float(np.exp(PRIOR).sum()))
 #: Bets against more arms than this are placed by several threads, so many at a time.
 MANY = 20_000
-#: Quantiles by which the expert is represented.
-EXPERT: Float[np.ndarray, " q"] = (np.arange(9) + 0.5) / 9.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,25 +141,3 @@ class Bets:
             with ThreadPoolExecutor() as pool:
                 list(pool.map(settle, (slice(k, k + MANY) for k in range(0, len(z), MANY))))
         return caps
-
-
-def expected_drifts(
-    mean: Float[np.ndarray, " K"], spread: Float[np.ndarray, " K"]
-) -> Float[np.ndarray, "K q"]:
-    """Return quantiles of N(mean, spread^2) truncated to positive values, nine for each arm.
-
-    Parameters
-    ----------
-    mean, spread : (K,) arrays
-        What earlier batches say of the drift of the next score, and how uncertainly.
-
-    Examples
-    --------
-    >>> expected_drifts(np.array([0.0]), np.array([1.0]))[0, [0, 4, 8]].round(4)
-    array([0.0697, 0.6745, 1.9145])
-    """
-    from scipy.special import log_ndtr, ndtri_exp
-
-    # P(X > x | X > 0) = 1 - q, by tails: exact also where almost nothing is positive.
-    tail = log_ndtr(mean / spread)[:, None] + np.log1p(-EXPERT)
-    return np.asarray(np.maximum(mean[:, None] - spread[:, None] * ndtri_exp(tail), 0.0))

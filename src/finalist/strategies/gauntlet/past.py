@@ -5,33 +5,55 @@ plate that was mixed up) the tests are as right as ever, but they are aimed at t
 what the rewards after them contradict is left out. That too is a choice from the past.
 """
 
-import numpy as np
-from jaxtyping import Int
+import math
 
-from finalist.inference.least_squares import Estimate
-from finalist.inference.pooling import Pooled
+import numpy as np
+from jaxtyping import Float, Int
+
+from finalist.design.rounding import MAX_PULLS
+from finalist.errors import ProblemError
+from finalist.inference.least_squares import Estimate, weights_of
+from finalist.inference.pooling import Pooled, ShiftedEstimate, batch_arms
 from finalist.inference.statistics import Statistics
 from finalist.problem import Problem
+from finalist.strategies.protocol import Batch
+from finalist.text import counted
 
 #: Below this p-value rewards contradict others.
 CONTRADICTION = 1e-3
 
 
 class Past:
-    """What was measured so far.
+    """The complete batches of a run, as its chooser sees them; `add` is the only way in.
 
     Attributes
     ----------
+    problem : Problem
+    arms, Z : Arms, (K, r) array
+        What rewards are told of, in coordinates of their span.
     pooled : Pooled
         All rewards of the run: the pilot and what was tested.
     history : Statistics or None
         What was measured before the run.
+    lost : (K,) array of int
+        Pulls that were made and gave no reward.
+    gone : int
+        Rewards of arms that were withdrawn.
+    recorded, batches : int
+        Batches so far, and how many of them were tested.
+    last : (K,) array of int
+        The counts of the last one that was tested.
     """
 
     def __init__(self, problem: Problem) -> None:
-        self._problem = problem
+        K = len(problem.arms)
+        self.problem, self.arms = problem, batch_arms(problem)
+        self.Z = self.arms.coordinates
         self.pooled = Pooled(problem)
         self.history: Statistics | None = None
+        self.lost: Int[np.ndarray, " K"] = np.zeros(K, dtype=np.int64)
+        self.gone = self.recorded = self.batches = 0
+        self.last: Int[np.ndarray, " K"] = np.zeros(K, dtype=np.int64)
         self._tested, self._pilot = Pooled(problem), Pooled(problem)
         self._estimate: Estimate | None = None
         self._of_pilot: Estimate | None = None
@@ -39,11 +61,23 @@ class Past:
 
     def inform(self, history: Statistics) -> None:
         """Take what was measured before the run."""
+        if self.recorded > 0:
+            raise ProblemError(
+                f"{counted(self.recorded, 'batch is', 'batches are')} recorded; earlier "
+                "measurements are brought in before the first."
+            )
+        if len(history.count) != len(self.Z):
+            raise ProblemError(f"the history is of {len(history.count)} arms, not {len(self.Z)}.")
         self.history = history.copy()
         self._estimate = self._of_history = None
 
-    def add(self, rewards: Statistics, *, tested: bool) -> None:
-        """Add the rewards of a batch."""
+    def add(self, batch: Batch, rewards: Statistics) -> None:
+        """Add a complete batch, after its test."""
+        tested = batch.note["kind"] == "test"
+        if tested:
+            self.batches += 1
+            self.last = batch.counts
+        self.recorded += 1
         self.pooled.add(rewards)
         (self._tested if tested else self._pilot).add(rewards)
         self._estimate = None
@@ -52,12 +86,73 @@ class Past:
 
     def taken(self, kept: Int[np.ndarray, " n"], problem: Problem) -> "Past":
         """Return what concerns other arms: old ones by number, -1 for new ones."""
-        new = Past(problem)
+        new, old = Past(problem), kept >= 0
         new.history = None if self.history is None else self.history.taken(kept)
         new.pooled = self.pooled.taken(kept, problem)
         new._tested = self._tested.taken(kept, problem)
         new._pilot = self._pilot.taken(kept, problem)
+        new.lost[old] = self.lost[kept[old]]
+        new.gone = self.gone + self.pooled.pulls - new.pooled.pulls
+        new.recorded, new.batches = self.recorded, self.batches
         return new
+
+    @property
+    def pulls(self) -> int:
+        """All rewards so far."""
+        return self.pooled.pulls + self.gone
+
+    @property
+    def piloting(self) -> bool:
+        """Whether too little is known to choose rivals; missing rewards make a pilot longer."""
+        if self.pooled.pulls < self.problem.rules.pilot * self.arms.rank:
+            return True
+        past = self.estimate()
+        return past.information.rank < past.dimension
+
+    @property
+    def least_size(self) -> int:
+        """The smallest batch that can test every arm that is left."""
+        return int(self.Z.shape[1]) + (1 if self.problem.noise.sigma is None else 0)
+
+    def room(self) -> Int[np.ndarray, " K"]:
+        """Return how often each arm can still be pulled."""
+        most, measurable = self.problem.most_pulls, self.problem.arms.measurable
+        if most is None:
+            return np.where(measurable, MAX_PULLS, 0)
+        left = np.maximum(most - self.pooled.statistics.count - self.lost, 0)
+        return np.where(measurable, left, 0)
+
+    def scale(self, fit: Estimate) -> float:
+        """Return sigma, or what earlier batches say of it: the test itself does not use it."""
+        known = self.problem.scale
+        if known is not None:
+            return known
+        if fit.degrees_of_freedom == 0:
+            return 1.0
+        return math.sqrt(fit.residual_variance) or 1.0
+
+    def means(self, fit: Estimate) -> Float[np.ndarray, " K"]:
+        """Return what is expected of the arms, large ones good."""
+        linear, off = self.problem.sign * (self.Z @ fit.phi), self.off(fit)
+        return np.asarray(linear if off is None else linear + off)
+
+    def off(self, fit: Estimate) -> Float[np.ndarray, " K"] | None:
+        """Return how far the means seem to be from a linear model that may be wrong.
+
+        An arm's own rewards against the model, as deviations of the size that is allowed for and
+        the noise of these rewards would have it. Where batches are shifted, own rewards count
+        beside those of other arms in the same batch.
+        """
+        problem = self.problem
+        if problem.misspecification == 0.0 or not problem.rules.forgiving:
+            return None
+        if isinstance(fit, ShiftedEstimate):
+            w, apart = fit.effects.weight, fit.effects.beside(self.Z @ fit.phi)
+        else:
+            w = weights_of(fit.statistics.count, problem.precisions)
+            apart = np.where(w > 0.0, fit.statistics.mean - self.Z @ fit.phi, 0.0)
+        believed = w / (w + (self.scale(fit) / problem.misspecification) ** 2)
+        return np.asarray(problem.sign * believed * apart)
 
     def estimate(self) -> Estimate:
         """Return the estimate from all that is not contradicted by what came after it."""
@@ -66,9 +161,9 @@ class Past:
         return self._estimate
 
     def _estimated(self) -> Estimate:
-        if not self._problem.rules.forgiving:
+        if not self.problem.rules.forgiving:
             return self.pooled.with_earlier(self.history).estimate()
-        own, sigma = self.pooled, self._problem.scale
+        own, sigma = self.pooled, self.problem.scale
         if self._of_pilot is None:
             self._of_pilot = self._pilot.estimate()
         if self._tested.pulls > 0 and contradict(self._tested.estimate(), self._of_pilot, sigma):
@@ -76,7 +171,7 @@ class Past:
         if self.history is None:
             return own.estimate()
         if self._of_history is None:
-            self._of_history = Pooled(self._problem).with_earlier(self.history).estimate()
+            self._of_history = Pooled(self.problem).with_earlier(self.history).estimate()
         alone = own.estimate()
         if contradict(alone, self._of_history, sigma):
             return alone

@@ -1,7 +1,7 @@
-"""Where the gauntlet measures, and against whom each arm is tested; both from the past alone."""
+"""Where the gauntlet measures: pilot, sizes and allocations of batches, from the past alone."""
 
+import math
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -9,190 +9,151 @@ from scipy.linalg import qr
 
 from finalist.arms import Arms
 from finalist.arms.span import SPAN_TOLERANCE
-from finalist.design import rough_design, round_design
+from finalist.design import Rounded, rough_design, round_design
 from finalist.design.linalg import spanning_arms
-from finalist.inference.information import Information, information, row_norms
+from finalist.inference.information import Information, information
 from finalist.inference.least_squares import weights_of
 from finalist.inference.misspecification import Bias
 from finalist.problem import Problem
+from finalist.strategies.gauntlet.past import Past
+from finalist.strategies.gauntlet.targets import LEAST_MISSING, Comparisons, Targets
 from finalist.strategies.phased.phase import share
 from finalist.strategies.static.static import static_design
 
-#: Directions are weighted by the root of the missing evidence, at least this.
-LEAST_MISSING = 0.05
-#: Gaps count as at least this many standard errors, and at most this many times the smallest.
-LEAST_GAP, MAX_GAP = 0.5, 8.0
 #: How close to optimal a design is, and how close with many arms.
 TOLERANCE, ROUGH, MANY = 2e-2, 5e-2, 256
-#: A rejected arm is looked at again if its pooled gap to the leader is below so many standard
-#: errors when the pulls have become so many times those at its rejection, with this part of the
-#: pulls; and below `MORE` standard errors more with each further doubling.
-DOUBT, LATER, MORE, AGAIN = 3.0, 3.0, 0.5, 0.1
-#: Rivals are the leader and so many of the best arms.
-RIVALS = 64
-#: Survivors whose rivals are looked for at once.
-BLOCK = 512
+#: The part of the pulls with which rejected arms are looked at again.
+AGAIN = 0.1
 #: Up to so many survivors may be compared without the model, where it may be wrong.
 FEW = 200
 
 
-@dataclass(frozen=True, eq=False)
-class Aim:
-    """What a batch is planned from.
+@dataclass(frozen=True)
+class Planner:
+    """Plans batches until the winner is certain.
 
     Attributes
     ----------
-    Z : (K, r) array
-        The arms.
-    root : (s, r) array
-        R with R'R the inverse of the design matrix of all pulls.
-    sigma : float
-    thetas : (S, r) array
-        Plausible parameters, the estimate first, such that large means are good.
-    leader : int
-    first, second : (n,) arrays of int
-        Pairs of arms to tell apart, the better ones first: the leader and each survivor.
-    missing : (n,) array
-        The part of the evidence against each second arm that is still missing: 0 when it is
-        rejected, above 1 where the bets have lost.
-    epsilon : float
-    last : (K,) array of int
-        The counts of the batch before, to start from.
-    age : (K,) array
-        All pulls so far over those when an arm was rejected; 0 for survivors.
-    room : (K,) array of int
-        How often each arm can still be pulled.
-    precisions, costs : (K,) arrays or None
-        1 / sigma^2 and the cost of a pull, where they differ between arms.
-    bias : float
-        How far a mean may be from the linear model.
-    off : (K,) array or None
-        How far the means seem to be from it; None for not at all.
+    growth : float
+        A batch is this part of all pulls so far, unless a size is asked for.
+    seed : int
+        Draws plausible parameters to plan for.
     """
 
-    Z: Float[np.ndarray, "K r"]
-    root: Float[np.ndarray, "s r"]
-    sigma: float
-    thetas: Float[np.ndarray, "S r"]
-    leader: int
-    first: Int[np.ndarray, " n"]
-    second: Int[np.ndarray, " n"]
-    missing: Float[np.ndarray, " n"]
-    epsilon: float
-    last: Int[np.ndarray, " K"]
-    age: Float[np.ndarray, " K"]
-    room: Int[np.ndarray, " K"]
-    precisions: Float[np.ndarray, " K"] | None = None
-    costs: Float[np.ndarray, " K"] | None = None
-    bias: float = 0.0
-    off: Float[np.ndarray, " K"] | None = None
+    growth: float
+    seed: int
 
-    @cached_property
-    def needed(self) -> Float[np.ndarray, "n r"]:
-        """What the batch has to estimate."""
-        return np.asarray(self.Z[self.first] - self.Z[self.second])
+    def size(self, past: Past) -> int:
+        """Return the size of the next batch unless another is asked for."""
+        r, done, rules = past.arms.rank, past.pooled.pulls, past.problem.rules
+        if past.piloting:
+            return max(rules.pilot * r - done, r)
+        if past.batches == 0:
+            return rules.first * r
+        return max(rules.fewest * r, math.ceil(self.growth * done))
 
-    def gaps(self) -> Float[np.ndarray, "S n"]:
-        """Return by how much each first arm is better, for each parameter."""
-        gaps = np.asarray(self.thetas @ self.needed.T)
-        if self.off is not None:
-            gaps += self.off[self.first] - self.off[self.second]
-        return gaps
+    def pilot(self, past: Past, size: int) -> Int[np.ndarray, " K"]:
+        """Return pulls of the G-optimal design; they are not tested."""
+        done = past.pooled.pulls
+        weights = pilot_weights(past.arms, past.problem, past.problem.rules.pilot)
+        picks = Rounded(weights).extend(done + size)[done:]
+        return within(np.bincount(picks, minlength=len(past.Z)), past.room())
 
-    def directions(self) -> Float[np.ndarray, "S n r"]:
-        """Return, for each parameter, (first - second) / gap with the weight of each pair."""
-        Y = self.needed
-        widths = self._errors(Y)
-        gaps = np.maximum(self.gaps(), LEAST_GAP * widths) + self.epsilon
-        gaps = np.minimum(gaps, MAX_GAP * gaps.min(axis=1, keepdims=True))
-        weights = np.sqrt(np.maximum(LEAST_MISSING, self.missing))
-        scale = gaps.min() * weights / gaps
-        return np.asarray(Y[None] * scale[:, :, None])
+    def plan(
+        self, past: Past, wanted: Comparisons, size: int
+    ) -> tuple[Int[np.ndarray, " K"], Information]:
+        """Return the counts of a batch for what claims want to know, and what it can estimate."""
+        return allocate(self.targets(past, wanted), size)
 
-    def doubtful(self) -> Float[np.ndarray, "n r"]:
-        """Return (leader - j) / gap_j for rejected arms j that may be better than the leader.
-
-        The best arm is among them in a part of the runs, at most delta. It then is the rival that
-        ends the run soon, if it is found again; otherwise near ties among the rest are fought out.
-        """
-        old = (self.age >= LATER).nonzero()[0]
-        if len(old) == 0:
-            return np.empty((0, self.Z.shape[1]))
-        Y = self.Z[self.leader] - self.Z[old]
-        widths = self._errors(Y)
-        gaps = Y @ self.thetas[0]
-        doubt = DOUBT + MORE * np.log2(self.age[old] / LATER)
-        some = (gaps < doubt * widths) & (widths > 0.0)
-        return np.asarray(Y[some] / np.maximum(gaps, LEAST_GAP * widths)[some][:, None])
-
-    def _errors(self, Y: Float[np.ndarray, "n r"]) -> Float[np.ndarray, " n"]:
-        """Return the standard errors of estimated gaps."""
-        return np.asarray(self.sigma * np.sqrt(row_norms(Y, self.root)))
+    def targets(self, past: Past, wanted: Comparisons) -> Targets:
+        """Return what claims want to know, with what the past says of it."""
+        fit, problem = past.estimate(), past.problem
+        sigma, root = past.scale(fit), fit.information.inverse_root
+        rng = np.random.default_rng([self.seed, past.batches])
+        draws = fit.phi + sigma * (rng.standard_normal((2, len(root))) @ root)
+        return Targets(
+            **vars(wanted),
+            Z=past.Z,
+            root=root,
+            sigma=sigma,
+            thetas=problem.sign * np.vstack([fit.phi, draws]),
+            epsilon=problem.epsilon,
+            last=past.last,
+            room=past.room(),
+            precisions=problem.precisions,
+            costs=None if problem.cost == 1.0 else problem.costs,
+            bias=problem.misspecification,
+            off=past.off(fit),
+        )
 
 
-def allocate(aim: Aim, size: int) -> tuple[Int[np.ndarray, " K"], Information]:
+def allocate(targets: Targets, size: int) -> tuple[Int[np.ndarray, " K"], Information]:
     """Return the counts of a batch: the mean of the designs for plausible parameters, rounded.
 
     Beside them what they can estimate.
     """
-    designer = Designer(aim)
-    designs = [designer.design(Y) for Y in aim.directions()]
+    designer = Designer(targets)
+    designs = [designer.design(Y) for Y in targets.directions()]
     weights = np.add.reduce(designs) / len(designs)
-    doubtful = aim.doubtful()
+    doubtful = targets.doubtful()
     if len(doubtful) > 0:
         weights = (1.0 - AGAIN) * weights + AGAIN * designer.design(doubtful)
     weights = np.where(weights < min(0.2 / size, 0.3 * weights.max()), 0.0, weights)
-    counts = within(_round_heaviest(weights, size), aim.room)
-    linear = estimable(aim.Z, counts, aim.needed, aim.room, aim.precisions)
-    direct = _compare_directly(aim, size) if aim.bias > 0.0 else None
-    if direct is None or _worst_score(aim, *linear) > _worst_score(aim, *direct):
+    counts = within(_round_heaviest(weights, size), targets.room)
+    linear = estimable(targets.Z, counts, targets.needed, targets.room, targets.precisions)
+    direct = _compare_directly(targets, size) if targets.bias > 0.0 else None
+    if direct is None or _worst_score(targets, *linear) > _worst_score(targets, *direct):
         return linear
     return direct
 
 
-def _compare_directly(aim: Aim, size: int) -> tuple[Int[np.ndarray, " K"], Information] | None:
+def _compare_directly(
+    targets: Targets, size: int
+) -> tuple[Int[np.ndarray, " K"], Information] | None:
     """Return a batch of the arms of all pairs alone, as if arms had nothing in common.
 
     None if they are too many, or cannot all be pulled.
     """
-    some = np.union1d(aim.first, aim.second)
-    if len(some) > min(FEW, size) or not aim.room[some].all():
+    some = np.union1d(targets.first, targets.second)
+    if len(some) > min(FEW, size) or not targets.room[some].all():
         return None
-    lengths = np.linalg.norm(aim.directions()[0], axis=1) / np.linalg.norm(aim.needed, axis=1)
+    lengths = np.linalg.norm(targets.directions()[0], axis=1) / np.linalg.norm(
+        targets.needed, axis=1
+    )
     Y = np.zeros((len(lengths), len(some)))
     row = np.arange(len(Y))
-    Y[row, np.searchsorted(some, aim.first)] = lengths
-    Y[row, np.searchsorted(some, aim.second)] = -lengths
+    Y[row, np.searchsorted(some, targets.first)] = lengths
+    Y[row, np.searchsorted(some, targets.second)] = -lengths
     unit = np.ones(len(some))
-    if aim.precisions is not None:
-        unit *= np.sqrt(aim.precisions[some])
-    if aim.costs is not None:
-        unit /= np.sqrt(aim.costs[some])
-    weights = np.zeros(len(aim.Z))
+    if targets.precisions is not None:
+        unit *= np.sqrt(targets.precisions[some])
+    if targets.costs is not None:
+        unit /= np.sqrt(targets.costs[some])
+    weights = np.zeros(len(targets.Z))
     weights[some] = rough_design(np.diag(unit), Y, TOLERANCE)[0]
-    if aim.costs is not None:
-        weights /= aim.costs
-    counts = np.zeros(len(aim.Z), dtype=np.int64)
+    if targets.costs is not None:
+        weights /= targets.costs
+    counts = np.zeros(len(targets.Z), dtype=np.int64)
     counts[some] = 1
     counts += _round_heaviest(weights / weights.sum(), size - len(some)) if size > len(some) else 0
-    counts = within(counts, aim.room)
-    return counts, information(aim.Z, weights_of(counts, aim.precisions))
+    counts = within(counts, targets.room)
+    return counts, information(targets.Z, weights_of(counts, targets.precisions))
 
 
-def _worst_score(aim: Aim, counts: Int[np.ndarray, " K"], info: Information) -> float:
+def _worst_score(targets: Targets, counts: Int[np.ndarray, " K"], info: Information) -> float:
     """Return the smallest score of a pair that a batch is expected to give.
 
     In units of the root of the evidence that is missing.
     """
-    bias = Bias.of(aim.bias, aim.precisions, aim.Z, counts, info)
+    bias = Bias.of(targets.bias, targets.precisions, targets.Z, counts, info)
     assert bias is not None
-    gaps = aim.gaps()[0] + aim.epsilon
-    linear = gaps - bias.of_pairs(aim.first, aim.second)
+    gaps = targets.gaps()[0] + targets.epsilon
+    linear = gaps - bias.of_pairs(targets.first, targets.second)
     score = np.maximum(
-        linear / np.sqrt(info.variances(aim.needed)),
-        gaps / bias.direct_errors(aim.first, aim.second),
+        linear / np.sqrt(info.variances(targets.needed)),
+        gaps / bias.direct_errors(targets.first, targets.second),
     )
-    return float((score / np.sqrt(np.maximum(LEAST_MISSING, aim.missing))).min())
+    return float((score / np.sqrt(np.maximum(LEAST_MISSING, targets.missing))).min())
 
 
 def within(counts: Int[np.ndarray, " K"], room: Int[np.ndarray, " K"]) -> Int[np.ndarray, " K"]:
@@ -231,14 +192,20 @@ def _round_heaviest(weights: Float[np.ndarray, " K"], size: int) -> Int[np.ndarr
 class Designer:
     """Designs for directions, with the arms that can still be pulled."""
 
-    def __init__(self, aim: Aim) -> None:
-        self._usable, self._costs, self._K = aim.room.nonzero()[0], aim.costs, len(aim.Z)
-        last, self._Z = aim.last.astype(float), aim.Z
-        if aim.precisions is not None:
-            self._Z = self._Z * np.sqrt(aim.precisions)[:, None]
-        if aim.costs is not None:  # weights are shares of the cost: a share buys share / cost pulls
-            self._Z = self._Z / np.sqrt(aim.costs)[:, None]
-            last = last * aim.costs
+    def __init__(self, targets: Targets) -> None:
+        self._usable, self._costs, self._K = (
+            targets.room.nonzero()[0],
+            targets.costs,
+            len(targets.Z),
+        )
+        last, self._Z = targets.last.astype(float), targets.Z
+        if targets.precisions is not None:
+            self._Z = self._Z * np.sqrt(targets.precisions)[:, None]
+        if (
+            targets.costs is not None
+        ):  # weights are shares of the cost: a share buys share / cost pulls
+            self._Z = self._Z / np.sqrt(targets.costs)[:, None]
+            last = last * targets.costs
         if 0 < len(self._usable) < self._K:
             Z = self._Z[self._usable]
             left = information(Z, np.ones(len(Z)))
@@ -294,47 +261,3 @@ def _spare(Z: Float[np.ndarray, "K r"], counts: Int[np.ndarray, " K"], rank: int
     unit = Z[pulled] / np.linalg.norm(Z[pulled], axis=1, keepdims=True)
     order = qr(unit.T, mode="r", pivoting=True, check_finite=False)[1]
     return int(pulled[order[-1]])
-
-
-def choose_rivals(
-    Z: Float[np.ndarray, "K r"],
-    means: Float[np.ndarray, " K"],
-    survivors: Int[np.ndarray, " m"],
-    info: Information,
-    bias: Bias | None = None,
-) -> Int[np.ndarray, " m"]:
-    """Return for each survivor the arm that the batch is expected to show best above it.
-
-    The largest (a - x)'theta_hat / ||a - x||_{A_k^+} over the leader and the best other arms
-    whose difference the batch can estimate; -1 where there is none. What a model that is not
-    quite linear can feign is taken off the difference.
-    """
-    rivals = np.sort(np.argsort(-means, kind="stable")[: RIVALS + 1])  # the leader is the first
-    W = Z @ info.inverse_root.T  # ||w_a - w_x|| = ||a - x||_{A_k^+}
-    chosen = np.empty(len(survivors), dtype=np.int64)
-    partial = info.rank < Z.shape[1]
-    outside = Z - (Z @ info.basis) @ info.basis.T if partial else Z
-    for start in range(0, len(survivors), BLOCK):
-        some = survivors[start : start + BLOCK]
-        width = _distances(W[rivals], W[some])
-        usable = width > 0.0
-        if partial:
-            length = _distances(Z[rivals], Z[some])
-            usable &= _distances(outside[rivals], outside[some]) <= SPAN_TOLERANCE * length
-        gaps = means[rivals][:, None] - means[some]
-        if bias is not None:
-            gaps -= bias.between(rivals, some)
-        score = np.where(usable, gaps / np.where(usable, width, 1.0), -np.inf)
-        if bias is not None:
-            score = np.maximum(score, bias.direct_scores(means, rivals, some))
-        best = score.argmax(axis=0)
-        found = score[best, np.arange(len(some))] > -np.inf
-        chosen[start : start + BLOCK] = np.where(found, rivals[best], -1)
-    return chosen
-
-
-def _distances(
-    first: Float[np.ndarray, "a r"], second: Float[np.ndarray, "b r"]
-) -> Float[np.ndarray, "a b"]:
-    difference = first[:, None] - second
-    return np.asarray(np.sqrt(np.einsum("abr,abr->ab", difference, difference)))

@@ -1,87 +1,49 @@
-"""What one batch says about differences of arms: scores that are normal given the past."""
+"""What the rewards of one batch say about pairs: scores that are normal given the past."""
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float
 
-from finalist.inference.information import row_norms
-from finalist.inference.least_squares import Estimate, weights_of
-from finalist.inference.misspecification import Bias
+from finalist.inference.least_squares import Estimate
 from finalist.problem import Problem
+from finalist.strategies.gauntlet.contrasts import Contrasts
 
 #: Residuals below this part of the rewards are rounding.
 ROUNDING = 1e-12
 
 
-@dataclass(frozen=True, eq=False)
-class Pairs:
-    """Pairs of arms to compare.
-
-    Attributes
-    ----------
-    rivals, arms : (n,) arrays of int
-        Of each the rival and the arm.
-    direct : (n,) array of bool, optional
-        Pairs whose means in the batch are compared, without the model.
-    """
-
-    rivals: Int[np.ndarray, " n"]
-    arms: Int[np.ndarray, " n"]
-    direct: Bool[np.ndarray, " n"] | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class Scores:
-    """What a batch says about differences y = rival - arm.
-
-    Attributes
-    ----------
-    tested : (n,) array of bool
-        Whether the batch can estimate the difference.
-    z, speed : (n,) arrays
-        The score, and the drift of it for a gap of one sigma; 0 where not tested.
-    bias : (n,) array
-        What was taken off the difference because the model may not be quite linear.
-    """
-
-    tested: Bool[np.ndarray, " n"]
-    z: Float[np.ndarray, " n"]
-    speed: Float[np.ndarray, " n"]
-    bias: Float[np.ndarray, " n"]
-
-
-def scores_of(problem: Problem, fit: Estimate, pairs: Pairs, epsilon: float) -> Scores:
-    """Return the scores of (rival - arm)'theta + epsilon.
+def scores_of(
+    problem: Problem, fit: Estimate, contrasts: Contrasts, epsilon: float
+) -> Float[np.ndarray, " n"] | None:
+    """Return the scores of (rival - arm)'theta + epsilon, 0 where not tested.
 
     Parameters
     ----------
     problem : Problem
     fit : Estimate
         From the rewards of the batch alone.
-    pairs : Pairs
+    contrasts : Contrasts
+        Of the same batch.
     epsilon : float
+
+    Returns
+    -------
+    (n,) array or None
+        None if there is nothing to measure the noise by.
     """
-    Z, n = fit.arms.coordinates, len(pairs.arms)
-    tested, (z, speed, bias) = np.zeros(n, dtype=bool), np.zeros((3, n))
     sigma, freedom = _noise_of(problem, fit)
     if sigma is None:
-        return Scores(tested, z, speed, bias)  # nothing to measure the noise by
-    Y = Z[pairs.rivals] - Z[pairs.arms]
-    some = np.flatnonzero(fit.information.spans(Y) & np.any(Y != 0.0, axis=1))
-    gaps, width = np.zeros((2, n))
-    gaps[some] = Y[some] @ fit.phi
-    width[some] = np.sqrt(row_norms(Y[some], fit.information.inverse_root))
-    if problem.misspecification > 0.0:
-        bias[some] = _error(problem, fit).of_pairs(pairs.rivals[some], pairs.arms[some])
-        own = _compare_means(problem, fit, pairs, gaps, width)
-        bias[own] = 0.0
-        some = np.union1d(some, own)
+        return None
+    gaps, z = np.zeros((2, len(contrasts.width)))
+    linear, own, some = contrasts.linear, contrasts.own, contrasts.tested
+    gaps[linear] = contrasts.Y[linear] @ fit.phi
+    mean, pairs = fit.statistics.mean, contrasts.pairs
+    gaps[own] = mean[pairs.rivals[own]] - mean[pairs.arms[own]]
+    bias, width = contrasts.bias, contrasts.width
     score = (problem.sign * gaps[some] + epsilon - bias[some]) / (sigma * width[some])
-    tested[some], speed[some] = True, 1.0 / width[some]
     z[some] = normal_scores(score, freedom) if problem.noise.sigma is None else score
-    return Scores(tested, z, speed, bias)
+    return z
 
 
 def _noise_of(problem: Problem, fit: Estimate) -> tuple[float | None, int]:
@@ -103,33 +65,6 @@ def _noise_of(problem: Problem, fit: Estimate) -> tuple[float | None, int]:
     if freedom < 1 or _is_rounding(fit, variance):
         return None, 0
     return math.sqrt(variance), freedom
-
-
-def _error(problem: Problem, fit: Estimate) -> Bias:
-    """Return the error that the linear model can make in the batch."""
-    Z, counts = fit.arms.coordinates, fit.statistics.count
-    found = Bias.of(problem.misspecification, problem.precisions, Z, counts, fit.information)
-    assert found is not None
-    return found
-
-
-def _compare_means(
-    problem: Problem,
-    fit: Estimate,
-    pairs: Pairs,
-    gaps: Float[np.ndarray, " n"],
-    width: Float[np.ndarray, " n"],
-) -> Int[np.ndarray, " m"]:
-    """Set gaps and widths of direct pairs to those of means in the batch; return which."""
-    if pairs.direct is None:
-        return np.empty(0, dtype=np.int64)
-    w, mean = weights_of(fit.statistics.count, problem.precisions), fit.statistics.mean
-    a, x = pairs.rivals, pairs.arms
-    there = np.flatnonzero(pairs.direct & (w[a] > 0.0) & (w[x] > 0.0))
-    a, x = a[there], x[there]
-    gaps[there] = mean[a] - mean[x]
-    width[there] = np.sqrt(1.0 / w[a] + 1.0 / w[x])
-    return np.asarray(there)
 
 
 def _is_rounding(fit: Estimate, variance: float) -> bool:

@@ -1,0 +1,226 @@
+"""The claims "this arm is best", one for each arm, and "this arm is good enough" for leaders.
+
+An error needs the true best arm to be rejected, and each arm has one test: there is no union over
+arms. With epsilon, half of delta is for that and half for leaders: the j-th distinct arm that
+leads is bet on being within epsilon of each survivor, at the level delta / (2 j (j + 1)).
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from finalist.errors import ProblemError
+from finalist.inference.information import Information
+from finalist.inference.misspecification import Bias
+from finalist.problem import Problem
+from finalist.strategies.gauntlet.bets import Bets
+from finalist.strategies.gauntlet.claims import (
+    Evidence,
+    Intervals,
+    Place,
+    bets_against,
+    can_test,
+)
+from finalist.strategies.gauntlet.contrasts import Pairs
+from finalist.strategies.gauntlet.past import Past
+from finalist.strategies.gauntlet.rivals import choose_rivals
+from finalist.strategies.gauntlet.targets import Comparisons
+from finalist.strategies.protocol import Verdict
+from finalist.text import counted
+
+
+class BestArm:
+    """The claims about one best arm; `survivors` are those that are not rejected."""
+
+    def __init__(self, problem: Problem) -> None:
+        K = len(problem.arms)
+        self._problem = problem
+        share = 0.5 if problem.epsilon > 0 else 1.0
+        self.bets = bets_against(problem, K, share * problem.delta)
+        self.leaders: dict[int, Bets] = {}
+        self._leaders_before = 0  # leaders of earlier questions, whose levels are spent
+        self._rival: Int[np.ndarray, " K"] = np.full(K, -1)
+        self.survivors: Int[np.ndarray, " m"] = np.flatnonzero(problem.arms.candidate)
+        self._rejected_at: Float[np.ndarray, " K"] = np.full(K, np.inf)  # pulls so far
+        self.winner = int(self.survivors[0]) if len(self.survivors) == 1 else None
+
+    def verdict(self, pulls: int) -> Verdict:
+        """Return what is certain after so many pulls."""
+        survivors = self.survivors.tolist()  # in increasing order
+        if self.winner is not None and self.winner not in survivors:
+            survivors = sorted([*survivors, self.winner])  # with epsilon, also another arm may win
+        return Verdict(self.winner, tuple(survivors), pulls)
+
+    def evidence(self) -> Evidence:
+        """Return the evidence against every arm, as people look at it."""
+        bets = self.bets
+        return Evidence(
+            share=np.clip(bets.log_m / bets.limit, 0.0, 1.0),
+            p_value=np.exp(-np.clip(bets.log_m, 0.0, bets.limit)),
+            rival=self._rival.copy(),
+            rejected=bets.rejected,
+        )
+
+    def words(self, past: Past, interval: Intervals) -> str:
+        """Say in one sentence what is certain now, after the pilot."""
+        names, risk = self._problem.arms.names, f"{self._problem.delta:.3g}"
+        pulls, epsilon = counted(past.pulls, "pull"), self._problem.epsilon
+        if self.winner is not None and len(self._problem.candidates) == 1:
+            return f"{names[self.winner]} is the only arm."
+        if self.winner is not None:
+            what = "the best" if epsilon == 0 else f"within {epsilon:g} of the best"
+            return (
+                f"{names[self.winner]} is {what}, after {pulls}; this is wrong with probability "
+                f"at most {risk}."
+            )
+        means = self._problem.sign * past.estimate().means()
+        alive = self.survivors[np.argsort(-means[self.survivors], kind="stable")]
+        first, second = int(alive[0]), int(alive[1])
+        gap, width = interval(past.Z[[first]] - past.Z[[second]])
+        both = "both " if len(alive) == 2 else ""
+        who = f"{names[first]} and {names[second]}" + (
+            "" if len(alive) == 2 else f" and {len(alive) - 2} more"
+        )
+        bound = f" +- {width[0]:.2g} (95 %, log-det bound)" if np.isfinite(width[0]) else ""
+        return (
+            f"{who} are still {both}possible after {pulls}; {names[first]} minus {names[second]} "
+            f"is {gap[0]:.3g}{bound}."
+        )
+
+    # ---- before a batch ------------------------------------------------------------------
+
+    def wanted(self, past: Past) -> Comparisons:
+        """Return the leader and each survivor."""
+        leader = self._leader(past)
+        others = self.survivors[self.survivors != leader]
+        missing = (self.bets.limit - self.bets.log_m) / self.bets.limit
+        age = past.pooled.pulls / self._rejected_at
+        return Comparisons(leader, np.full(len(others), leader), others, missing[others], age)
+
+    def _means(self, past: Past) -> Float[np.ndarray, " K"]:
+        means = past.means(past.estimate())
+        means[~self._problem.arms.candidate] = -np.inf  # may be better than the best candidate
+        return means
+
+    def _leader(self, past: Past) -> int:
+        return int(self._means(past).argmax())
+
+    def attack(
+        self, past: Past, counts: Int[np.ndarray, " K"], info: Information
+    ) -> dict[str, Any]:
+        """Return the note of a batch, with a rival for every survivor that it can test."""
+        means, problem = self._means(past), self._problem
+        rivals, bias = np.full(len(past.Z), -1), None
+        if can_test(problem, counts, info):
+            bias = Bias.of(problem.misspecification, problem.precisions, past.Z, counts, info)
+            rivals[self.survivors] = choose_rivals(past.Z, means, self.survivors, info, bias)
+        note: dict[str, Any] = {
+            "leader": self._leader(past),
+            "rivals": rivals.tolist(),
+            "words": self._say_tested(past, int(counts.sum()), rivals, info),
+        }
+        if bias is not None:
+            note["direct"] = bias.directly(past.Z, means, rivals, info).tolist()
+        return note
+
+    def _say_tested(
+        self, past: Past, size: int, rivals: Int[np.ndarray, " K"], info: Information
+    ) -> str:
+        tested, alive = int(np.count_nonzero(rivals >= 0)), len(self.survivors)
+        if tested == alive:
+            return f"All {alive} arms that are still possible are tested."
+        made = counted(size, "pull")
+        reason = f"{made} of arms that span {info.rank} of {past.Z.shape[1]} dimensions"
+        if tested > 0:
+            verb = "tests" if size == 1 else "test"
+            return f"{reason} {verb} {tested} of the {alive} arms that are still possible."
+        only = "it only improves" if size == 1 else "they only improve"
+        return (
+            f"{reason} cannot test any arm; {only} the estimate. "
+            f"{past.least_size} or more pulls in a batch can."
+        )
+
+    # ---- after it ------------------------------------------------------------------------
+
+    def check(self, note: Mapping[str, Any]) -> None:
+        """Refuse a note that is not as `attack` returns it; that of a pilot has no attacks."""
+        if "rivals" not in note:
+            raise ProblemError("this batch has no note; record batches as `next` returns them.")
+        K, chosen = len(self._problem.arms), [note.get("leader", -1), *note["rivals"]]
+        known = all(isinstance(a, int) and -1 <= a < K for a in chosen)
+        if note["kind"] == "test" and not (known and len(chosen) == K + 1):
+            raise ProblemError(
+                f"the note of this batch does not name an arm (or -1) for each of {K} arms; record "
+                "batches as `next` returns them."
+            )
+        direct = note.get("direct", [False] * K)
+        if len(direct) != K or not all(isinstance(one, bool) for one in direct):
+            raise ProblemError("the note of this batch is not as `next` returns it; record that.")
+
+    def settle(self, note: Mapping[str, Any], past: Past, pulls: int, place: Place) -> None:
+        """Bet against every arm that has a rival, reject, and see whether the leader will do."""
+        rivals = np.array(note["rivals"], dtype=np.int64)
+        before, tested = self.bets.log_m.copy(), np.flatnonzero(rivals >= 0)
+        own = np.array(note["direct"])[tested] if "direct" in note else None
+        place(self.bets, tested, Pairs(rivals[tested], tested, own), 0.0)
+        hit = self.bets.log_m > before
+        self._rival[hit] = rivals[hit]
+        alive = self.survivors
+        out = self.bets.rejected[alive]
+        self.survivors = alive[~out]
+        self._rejected_at[alive[out]] = past.pooled.pulls + pulls
+        if len(self.survivors) == 0:  # all at once: the best of them by the rewards before
+            means = past.means(past.estimate())[alive]
+            self.survivors = alive[[int(np.nanargmax(means))]]
+        if len(self.survivors) == 1:
+            self.winner = int(self.survivors[0])
+        elif self._problem.epsilon > 0:
+            self._settle_leader(int(note["leader"]), place)
+
+    def _settle_leader(self, leader: int, place: Place) -> None:
+        """Bet for the leader being good enough, against each survivor at a level of its own."""
+        K = len(self._problem.arms)
+        if leader not in self.leaders:
+            j = self._leaders_before + len(self.leaders) + 1
+            level = self._problem.delta / (2 * j * (j + 1))
+            self.leaders[leader] = bets_against(self._problem, K, level)
+        bets, rivals = self.leaders[leader], np.full(K, leader)
+        rivals[leader] = -1
+        rivals[~self._problem.arms.candidate] = -1
+        tested = np.flatnonzero(rivals >= 0)
+        place(bets, tested, Pairs(rivals[tested], tested), self._problem.epsilon)
+        others = self.survivors[self.survivors != leader]
+        if bets.rejected[others].all():
+            self.winner = leader
+
+    # ---- what a study may add --------------------------------------------------------------
+
+    def changed(
+        self, problem: Problem, kept: Int[np.ndarray, " n"], level: float, *, afresh: bool
+    ) -> "BestArm":
+        """Return the claims about other arms, as `ChangeableRun.changed` has it."""
+        new, old = BestArm(problem), kept >= 0
+        share = 0.5 if problem.epsilon > 0 else 1.0
+        begun = np.full(len(kept), -1) if afresh else kept
+        new.bets = self.bets.carried(begun, share * level)
+        new.survivors = np.flatnonzero(~new.bets.rejected & problem.arms.candidate)
+        new._leaders_before = self._leaders_before + len(self.leaders)
+        if not afresh:
+            new._rejected_at[old] = self._rejected_at[kept[old]]
+            number = {int(before): now for now, before in enumerate(kept) if before >= 0}
+            new._rival[old] = [number.get(int(r), -1) for r in self._rival[kept[old]]]
+        return new
+
+    def follow(self, decision: Verdict, pulls: int) -> None:
+        """Let the evidence give way to a decision that was taken after so many pulls."""
+        bets, candidate = self.bets, self._problem.arms.candidate
+        alive = np.zeros(len(candidate), dtype=bool)
+        alive[list(decision.survivors)] = True
+        out, kept = candidate & ~alive, candidate & alive
+        bets.log_m[out] = np.maximum(bets.log_m[out], bets.limit[out])
+        bets.log_m[kept] = np.minimum(bets.log_m[kept], np.nextafter(bets.limit[kept], 0.0))
+        self._rejected_at[kept] = np.inf
+        self._rejected_at[out] = np.minimum(self._rejected_at[out], pulls)
+        self.survivors, self.winner = np.flatnonzero(kept), decision.winner
