@@ -23,7 +23,7 @@ SETTINGS = [
 ]
 
 
-def tested(settings, seed):
+def halfway(settings, seed):
     """Return a run in front of the rewards of its third test, and where they come from."""
     problem = as_problem(ARMS, **{"sigma": 1.0, **settings})
     rng = np.random.default_rng(seed)
@@ -37,7 +37,7 @@ def tested(settings, seed):
 
 @pytest.mark.parametrize("settings", SETTINGS, ids=str)
 def test_two_outcomes_of_a_batch_are_bet_on_alike(settings, monkeypatch):
-    run, rewards = tested(settings, 3)
+    run, rewards = halfway(settings, 3)
     batch, twin, stakes = run.next(), copy.deepcopy(run), []
     known, real = run._past.pulls, stakes_of
 
@@ -61,7 +61,7 @@ def test_two_outcomes_of_a_batch_are_bet_on_alike(settings, monkeypatch):
 
 
 def test_the_twin_that_looks_first_is_noticed(monkeypatch):
-    run, rewards = tested({}, 3)
+    run, rewards = halfway({}, 3)
     batch = run.next()
     outcome, known, real = rewards.batch(batch.counts), run._past.pulls, stakes_of
 
