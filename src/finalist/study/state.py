@@ -93,6 +93,7 @@ class State:
         self.stage, self.levels = 0, [settings.problem.delta]
         self.issued: list[Issued] = []
         self.measured: list[Measured] = []
+        self.cells = 0  # means of batches and arms in `measured`
         self.decisions: list[Decision] = []
         self.differs: list[int] = []  # batches that this version would have decided otherwise
         self._logged: Verdict | None = None  # by the log, once the strategy cannot follow it
@@ -310,6 +311,7 @@ class State:
         if logged is not None:
             self._follow(logged, batch.number)
         some = np.flatnonzero(rewards.count)
+        self.cells += len(some)
         self.measured.append(
             Measured(self.stage, some, rewards.count[some], rewards.mean[some].copy())
         )

@@ -93,7 +93,7 @@ class BestArm:
 
     def wanted(self, past: Past) -> Comparisons:
         """Return the leader and each survivor."""
-        leader = self._leader(past)
+        leader = int(self._means(past).argmax())
         others = self.survivors[self.survivors != leader]
         missing = (self.bets.limit - self.bets.log_m) / self.bets.limit
         age = past.pooled.pulls / self._rejected_at
@@ -103,9 +103,6 @@ class BestArm:
         means = past.means(past.estimate())
         means[~self._problem.arms.candidate] = -np.inf  # may be better than the best candidate
         return means
-
-    def _leader(self, past: Past) -> int:
-        return int(self._means(past).argmax())
 
     def attack(
         self, past: Past, counts: Int[np.ndarray, " K"], info: Information
@@ -117,7 +114,7 @@ class BestArm:
             bias = Bias.of(problem.misspecification, problem.precisions, past.Z, counts, info)
             rivals[self.survivors] = choose_rivals(past.Z, means, self.survivors, info, bias)
         note: dict[str, Any] = {
-            "leader": self._leader(past),
+            "leader": int(means.argmax()),
             "rivals": rivals.tolist(),
             "words": self._say_tested(past, int(counts.sum()), rivals, info),
         }
