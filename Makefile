@@ -47,13 +47,14 @@ $(READY): $(INSTALLED)
 demo: $(INSTALLED)
 	@$(BIN)/finalist demo --out demo
 
-# BLAS threads would fight with the test processes.
+# BLAS threads would fight with the test processes. Each of those gets half of the files, so that servers
+# and other fixtures of a file are set up once, and takes over from the other when it is done.
 test: export OMP_NUM_THREADS := 1
 test: export OPENBLAS_NUM_THREADS := 1
 test: lint
-	@$(BIN)/python -m pytest -n 2 --ignore tests/contracts --ignore tests/properties
+	@$(BIN)/python -m pytest -n 2 --dist worksteal --ignore tests/contracts --ignore tests/properties
 	@echo "What all strategies and designs have in common, with the shapes of all arrays checked:"
-	@FINALIST_SHAPES=1 $(BIN)/python -m pytest -n 2 tests/contracts tests/properties
+	@FINALIST_SHAPES=1 $(BIN)/python -m pytest -n 2 --dist worksteal tests/contracts tests/properties
 
 lint: $(READY)
 	@$(BIN)/ruff check .
@@ -121,6 +122,7 @@ docs-figures: $(READY)
 	@rm docs/images/*.csv docs/images/*.svg docs/images/results.sqlite docs/images/shares.png
 	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python docs/figures.py
 	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python docs/figures_tutorial.py
+	@$(BIN)/python docs/map.py
 	@echo "Pictures that are measured or taken elsewhere: make screenshots, reproduce, bench, bench-field"
 
 # Every page in light and dark, by the machine's own Chromium.

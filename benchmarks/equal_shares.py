@@ -22,7 +22,7 @@ import finalist as fl
 from benchmarks.harness import Table, about_this_run, console
 from finalist.charts.ratios import ratio_text
 from finalist.inference.information import Information
-from finalist.lab.benchmark.suites import suite
+from finalist.lab.benchmark.plan import suite
 from finalist.lab.store import Store
 from finalist.problem import Problem
 from finalist.simulation.instances import Instance

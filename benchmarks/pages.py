@@ -21,7 +21,7 @@ from tests.web.servers import in_thread
 import finalist as fl
 from benchmarks.harness import Report, Table, Target
 from finalist.study import Study
-from finalist.web.warming import compile_templates
+from finalist.web.server import compile_templates
 
 RESULTS = Path(__file__).parent / "results" / "pages.md"
 STUDIES, ARMS, REWARDS = 100, 1000, 100_000

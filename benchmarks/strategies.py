@@ -47,7 +47,7 @@ from finalist.strategies.phased.xy_adaptive import phase_allocation, phase_desig
 from finalist.strategies.static.static import static_design
 from finalist.strategies.static.xy_oracle import (
     Stopping,
-    make_aim,
+    knowledge_of,
     oracle_allocation,
     oracle_design,
 )
@@ -118,12 +118,12 @@ def oracle_case(stopping: Stopping) -> Case:
 
     def in_numpy(instance: Instance) -> plain.Plain:
         X, theta, radius = instance.arms.features, instance.theta, static_radius(instance, "sharp")
-        aim = make_aim(as_problem(instance.arms, sigma=SIGMA, delta=DELTA), theta, stopping)
-        weights = oracle_design(aim).weights
+        known = knowledge_of(as_problem(instance.arms, sigma=SIGMA, delta=DELTA), theta, stopping)
+        weights = oracle_design(known).weights
         if stopping == "empirical":
             return plain.Static(X, weights, radius)
         # One look at the arms that would be wrong.
-        once = SIGMA * math.sqrt(2.0 * math.log(len(aim.rivals) / DELTA))
+        once = SIGMA * math.sqrt(2.0 * math.log(len(known.rivals) / DELTA))
         return plain.Oracle(X, theta, weights, lambda _: once)
 
     def ours(instance: Instance) -> Strategy:

@@ -2,9 +2,16 @@
 
 import os
 import signal
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from uuid import uuid4
 
+import psycopg
+import pytest
 from hypothesis import settings
+
+from tests.study.servers import start_postgresql
 
 settings.register_profile("finalist", deadline=None, derandomize=True)
 settings.load_profile("finalist")
@@ -28,8 +35,68 @@ if os.environ.get("FINALIST_SHAPES"):
     install_import_hook(MODULES, "tests.typechecker.checked")
 
 
+@pytest.fixture
+def few_draws(monkeypatch):
+    """Make forecasts from 3 draws instead of 20: most of the time of a status is that.
+
+    `tests/unit/test_planning.py` tests what forecasts say. Not for tests of servers: other
+    processes make their forecasts.
+    """
+    from finalist.planning import forecast
+
+    monkeypatch.setitem(forecast.__kwdefaults__, "draws", 3)
+
+
+@pytest.fixture
+def few_runs(monkeypatch):
+    """Cut simulations of a page or an example to 5 runs, and the trials of its strategy to 60.
+
+    It is to run and to be right; what many runs show is in `tests/statistical`. With 60 runs a
+    strategy with a quarter of its widths is still caught.
+    """
+    import finalist as fl
+    from finalist.simulation import simulate
+    from finalist.testing.rules_of_errors import TRIALS
+
+    def few(*given, runs=100, **words):
+        return simulate(*given, runs=min(runs, 5), **{**words, "n_jobs": 1})
+
+    monkeypatch.setattr(fl, "simulate", few)
+    for name, trial in TRIALS.items():
+        monkeypatch.setitem(TRIALS, name, replace(trial, runs=min(trial.runs, 60)))
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[str]:
+    """Start a PostgreSQL of this process's own; return an address with {} for the database."""
+    try:
+        started = start_postgresql()
+    except Exception as error:
+        pytest.skip(f"NOTHING IS TESTED ON POSTGRESQL: the server does not start: {error!r}")
+    try:
+        _ask(started.get_uri(), "ALTER SYSTEM SET fsync = off", "SELECT pg_reload_conf()")
+        yield started.get_uri(database="{}")
+    finally:
+        started.cleanup()
+
+
+@pytest.fixture
+def postgresql(server: str) -> Iterator[str]:
+    """Return the address of an empty database."""
+    name = f"study_{uuid4().hex}"
+    _ask(server.format("postgres"), f"CREATE DATABASE {name}")
+    yield server.format(name)
+    _ask(server.format("postgres"), f"DROP DATABASE {name} WITH (FORCE)")
+
+
+def _ask(address: str, *queries: str) -> None:
+    with psycopg.connect(address, autocommit=True) as connection:
+        for query in queries:
+            connection.execute(query)
+
+
 #: How reasons begin for which tests are left out that should not be.
-LOUD = ("NO BROWSER", "NO READ-ONLY MOUNT", "NO OTHER USER")
+LOUD = ("NO BROWSER", "NO READ-ONLY MOUNT", "NO OTHER USER", "NOTHING IS TESTED")
 
 
 def pytest_terminal_summary(terminalreporter):
@@ -42,3 +109,12 @@ def pytest_terminal_summary(terminalreporter):
     for reason in sorted(reasons):
         terminalreporter.write_sep("!", "tests left out", yellow=True, bold=True)
         terminalreporter.write_line(reason, yellow=True)
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def where(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Return the place of a database that is yet to be made, on both databases in turn."""
+    if request.param == "sqlite":
+        return str(tmp_path / "lab.db")
+    address: str = request.getfixturevalue("postgresql")
+    return address

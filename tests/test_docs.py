@@ -4,7 +4,8 @@ The blocks of a page run one after another in an empty folder, as if someone typ
 `finalist tell` the empty rewards of its file are filled in: that is the person in the laboratory.
 A `csv` block after "as `name.csv`:" is saved under that name.
 Addresses of a server on this machine are those of a real one. Blocks called `text` are formulas and
-what programs print; they hold no commands.
+what programs print; they hold no commands. Simulations are cut to a few runs: what is tested is
+that a page runs.
 """
 
 import csv
@@ -23,6 +24,7 @@ from typer.testing import CliRunner
 
 import finalist as fl
 from finalist.cli import app
+from finalist.lab import paper
 from finalist.strategies import registry
 from tests.web.servers import in_thread
 
@@ -52,6 +54,7 @@ def lines(block: str) -> list[str]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.usefixtures("few_runs")
 def test_the_blocks_of_a_page_run(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("FINALIST_DB", str(tmp_path / "finalist.db"))
@@ -80,8 +83,11 @@ def type_in(line: str, folder: Path) -> None:
     words = shlex.split(line, comments=True)
     if words[0] == "finalist":
         known = command_of(words)
-        if line.startswith(LONG) and not is_quick(words):
+        if line.startswith(LONG):
             known.make_context("finalist", words[1 + known_words(words) :])  # wrong options raise
+            if words[1:3] == ["demo", "--paper"]:  # what comes next needs its arms
+                (folder / "demo").mkdir()
+                paper.instance()[0].to_csv(folder / "demo" / "arms.csv")
             return
         if words[1] == "tell":
             fill_in(folder / words[3])
@@ -114,11 +120,6 @@ def type_in(line: str, folder: Path) -> None:
         assert (ROOT / words[1]).exists(), line
     else:
         raise AssertionError(f"nobody knows how to type in: {line}")
-
-
-def is_quick(words: list[str]) -> bool:
-    """Tell whether a command that can be long has been asked to be short."""
-    return "--paper" in words
 
 
 def known_words(words: list[str]) -> int:

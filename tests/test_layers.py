@@ -1,5 +1,6 @@
 """The layers are enforced, and the enforcement itself works."""
 
+import re
 import shutil
 import subprocess
 import sys
@@ -54,3 +55,22 @@ def test_modules_that_need_each_other_fail(copy):
     result = lint(copy)
     assert result.returncode != 0
     assert "finalist.arms" in result.stdout
+
+
+@pytest.mark.parametrize("door", ["web/pool.py", "cli/study/life.py", "client/values.py"])
+def test_only_studies_import_their_storage(copy, door):
+    file = copy / "finalist" / door
+    file.write_text(file.read_text() + "\nfrom finalist.study.storage.rows import EventRow\n")
+    result = lint(copy)
+    assert result.returncode != 0
+    assert "Only studies know how they are stored BROKEN" in result.stdout
+
+
+def test_only_studies_use_their_log():
+    source = ROOT / "src" / "finalist"
+    files = [
+        file for room in ("web", "cli", "client", "lab") for file in (source / room).rglob("*")
+    ]
+    read = [file for file in files if file.suffix in (".py", ".html")]
+    assert len(read) > 100
+    assert [file for file in read if re.search(r"\w\._(log|state|tell)\b", file.read_text())] == []

@@ -28,6 +28,7 @@ SHOWN = {
     "finalist.strategies.xy_adaptive": "XYAdaptive",
     "finalist.strategies.xy_oracle": "XYOracle",
     "finalist.benchmark.plan": "Plan",
+    "finalist.benchmark.suites": "SUITES",
 }
 #: What kept its path.
 KEPT = {

@@ -32,7 +32,10 @@ def test_the_table_has_a_row_for_each_as_it_is_now():
 
 
 def test_a_broken_constant_is_told_from_one_that_is_not(tmp_path):
-    one = next(m for m in MUTANTS if m.place == "lower bound: kl")
-    assert red_test(one, tmp_path) == "test_constants_bounds.py::test_lower_bound"
+    test = "test_constants_bounds.py::test_lower_bound"
+    found = next(m for m in MUTANTS if m.place == "lower bound: kl")
+    assert found.tests == ("tests/unit/test_constants_bounds.py",)
+    one = replace(found, tests=(f"tests/unit/{test}",))
+    assert red_test(one, tmp_path) == test
     same = replace(one, instead=f"{one.text}  ")
     assert red_test(same, tmp_path) is None

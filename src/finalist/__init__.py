@@ -6,78 +6,56 @@ Names load on first use, so that `import finalist` stays fast.
 import sys
 from importlib import import_module
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from finalist._moved import Finder
 
 __version__ = "0.2.0.dev0"
 
 if TYPE_CHECKING:
-    from finalist.arms import Arms
-    from finalist.arms.table import ArmsTable, read_table
-    from finalist.client import connect
-    from finalist.complexity import Complexity, complexity
-    from finalist.design import Design, optimal_design, round_design
-    from finalist.planning import Plan, plan
-    from finalist.problem import Problem
-    from finalist.problem.noise import Bernoulli, Best, EpsilonBest, Gaussian, SubGaussian, TopM
-    from finalist.region import Region
-    from finalist.simulation import Simulation, simulate
-    from finalist.strategies import (
-        GSE,
-        RAGE,
-        FullyAdaptive,
-        GAllocation,
-        Gauntlet,
-        GBudget,
-        LazyTS,
-        LinGame,
-        LinGapE,
-        ODLinBAI,
-        Peace,
-        TrackAndStop,
-        Uniform,
-        VAllocation,
-        XYAdaptive,
-        XYAllocation,
-        XYOracle,
-        register,
-    )
-    from finalist.study import Study, studies
+    from finalist.arms import Arms as Arms
+    from finalist.arms.table import ArmsTable as ArmsTable
+    from finalist.arms.table import read_table as read_table
+    from finalist.client import connect as connect
+    from finalist.complexity import Complexity as Complexity
+    from finalist.complexity import complexity as complexity
+    from finalist.design import Design as Design
+    from finalist.design import optimal_design as optimal_design
+    from finalist.design import round_design as round_design
+    from finalist.planning import Plan as Plan
+    from finalist.planning import plan as plan
+    from finalist.problem import Bernoulli as Bernoulli
+    from finalist.problem import Best as Best
+    from finalist.problem import EpsilonBest as EpsilonBest
+    from finalist.problem import Gaussian as Gaussian
+    from finalist.problem import Problem as Problem
+    from finalist.problem import SubGaussian as SubGaussian
+    from finalist.problem import TopM as TopM
+    from finalist.region import Region as Region
+    from finalist.simulation import Simulation as Simulation
+    from finalist.simulation import simulate as simulate
+    from finalist.strategies import register as register
+    from finalist.strategies.table import *  # noqa: F403
+    from finalist.study import Study as Study
+    from finalist.study import studies as studies
 
+#: Where public names are. The strategies are those of `strategies.table`, whatever it has.
 _HOME = {
-    "RAGE": "strategies",
     "Arms": "arms",
     "ArmsTable": "arms.table",
-    "Bernoulli": "problem.noise",
-    "Best": "problem.noise",
+    "Bernoulli": "problem",
+    "Best": "problem",
     "Complexity": "complexity",
     "Design": "design",
-    "EpsilonBest": "problem.noise",
-    "FullyAdaptive": "strategies",
-    "GAllocation": "strategies",
-    "GBudget": "strategies",
-    "GSE": "strategies",
-    "Gauntlet": "strategies",
-    "Gaussian": "problem.noise",
-    "LinGapE": "strategies",
-    "ODLinBAI": "strategies",
-    "Peace": "strategies",
-    "LazyTS": "strategies",
-    "LinGame": "strategies",
+    "EpsilonBest": "problem",
+    "Gaussian": "problem",
     "Plan": "planning",
     "Problem": "problem",
     "Region": "region",
     "Simulation": "simulation",
     "Study": "study",
-    "SubGaussian": "problem.noise",
-    "TopM": "problem.noise",
-    "TrackAndStop": "strategies",
-    "Uniform": "strategies",
-    "VAllocation": "strategies",
-    "XYAdaptive": "strategies",
-    "XYAllocation": "strategies",
-    "XYOracle": "strategies",
+    "SubGaussian": "problem",
+    "TopM": "problem",
     "complexity": "complexity",
     "connect": "client",
     "optimal_design": "design",
@@ -89,61 +67,25 @@ _HOME = {
     "studies": "study",
 }
 
-__all__ = [
-    "GSE",
-    "RAGE",
-    "Arms",
-    "ArmsTable",
-    "Bernoulli",
-    "Best",
-    "Complexity",
-    "Design",
-    "EpsilonBest",
-    "FullyAdaptive",
-    "GAllocation",
-    "GBudget",
-    "Gauntlet",
-    "Gaussian",
-    "LazyTS",
-    "LinGame",
-    "LinGapE",
-    "ODLinBAI",
-    "Peace",
-    "Plan",
-    "Problem",
-    "Region",
-    "Simulation",
-    "Study",
-    "SubGaussian",
-    "TopM",
-    "TrackAndStop",
-    "Uniform",
-    "VAllocation",
-    "XYAdaptive",
-    "XYAllocation",
-    "XYOracle",
-    "__version__",
-    "complexity",
-    "connect",
-    "optimal_design",
-    "plan",
-    "read_table",
-    "register",
-    "round_design",
-    "simulate",
-    "studies",
-]
 
-
-def __getattr__(name: str) -> object:
-    home = _HOME.get(name)
-    if home is None:
-        raise AttributeError(f"module 'finalist' has no attribute {name!r}")
-    return getattr(import_module(f"finalist.{home}"), name)
+def __getattr__(name: str) -> Any:
+    if name == "__all__":
+        return sorted([*_HOME, *_strategies(), "__version__"])
+    if name in _HOME:
+        return getattr(import_module(f"finalist.{_HOME[name]}"), name)
+    if name[:1].isupper() and name in _strategies():  # modules begin with small letters
+        return _strategies()[name]
+    raise AttributeError(f"module 'finalist' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return __all__
+    names: list[str] = __getattr__("__all__")
+    return names
+
+
+def _strategies() -> dict[str, object]:
+    table = vars(import_module("finalist.strategies.table"))
+    return {name: cls for name, cls in table.items() if isinstance(cls, type)}
 
 
 class _Package(ModuleType):

@@ -19,11 +19,11 @@ class ArmsError(FinalistError, ValueError):
 
 
 class UnknownArmError(FinalistError, KeyError):
-    """A name that belongs to no arm."""
+    """No arm has this name."""
 
 
 class FileFormatError(FinalistError, ValueError):
-    """A file that cannot be read as what it should be; the message has the line and the column."""
+    """A file that cannot be parsed; the message has the line and the column."""
 
 
 class ProblemError(FinalistError, ValueError):
@@ -31,7 +31,7 @@ class ProblemError(FinalistError, ValueError):
 
 
 class NotYetSupportedError(FinalistError, NotImplementedError):
-    """A setting that `Problem` can express and this version does not carry out yet."""
+    """A setting that `Problem` can express but that is not supported here yet."""
 
 
 class DirectionError(FinalistError, ValueError):
@@ -83,7 +83,7 @@ class SimulationError(FinalistError, ValueError):
 
 
 class StoreError(FinalistError, ValueError):
-    """A file of results that is none, that a newer version wrote, or that is damaged."""
+    """Not a results file, written by a newer version, or corrupted."""
 
 
 class StudyError(FinalistError, ValueError):
@@ -95,15 +95,15 @@ class ConflictError(StudyError):
 
 
 class UnknownStudyError(StudyError, KeyError):
-    """A name that belongs to no study."""
+    """No study has this name."""
 
 
 class UnknownPullError(StudyError, KeyError):
-    """A number that belongs to no pull of the study."""
+    """The study has no pull with this number."""
 
 
 class NameTakenError(StudyError):
-    """A name for a new study that another study has."""
+    """Another study already has this name."""
 
 
 class StorageError(FinalistError, RuntimeError):
@@ -111,15 +111,15 @@ class StorageError(FinalistError, RuntimeError):
 
 
 class BusyError(StorageError):
-    """Someone else held the database for too long; the same may work a moment later."""
+    """The database was locked by someone else for too long; try again."""
 
 
 class DeadlineError(FinalistError, TimeoutError):
-    """Work that took longer than a server gives to one request; it was ended."""
+    """The work exceeded the server's deadline for one request and was ended."""
 
 
 class TooLargeError(FinalistError, ValueError):
-    """More in one request than a server takes; the message has the limit."""
+    """A request above a limit of the server; the message has the limit."""
 
 
 class RemoteError(FinalistError, RuntimeError):
@@ -135,4 +135,4 @@ class ForeignFileError(SchemaError):
 
 
 class DamagedError(SchemaError):
-    """A database whose content cannot be right."""
+    """A database whose content is inconsistent."""

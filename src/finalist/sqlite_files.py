@@ -1,6 +1,6 @@
 """SQLite files that may be somebody else's, or in use.
 
-A database that may be in use is never opened but through SQLite. POSIX drops all locks of a
+A database that may be in use is opened only through SQLite. POSIX drops all locks of a
 process on a file when the process closes any descriptor of it, and only SQLite knows which
 descriptors have to stay open (https://www.sqlite.org/howtocorrupt.html, 2.2). To look at one
 without touching it, SQLite is told that it is immutable: it then takes no locks, leaves changes

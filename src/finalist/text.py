@@ -1,4 +1,4 @@
-"""Words for people: numbers with their nouns, and names, a few of many."""
+"""Text for people: counts with their nouns, a few of many names, values cut to fit a message."""
 
 from collections.abc import Sequence
 
@@ -24,3 +24,23 @@ def first_few(names: Sequence[str], most: int = 5) -> str:
     """
     more = len(names) - most
     return ", ".join(names[:most]) + (f" and {more:,} more" if more > 0 else "")
+
+
+def more(count: int) -> str:
+    """Say how many further cells are wrong in the same way."""
+    if count == 1:
+        return ""
+    return f" (and {count - 1} more {'cell' if count == 2 else 'cells'} like it)"
+
+
+def show(value: object, width: int = 60) -> str:
+    """Return the repr of a value, cut to a width that fits in a message.
+
+    Examples
+    --------
+    >>> show("a long name", 10)
+    "'a long..."
+    """
+    item = getattr(value, "item", None)  # NumPy's scalars read like Python's
+    text = repr(item() if callable(item) and getattr(value, "shape", None) == () else value)
+    return text if len(text) <= width else text[: width - 3] + "..."

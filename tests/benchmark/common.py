@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from finalist.lab.benchmark.outcome import Outcome
+from finalist.lab.benchmark.engine import CellResult
 from finalist.lab.benchmark.plan import Plan
 from finalist.lab.store import Store
 from finalist.simulation.instances import Instance, table, unstructured
@@ -18,7 +18,7 @@ def tiny() -> list[Instance]:
     return [unstructured([1.0, 0.0, 0.0]), table("plums")]
 
 
-def check_same(first: list[Outcome], second: list[Outcome]) -> None:
+def check_same(first: list[CellResult], second: list[CellResult]) -> None:
     """Two benchmarks have the same runs, cell by cell, whoever made them."""
     assert len(first) == len(second)
     for one, other in zip(first, second, strict=True):

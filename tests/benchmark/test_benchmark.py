@@ -24,12 +24,11 @@ from finalist import data
 from finalist.errors import ProblemError
 from finalist.inference.bounds import lower_bound_pulls
 from finalist.lab import store
-from finalist.lab.benchmark import make_report, run, suites, write
-from finalist.lab.benchmark.outcome import Outcome
-from finalist.lab.benchmark.plan import MAX_ARMS, Cell, Plan
+from finalist.lab.benchmark import SUITES, make_report, run, write
+from finalist.lab.benchmark.engine import CellResult
+from finalist.lab.benchmark.plan import MAX_ARMS, TUNED_ON, Cell, Plan, suite
 from finalist.lab.benchmark.report import markdown
 from finalist.lab.benchmark.specs import Spec, confident, marks, parse_spec, parse_specs
-from finalist.lab.benchmark.suites import suite
 from finalist.lab.benchmark.tables import (
     cells_table,
     detail_table,
@@ -51,7 +50,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture
 def tiny_suite(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(suites.SUITES, "quick", tiny)
+    monkeypatch.setitem(SUITES, "quick", tiny)
 
 
 @pytest.fixture
@@ -117,10 +116,10 @@ def test_settings_are_read_and_used() -> None:
     ("text", "words"),
     [
         ("nothing", "strategy is 'nothing'; it is one of gauntlet"),
-        ("g:bound", "'bound' is no setting"),
-        ("g:a-b=1", "'a-b=1' is no setting"),
-        ("g:bound=soare:bound=sharp", "there twice"),
-        ("xy-adaptive:alpha=[1]", r"'\[1\]' is no number"),
+        ("g:bound", "'bound' is not a setting"),
+        ("g:a-b=1", "'a-b=1' is not a setting"),
+        ("g:bound=soare:bound=sharp", "appears twice"),
+        ("xy-adaptive:alpha=[1]", r"'\[1\]' is not a number"),
         ("", "strategy is ''"),
     ],
 )
@@ -192,7 +191,7 @@ def test_a_norm_that_is_given_is_marked_and_proves_nothing_if_it_is_too_small(na
 
 def test_cells_carry_the_marks_of_their_instance(monkeypatch: pytest.MonkeyPatch) -> None:
     two = [instances.unstructured([2.0, 0.0, 0.0, 0.0]), instances.unstructured([9.0, 0.0])]
-    monkeypatch.setitem(suites.SUITES, "quick", lambda: two)
+    monkeypatch.setitem(SUITES, "quick", lambda: two)
     first, second = small_plan(strategies=("lingape:theta_norm=1",)).cells()
     assert first.marks == ("theta_norm given",)
     assert second.marks == ("theta_norm given", "no proof")
@@ -239,7 +238,7 @@ def test_cells_have_the_bound_and_the_cap_of_their_problem() -> None:
 def test_smallest_means_are_looked_for_where_they_are_best(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setitem(suites.SUITES, "quick", lambda: [instances.table("weaving")])
+    monkeypatch.setitem(SUITES, "quick", lambda: [instances.table("weaving")])
     (cell,) = small_plan(strategies=("g",)).cells()
     assert cell.task is not None
     assert cell.task.problem.objective == "min"
@@ -252,12 +251,12 @@ def test_wrong_plans_are_refused() -> None:
         Plan(max_ratio=math.nan)
     with pytest.raises(ProblemError, match=r"max_ratio is 0\.5"):
         Plan(max_ratio=0.5)
-    with pytest.raises(ProblemError, match="there is no delta"):
+    with pytest.raises(ProblemError, match="deltas is empty"):
         Plan(deltas=())
     with pytest.raises(ProblemError, match="strategy is 'x'"):
         Plan(strategies=("x",))
     for delta in (0.0, 0.5, 0.6, 2.0, math.nan):
-        with pytest.raises(ProblemError, match=f"delta is {delta}; here it lies between 0 and 1/2"):
+        with pytest.raises(ProblemError, match=f"delta is {delta}; it must be between 0 and 1/2"):
             Plan("quick", ("g",), deltas=(0.05, delta))
 
 
@@ -282,7 +281,7 @@ def test_strategies_that_refuse_leave_an_empty_cell(tmp_path: Path) -> None:
     refused = [o for o in outcomes if o.result is None]
     assert all("rank" in o.reason for o in refused)
     assert {row[0] for row in missing_table(outcomes).rows} == {"track-and-stop"}
-    assert [r["ratio"] for r in map(Outcome.record, refused)] == [None] * len(refused)
+    assert [r["ratio"] for r in map(CellResult.record, refused)] == [None] * len(refused)
     assert "| track-and-stop |" in overview(outcomes, 0.05).markdown()
 
 
@@ -301,12 +300,12 @@ def test_refusals_in_the_middle_leave_an_empty_cell_too(
 
 
 def test_looking_after_every_pull_at_many_arms_is_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(suites.SUITES, "quick", lambda: [instances.fan(MAX_ARMS + 1, 0)])
+    monkeypatch.setitem(SUITES, "quick", lambda: [instances.fan(MAX_ARMS + 1, 0)])
     slow, quick = small_plan(strategies=("g", "xy-adaptive")).cells()
     assert slow.task is None
-    assert slow.reason == "it looks after every pull, and 1,001 arms are more than 1,000: too slow"
+    assert slow.reason == "it checks after every pull, and 1,001 arms are more than 1,000: too slow"
     assert quick.task is not None
-    monkeypatch.setitem(suites.SUITES, "quick", lambda: [instances.fan(301, 0)])
+    monkeypatch.setitem(SUITES, "quick", lambda: [instances.fan(301, 0)])
     slow, quick = small_plan(strategies=("fully-adaptive", "g")).cells()
     assert "301 arms are more than 300" in slow.reason
     assert quick.task is not None
@@ -443,7 +442,7 @@ def outcome(
     name: str = "toy",
     marks: tuple[str, ...] = (),
     batches: int = 3,
-) -> Outcome:
+) -> CellResult:
     """Make up a cell: a run with more pulls than the cap was stopped at half of it, undecided."""
     n = len(pulls)
     decided = np.array(pulls) <= cap
@@ -463,7 +462,7 @@ def outcome(
         seconds=np.full(n, 0.002),
     )
     instance = instances.given(name, np.eye(2), [1.0, 0.0])
-    return Outcome(Cell(instance, Spec(strategy), delta, bound, cap, None, "", marks), result)
+    return CellResult(Cell(instance, Spec(strategy), delta, bound, cap, None, "", marks), result)
 
 
 def test_figures_are_those_of_the_runs() -> None:
@@ -584,7 +583,7 @@ def test_the_instances_that_settings_were_tuned_on_are_named() -> None:
         )
 
     same = {instance.name for instance in suite("standard") if known(instance)}
-    assert same == suites.TUNED_ON
+    assert same == TUNED_ON
     assert len(same) == 6
 
 

@@ -168,7 +168,7 @@ def test_what_a_cluster_does_to_a_block_is_explained() -> None:
 
     killed = KilledWorker("task", None, 3)
     for error, words in (
-        (killed, "several workers died .* the same command goes on"),
+        (killed, "several workers in a row died .* run the same command again"),
         (CancelledError(), "connection to the cluster was lost"),
         (OSError("closed"), "connection to the cluster was lost"),
         (ModuleNotFoundError("No module named 'finalist'"), "install finalist .* where the"),

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from finalist.cli.research.benchmark import HELP
-from finalist.lab.benchmark import suites
+from finalist.lab.benchmark import SUITES
 from tests.benchmark.common import blocks, tiny
 from tests.cli.common import MAGIC, check_refused, run, write
 
@@ -21,7 +21,7 @@ SMALL = ("--suite", "quick", "--runs", 2, "--deltas", "0.05", "--jobs", 1)
 
 @pytest.fixture(autouse=True)
 def tiny_suite(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(suites.SUITES, "quick", tiny)
+    monkeypatch.setitem(SUITES, "quick", tiny)
 
 
 def test_it_prints_a_table_and_writes_files(tmp_path: Path) -> None:
@@ -78,7 +78,7 @@ def test_wrong_input_is_refused(tmp_path: Path) -> None:
     refused("--runs", 1, says="runs is 1")
     refused("--deltas", "0.05;0.1", says="--deltas '0.05;0.1'")
     refused("--strategies", " ,", says="strategy is ' ,'; write names")
-    refused("--deltas", "0.6", "--suite", "quick", says="delta is 0.6; here it lies between 0 and")
+    refused("--deltas", "0.6", "--suite", "quick", says="delta is 0.6; it must be between 0 and")
     refused("--deltas", "0", "--suite", "quick", says="delta is 0")
     refused("--max-ratio", 0, says="max_ratio is 0")
     refused("--seed", -1, "--suite", "quick", says="seed is -1")
@@ -110,7 +110,7 @@ def test_what_is_no_address_is_refused_at_once_and_without_a_traceback(tmp_path:
     )
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
-    assert "there is no Dask scheduler at 'nix' (it is no address)" in done.stderr
+    assert "there is no Dask scheduler at 'nix' (this is not an address)" in done.stderr
     assert time.monotonic() - begin < 18  # Dask alone waits for 20 seconds
 
 
@@ -156,6 +156,6 @@ def test_interrupts_keep_what_is_finished(tmp_path: Path) -> None:
     assert process.returncode == 130
     assert out == ""
     assert err.startswith("Interrupted. 0 of 8 cells are finished")
-    assert f"kept in {store}; the same command goes on" in err
+    assert f"are in {store}. Run the same command again" in err
     assert "Traceback" not in err
     assert blocks(store) >= 3

@@ -15,7 +15,7 @@ import finalist as fl
 from finalist import data
 from finalist.cli import codes
 from finalist.cli.research import demo
-from finalist.cli.research.demo_live import following
+from finalist.cli.research.demo import following
 from finalist.lab.paper import instance
 from finalist.study import Study
 from tests.cli.common import MAGIC, check_refused, run, write

@@ -76,7 +76,7 @@ def test_an_unexpected_error_is_not_dressed_up(
     def fail(*_: object) -> None:
         raise RuntimeError("a defect")
 
-    monkeypatch.setattr("finalist.cli.inputs.read_table", fail)
+    monkeypatch.setattr("finalist.cli.inputs.load_arms", fail)
     result = run("design", write(tmp_path / "arms.csv", ARMS))
     assert result.exit_code == 1
     assert isinstance(result.exception, RuntimeError)

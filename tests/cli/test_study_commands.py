@@ -15,8 +15,9 @@ import pytest
 import typer
 from typer.testing import Result
 
-from finalist.cli import codes, completion
+from finalist.cli import codes
 from finalist.cli.app import app
+from finalist.cli.study import common
 from finalist.study import Study, default_place
 from tests.cli.common import MAGIC, check_refused, run, write
 
@@ -461,10 +462,10 @@ def test_the_database_is_where_finalist_db_says_or_db(
     run("new", "metals", "arms.csv", "--sigma", 1, "--db", "other.db")
     assert (lab / "other.db").exists()
     monkeypatch.delenv("FINALIST_DB")
-    assert completion.place() == default_place()
+    assert common.place() == default_place()
     check_refused(run("status", "metals"), "finalist.db")
     monkeypatch.setenv("FINALIST_DB", "other.db")
-    assert completion.place() == default_place()
+    assert common.place() == default_place()
     assert run("status", "metals").exit_code == codes.CONTINUE
 
 
@@ -553,7 +554,7 @@ def test_every_command_of_the_database_has_an_example(command: str) -> None:
 
 def offered(incomplete: str, **params: object) -> list[str]:
     context = cast(typer.Context, SimpleNamespace(params=params))
-    return completion.study_names(context, incomplete)
+    return common.study_names(context, incomplete)
 
 
 @pytest.fixture

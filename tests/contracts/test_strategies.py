@@ -1,7 +1,8 @@
 """The contract that every registered strategy keeps, present and future.
 
 The rules are those of `finalist.testing`, which are there for other people's strategies too. Here
-they meet each of ours, and what is about ours alone is added.
+they meet each of ours, and what is about ours alone is added. Those that count errors in many runs
+are in `tests/statistical/test_contract.py`: they run without checks of all shapes.
 """
 
 import numpy as np
@@ -11,31 +12,19 @@ import finalist as fl
 from finalist.inference.statistics import Statistics
 from finalist.problem import as_problem
 from finalist.strategies import STRATEGIES, Batch, guaranteed, named, promise_of
-from finalist.testing import RULES, NotApplicable
+from finalist.testing import RULES
+from tests.contracts.rules import check, few_runs
 
 #: Those for a fixed budget keep another contract: test_budget_strategies.
 CONFIDENT = [name for name, cls in STRATEGIES.items() if promise_of(cls) == "confidence"]
 EVERY = pytest.mark.parametrize("name", CONFIDENT)
 THETA = np.array([1.0, 0.5, -1.0])
-#: Strategies that a rule may leave out, by the reason; a rule must not leave out others of ours.
-LEFT_OUT = {
-    "it is not for such arms": ["track-and-stop"],
-    "it knows the answer": ["xy-oracle"],
-    "it has no compiled loop": ["gauntlet", "uniform", "xy-oracle", "xy-adaptive", "rage"],
-}
 
 
 @EVERY
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("rule", few_runs(RULES))
 def test_rule(rule, name):
-    reason = None
-    try:
-        RULES[rule](name)
-    except NotApplicable as found:
-        reason = str(found)
-    if reason is not None:
-        assert name in LEFT_OUT[reason]
-        pytest.skip(reason)
+    check(RULES[rule], name)
 
 
 @EVERY

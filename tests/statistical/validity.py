@@ -104,8 +104,7 @@ class TooSmall:
     def start(self, problem: Problem, seed: int = 0) -> StaticRun:
         """Begin like XY-allocation, then break it."""
         run = XYAllocation().start(problem, seed)
-        scale, log = run._constants
-        run._constants = (scale * self.factor, log)
+        run._rule = run._rule._replace(scale=run._rule.scale * self.factor)
         return run
 
 

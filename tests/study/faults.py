@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from finalist.errors import ConflictError
+from finalist.study import Study
 from finalist.study.storage import upgrade
 from finalist.study.storage.database import Database
 
@@ -143,6 +144,12 @@ def as_nobody(send: Callable[[Any], None], step: Callable[[str], Any], where: st
         os.setgid(NOBODY)
         os.setuid(NOBODY)
     send(step(where))
+
+
+def count(send: Callable[[Any], None], where: str, name: str) -> None:
+    """Send how many rewards a study has, and close it."""
+    with Study.open(where, name) as study:
+        send(study.status(forecast=False).pulls)
 
 
 def add_and_wait(send: Callable[[Any], None], where: str, count: int) -> None:

@@ -47,8 +47,8 @@ GUARDS = (
     ),
     Guard(
         "study/measure.py",
-        "if client_id is not None:\n",
-        "if False:\n",
+        "if client_id is not None:\n            earlier",
+        "if False:\n            earlier",
         "repeated_by_another_handle",
     ),
     Guard(
@@ -76,9 +76,14 @@ GUARDS = (
     Guard("study/measure.py", "if now.issued:", "if False:", "do_not_come_after_a_batch"),
     Guard("study/measure.py", "if now.history_pulls:", "if False:", "first_batch_and_once"),
     Guard("study/change.py", "if now.open is not None:", "if False:", "while_a_batch_is_open"),
-    Guard("study/study.py", "if now.verdict.decided:", "if False:", "is_not_stopped"),
     Guard(
-        "study/study.py",
+        "study/change.py",
+        "        if now.verdict.decided:",
+        "        if False:",
+        "is_not_stopped",
+    ),
+    Guard(
+        "study/change.py",
         "if stopped is None and now.stopped is None:",
         "if False:",
         "resumed_once",
@@ -109,7 +114,7 @@ GUARDS = (
     ),
     Guard(
         "study/storage/connections.py",
-        "self._check_file()  # while",
+        "self.dialect.check_place()  # while",
         "pass  # while",
         "waited_for_a_restore",
         SHARING,
@@ -143,9 +148,9 @@ GUARDS = (
         SHARING,
     ),
     Guard(
-        "study/storage/upgrade.py",
-        "        refuse_remains(place)\n        if not create",
-        "        if not create",
+        "study/storage/sqlite.py",
+        "        refuse_remains(self.place)\n        if not wanted",
+        "        if not wanted",
         "killed_restore_leaves",
         SHARING,
     ),
@@ -171,9 +176,9 @@ GUARDS = (
         SHARING,
     ),
     Guard(
-        "study/storage/upgrade.py",
-        "database_check.check_index(connection, place.shown)",
-        "pass",
+        "study/storage/sqlite.py",
+        "if tuple(by_index) != tuple(by_events):",
+        "if False:",
         "index_that_is_not",
         SHARING,
     ),

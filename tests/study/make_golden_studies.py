@@ -121,7 +121,7 @@ def names_of_stages(study: Study) -> list[tuple[str, ...]]:
     """Return the names of the arms, for each time that they changed."""
     log = study._log
     stages = log.now().stage + 1
-    with log.database.read() as reader:
+    with log.storage.read() as reader:
         return [tuple(read_arms(reader, log.row.id, stage).names) for stage in range(stages)]
 
 
@@ -134,7 +134,7 @@ def replay(
     """Replay a log with rewards that may be changed; yield the state after each event."""
     log = study._log
     number = log.row.id
-    with log.database.read() as reader:
+    with log.storage.read() as reader:
         settings = from_json(log.row.settings, read_arms(reader, number, 0))
         state = State(settings, lambda stage: read_arms(reader, number, stage))
         rewards = reader.rewards(number)
@@ -157,7 +157,8 @@ def check_margins(where: str) -> None:
                 rng = np.random.default_rng(seed)
                 jostled = replay(study, lambda r, g=rng: r + MARGIN * g.standard_normal(len(r)))
                 state = [state for _, state in jostled][-1]
-                assert state.differs == [], f"{name!r} is close after batch {state.differs[0]}"
+                differs = state.replay.differs
+                assert differs == [], f"{name!r} is close after batch {differs[0]}"
 
 
 def nearest(state: State) -> float:

@@ -176,6 +176,21 @@ def test_lost_and_repeated_pulls_keep_the_budget(where):
     assert fork.status().winner == status.winner
 
 
+@pytest.mark.parametrize("strategy", ["g", "xy", "uniform", "gauntlet", "xy-adaptive"])
+def test_a_budget_does_not_change_the_size_of_a_batch(where, strategy):
+    free = create(where, strategy, "free", sigma=0.05, budget=None).ask()
+    bound = create(where, strategy, "bound", sigma=0.05, budget=10**6).ask()
+    assert [p.arm for p in bound] == [p.arm for p in free]
+    assert len(create(where, strategy, "little", budget=2).ask()) <= 2
+
+
+def test_a_forecast_knows_the_budget(where):
+    study = create(where, "gauntlet", budget=30)
+    for _ in range(2):
+        study.tell(LAB.rewards(study.ask(12)))
+    assert study.status().forecast.cap == 6
+
+
 def test_what_such_a_strategy_cannot_do_is_refused(where):
     with pytest.raises(ProblemError, match="give budget="):
         create(where, "od-linbai", budget=None)

@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import finalist as fl
 from finalist.study import checks
+from finalist.study.pulls import Measured
 
 BUDGET = {"strategy": "od-linbai", "budget": 200}
 
@@ -20,7 +22,7 @@ def measure(study, size, scale, rng):
 
 def noisy_at_last(tmp_path, rng):
     """Return a study of 20 batches as assumed, and a 21st that is far noisier."""
-    study = fl.Study.create(tmp_path / "lab.db", "one", fl.Arms.unstructured(5), sigma=1.0)
+    study = fl.Study.create(tmp_path / "lab.db", "one", fl.Arms.unstructured(5), sigma=1.0, seed=1)
     for _ in range(20):
         measure(study, 10, 1.0, rng)
     assert study.status().certain
@@ -60,9 +62,46 @@ def test_looks_are_seldom_only_where_they_are_dear():
     assert len(looks) < 60
 
 
+def test_coins_are_no_shift_between_batches(where):
+    study = fl.Study.create(
+        where, "one", fl.Arms.unstructured(["a", "b"]), sigma=1.0, noise="sub-gaussian", seed=7
+    )
+    for value in (0.0, 1.0):
+        study.tell(dict.fromkeys([p.pull_id for p in study.ask(2)], value))
+    assert study.status(forecast=False).warnings == ()
+
+
+def test_the_test_of_shifts_equals_one_with_a_column_for_each_batch():
+    rng = np.random.default_rng(0)
+    arms = fl.Arms(rng.standard_normal((9, 3)))
+    for shift in (0.0, 0.8):
+        measured = []
+        for k in range(12):
+            chosen = np.sort(rng.choice(9, 5, replace=False))
+            count = rng.integers(1, 6, 5)
+            mean = arms.features[chosen] @ [1.0, 0.5, -1.0] + shift * np.sin(k)
+            mean = mean + rng.standard_normal(5) / np.sqrt(count)
+            measured.append(Measured(0, chosen, count, mean))
+        rows = np.concatenate([m.arms for m in measured])
+        root = np.sqrt(np.concatenate([m.count for m in measured]))
+        y = np.concatenate([m.mean for m in measured]) * root
+        of = np.repeat(np.arange(12), 5)
+        Z = arms.features[rows] * root[:, None]
+        one = np.column_stack([Z, root])
+        many = np.column_stack([Z, (of[:, None] == np.arange(12)) * root[:, None]])
+        small, large = (
+            float(np.sum((y - X @ np.linalg.lstsq(X, y, rcond=None)[0]) ** 2)) for X in (one, many)
+        )
+        left = len(y) - 3 - 12
+        expected = stats.f.sf((small - large) / 11 / (large / left), 11, left)
+        assert checks.shift_p_value(arms, measured) == pytest.approx(expected, rel=1e-8)
+
+
 @pytest.mark.parametrize("words", [BUDGET, {"strategy": fl.LazyTS(threshold="heuristic")}])
 def test_without_a_guarantee_too_a_failed_check_is_said_first(tmp_path, rng, words):
-    study = fl.Study.create(tmp_path / "lab.db", "one", fl.Arms.unstructured(4), sigma=1.0, **words)
+    study = fl.Study.create(
+        tmp_path / "lab.db", "one", fl.Arms.unstructured(4), sigma=1.0, seed=1, **words
+    )
     while study.ask(20):
         measure(study, 20, 5.0, rng)
         status = study.status()

@@ -11,9 +11,9 @@ from finalist.inference.least_squares import estimate
 from finalist.inference.statistics import Statistics
 from finalist.problem import as_problem
 from finalist.study import checks
+from finalist.study.assess import assess
+from finalist.study.pulls import Measured
 from finalist.study.sentences import doubts_of, promised, risk_of
-from finalist.study.state import Measured
-from finalist.study.status import status_of
 
 TWO = fl.Arms.unstructured(["a", "b"])
 #: x'theta with x = 1 and x = 2.
@@ -120,7 +120,7 @@ def study_of(where, arms, means, scatter=1.0, strategy="gauntlet", most=3, name=
 def seen_of(study):
     """Return what is certain, and the state."""
     state = study._log.now()
-    return status_of("s", state, forecast=False), state
+    return assess("s", state, forecast=False), state
 
 
 CLEAR = {"a": 100.0, "b": 0.0}
@@ -134,8 +134,8 @@ def test_a_winner_is_certain_if_nothing_speaks_against_it(tmp_path):
     assert risk_of(state) == status.risk == 0.05
     assert (status.advice, status.error_estimate, status.certainty) == (None, None, None)
     # This version would have decided otherwise: all of it is lost.
-    state.differs.append(1)
-    status = status_of("s", state, forecast=False)
+    state.replay.differs.append(1)
+    status = assess("s", state, forecast=False)
     assert not promised(state)
     assert len(doubts_of(state)) == 1
     assert (status.verdict, status.certain, status.winner) == ("uncertain", False, "a")
@@ -204,8 +204,8 @@ def test_intervals_certainty_and_the_estimate_of_an_error(tmp_path, c):
 
 def test_with_doubts_there_are_no_figures(tmp_path):
     _, state = stopped(tmp_path)
-    state.differs.append(1)
-    status = status_of("s", state, forecast=False)
+    state.replay.differs.append(1)
+    status = assess("s", state, forecast=False)
     assert (status.error_estimate, status.certainty, status.verdict) == (None, None, "undecided")
     assert status.advice == "Recommendation: two."
 

@@ -1,4 +1,7 @@
-"""The storage of studies: what is written is there, once, whatever happens."""
+"""Databases of studies: what is written is there, once, whatever happens.
+
+What every storage promises is in `tests/contracts/test_storages.py`.
+"""
 
 import os
 import random
@@ -7,7 +10,6 @@ import shutil
 import sqlite3
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -22,9 +24,7 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 
 from finalist.errors import (
-    ConflictError,
     MissingExtraError,
-    RewardError,
     SchemaError,
     StorageError,
     StudyError,
@@ -33,19 +33,8 @@ from finalist.errors import (
 from finalist.study.storage import connections as database_connections
 from finalist.study.storage import schema, upgrade
 from finalist.study.storage.database import Database
+from finalist.study.storage.sqlite import SQLite
 from tests.study import faults, make_golden
-
-NAMES = [
-    "plain",
-    "'; DROP TABLE studies; --",
-    'double "quotes" and \\ and %s and :name and ?',
-    "🧪🇨🇭 e\u0301 \u202eright to left",
-    "<script>alert(1)</script>",
-    "../../etc/passwd",
-    "",
-    " ",
-    "".join(chr(1000 + i) for i in range(10_000)),
-]
 
 
 @pytest.fixture
@@ -66,6 +55,10 @@ def lab(tmp_path: Path) -> Path:
     path = tmp_path / "golden.db"
     make_golden.make(str(path))
     return path
+
+
+def is_sqlite(database: Database) -> bool:
+    return isinstance(database._connections.dialect, SQLite)
 
 
 def driver(database: Database, query: str, *, write: bool = True) -> Any:
@@ -133,78 +126,6 @@ def test_the_golden_file_of_schema_1_gives_its_exact_rows(tmp_path: Path):
     assert upgrade.check(tmp_path / "lab.db") == []
 
 
-def test_events_and_rewards_are_read_from_a_number_on(database: Database, study: int):
-    for index in range(4):
-        faults.add(database, study, f"c{index}", size=2)
-    with database.read() as reader:
-        assert [event.number for event in reader.events(study, after=2)] == [3, 4]
-        rows = reader.rewards(study, after=2)
-        assert (rows.event.tolist(), rows.pull.tolist()) == ([3, 3, 4, 4], [0, 1, 0, 1])
-        assert reader.events(study, after=4) == []
-        assert reader.rewards(study, after=4).reward.tolist() == []
-        found = reader.client(study, "c2")
-        assert found is not None
-        assert found.number == 3
-        assert reader.client(study, "c9") is None
-
-
-def test_negative_zero_is_zero(database: Database, study: int):
-    with database.write() as writer:
-        writer.append(study, 1, "told", {}, rewards=([1], [-0.0], None))
-    with database.read() as reader:
-        assert str(reader.rewards(study).reward[0]) == "0.0"
-
-
-def test_hostile_names_are_only_names(database: Database):
-    with database.write() as writer:
-        ids = [writer.create(name, {"name": name}, "0") for name in NAMES]
-        for study, name in zip(ids, NAMES, strict=True):
-            writer.append(
-                study, 1, "told", {name: name}, client=name[:200], rewards=([1], [2], [name])
-            )
-    with database.read() as reader:
-        assert sorted(row.name for row in reader.studies()) == sorted(NAMES)
-        for study, name in zip(ids, NAMES, strict=True):
-            row = reader.study(name)
-            assert (row.id, row.name, row.settings) == (study, name, {"name": name})
-            assert reader.events(study)[0].body == {name: name}
-            assert reader.notes(study) == {1: name}
-            assert reader.client(study, name[:200]) is not None
-
-
-@pytest.mark.parametrize("name", ["null \0 character", "half a \ud83e character"])
-def test_names_that_no_database_can_hold_are_refused(database: Database, study: int, name: str):
-    with pytest.raises(StudyError, match="cannot be stored"), database.write() as writer:
-        writer.create(name, {}, "0")
-    with pytest.raises(StudyError, match="cannot be stored"), database.write() as writer:
-        writer.append(study, 1, "note", {}, client=name)
-    with pytest.raises(StudyError, match="cannot be stored"), database.write() as writer:
-        writer.append(study, 1, "told", {}, rewards=([1], [1.0], [name]))
-    with database.write() as writer:
-        assert writer.last(study) == 0
-        writer.append(study, 1, "note", {"text": name})  # JSON can
-    with database.read() as reader:
-        assert reader.events(study)[0].body == {"text": name}
-
-
-def test_an_unknown_study_is_refused_with_names_like_it(database: Database, study: int):
-    with database.read() as reader:
-        with pytest.raises(UnknownStudyError, match=r"'colors'.*Did you mean 'colours'"):
-            reader.study("colors")
-        with pytest.raises(UnknownStudyError, match="deleted"):
-            reader.last(study + 1)
-    with pytest.raises(KeyError), database.write() as writer:
-        writer.lock(study + 1)
-
-
-def test_a_name_is_given_once(database: Database, study: int):
-    taken = r"'colours'.*Choose another name"
-    with pytest.raises(StudyError, match=taken), database.write() as writer:
-        writer.create("colours", {}, "0")
-    with database.read() as reader:
-        assert [row.id for row in reader.studies()] == [study]
-
-
 def test_the_database_itself_refuses_a_name_twice(database: Database, study: int):
     query = "INSERT INTO studies (name, created, version, settings, last, checksum)"
     with pytest.raises(sa.exc.IntegrityError):
@@ -229,14 +150,6 @@ def test_a_deleted_study_leaves_nothing_and_its_id_is_not_given_again(database: 
 # --- what is refused ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("reward", [np.nan, np.inf, -np.inf, 1.1e150, -1e300])
-def test_a_reward_that_is_no_number_is_refused(database: Database, study: int, reward: float):
-    with database.write() as writer:
-        with pytest.raises(RewardError, match="pull 8"):
-            writer.append(study, 1, "told", {}, rewards=([7, 8], [0.0, reward], None))
-        assert writer.last(study) == 0
-
-
 @pytest.mark.parametrize(
     "reward", ["'NaN'", "'Infinity'", "'-Infinity'", "1e151", "-9e999", "NULL"]
 )
@@ -248,7 +161,7 @@ def test_the_schema_itself_refuses_a_reward_that_is_no_number(
     query = "INSERT INTO rewards (study, event, pull, reward) VALUES"
     with pytest.raises(sa.exc.DBAPIError, match=r"rewards|out of range"):
         driver(database, f"{query} ({study}, 1, 1, {reward})")
-    if database._connections.is_sqlite:
+    if is_sqlite(database):
         with database._connections.write() as connection, pytest.raises(sa.exc.IntegrityError):
             connection.exec_driver_sql(f"{query} (?, 1, 1, ?)", (study, np.nan))
     driver(database, f"{query} ({study}, 1, 1, -1e150)")  # the query is a right one
@@ -287,24 +200,8 @@ def test_what_is_on_record_cannot_be_changed(database: Database, study: int, que
         assert reader.rewards(study).reward.tolist() == [0.5]
 
 
-def test_the_number_of_an_event_is_one_more_than_the_last(database: Database, study: int):
-    faults.add(database, study, "first")
-    for number in (0, 1, 3):
-        with pytest.raises(ConflictError, match="the last one is 1"), database.write() as writer:
-            writer.append(study, number, "note", {})
-    with database.read() as reader:
-        assert reader.last(study) == len(reader.events(study)) == 1
-
-
-def test_a_client_id_is_used_once(database: Database, study: int):
+def test_the_database_itself_refuses_a_client_id_twice(database: Database, study: int):
     faults.add(database, study, "mine")
-    with (
-        pytest.raises(ConflictError, match="'mine' belongs to event 1"),
-        database.write() as writer,
-    ):
-        writer.append(study, 2, "note", {}, client="mine")
-    with pytest.raises(StudyError, match="255"), database.write() as writer:
-        writer.append(study, 2, "note", {}, client="x" * 256)
     with pytest.raises(sa.exc.IntegrityError):
         driver(
             database,
@@ -313,74 +210,9 @@ def test_a_client_id_is_used_once(database: Database, study: int):
         )
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        {"kind": "else"},
-        {"body": {"x": float("nan")}},
-        {"body": {"x": object()}},
-        {"rewards": ([1, 1], [1.0, 2.0], None)},
-        {"rewards": ([1, 2], [1.0], None)},
-        {"rewards": ([1, 2], np.array([1.0, "two"], dtype=object), None)},
-        {"rewards": ([1, 2**64], [1.0, 2.0], None)},
-        {"rewards": ([1, 2], [1.0, 2.0], ["one"])},
-    ],
-)
-def test_an_event_that_cannot_be_written_leaves_the_transaction_as_it_was(
-    database: Database, study: int, words: dict[str, Any]
-):
-    with database.write() as writer:
-        with pytest.raises(StudyError):
-            writer.append(study, 1, **{"kind": "told", "body": {}, **words})
-        writer.append(study, 1, "note", {})
-    with database.read() as reader:
-        assert [event.kind for event in reader.events(study)] == ["note"]
-
-
-def test_features_must_fit_the_names(database: Database, study: int):
-    with pytest.raises(StudyError, match="shape"), database.write() as writer:
-        writer.add_arms(study, 0, ["a", "b"], np.eye(3), ["x", "y", "z"])
-    with database.read() as reader, pytest.raises(StudyError, match="stage 0"):
-        reader.arms(study, 0)
-
-
-def test_a_failed_step_leaves_nothing_even_if_it_is_caught(database: Database, study: int):
-    def work() -> None:
-        with database.write() as writer:
-            writer.append(study, 1, "note", {})
-            writer.add_arms(study, 0, ["a"], np.eye(1), ["x"])
-            with pytest.raises(ConflictError, match="on record"):
-                writer.add_arms(study, 0, ["a"], np.eye(1), ["x"])
-
-    with pytest.raises(StorageError, match="nothing was written"):
-        work()
-    with database.read() as reader:
-        assert reader.last(study) == 0
-        assert reader.events(study) == []
-
-
-def test_an_exception_leaves_nothing(database: Database, study: int):
-    def work() -> None:
-        with database.write() as writer:
-            writer.append(study, 1, "told", {}, rewards=([1], [1.0], None))
-            raise ZeroDivisionError
-
-    with pytest.raises(ZeroDivisionError):
-        work()
-    with database.read() as reader:
-        assert reader.last(study) == 0
-        assert reader.rewards(study).pull.tolist() == []
-
-
 def test_a_reader_cannot_write(database: Database, study: int):
     with pytest.raises(sa.exc.DBAPIError, match=r"read-?only"):
         driver(database, "UPDATE studies SET name = 'x'", write=False)
-
-
-def test_a_closed_database_says_so(database: Database):
-    database.close()
-    with pytest.raises(StorageError, match="closed"), database.read():
-        pass
 
 
 # --- many at once ---------------------------------------------------------------------------
@@ -393,26 +225,6 @@ def test_processes_that_write_at_once_lose_nothing(where: str, database: Databas
     with database.read() as reader:
         events = reader.events(study)
     assert {event.client for event in events} == {f"{i}-{j}" for i in range(4) for j in range(50)}
-
-
-def test_threads_share_a_database(database: Database, study: int):
-    def work(name: int) -> None:
-        for index in range(10):
-            faults.add(database, study, f"{name}-{index}")
-            with database.write() as writer:
-                assert len(writer.events(study)) == writer.rewards(study).pull.size
-                assert writer.notes(study) == {}
-            done.append(name)
-
-    done: list[int] = []
-    threads = [threading.Thread(target=work, args=(name,)) for name in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-    assert len(done) == 60
-    with database.read() as reader:
-        assert len({event.client for event in reader.events(study)}) == 60
 
 
 def test_a_reader_keeps_its_view_and_no_writer_waits_for_it(database: Database, study: int):
@@ -483,7 +295,7 @@ def fork_and_write(send: Callable[[Any], None], where: str, study: int) -> None:
             writer.append(study, number, "note", {}, client="while forking")
             child = os.fork()
             if child == 0:
-                os._exit(0 if _is_refused(database) == database._connections.is_sqlite else 1)
+                os._exit(0 if _is_refused(database) == is_sqlite(database) else 1)
             assert os.waitpid(child, 0)[1] == 0
     send("done")
 
@@ -591,7 +403,7 @@ def test_a_number_that_decayed_is_noticed(lab: Path, tmp_path: Path):
 def test_events_that_are_cut_off_at_the_end_are_missed(where: str, database: Database, study: int):
     for index in range(3):
         faults.add(database, study, str(index))
-    if database._connections.is_sqlite:
+    if is_sqlite(database):
         driver(database, "DROP TRIGGER events_delete")
         driver(database, "DROP TRIGGER rewards_delete")
     else:
@@ -846,13 +658,13 @@ def test_the_scripts_make_the_tables_that_the_code_expects(database: Database):
     with database._connections.read() as connection:
         context = MigrationContext.configure(connection, opts=options)
         assert compare_metadata(context, schema.metadata) == []
-    assert ScriptDirectory(str(upgrade.MIGRATIONS)).get_heads() == [upgrade.needed()]
+    assert ScriptDirectory(str(upgrade.MIGRATIONS)).get_heads() == [upgrade.SCHEMA]
 
 
 def test_an_older_database_is_upgraded_when_it_is_opened(old: str, monkeypatch: pytest.MonkeyPatch):
     assert upgrade.current(old) == "0001"
     is_golden(old)
-    assert upgrade.current(old) == upgrade.needed() == "0002"
+    assert upgrade.current(old) == upgrade.SCHEMA == "0002"
     assert upgrade.check(old) == []
     found = backups(old)
     assert len(found) == ("://" not in old)

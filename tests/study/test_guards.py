@@ -20,7 +20,7 @@ from finalist.study.settings import from_json
 from finalist.study.state import State
 from finalist.study.storage import upgrade
 from finalist.study.storage.database import Database
-from finalist.study.storage.files import locate
+from finalist.study.storage.place import locate
 from tests.mutation import SOURCE
 from tests.study.guards import GUARDS
 from tests.study.lab import ARMS, Lab
@@ -70,7 +70,7 @@ def kinds(study):
 def is_sound(study):
     """Replay the log from its beginning."""
     log = study._log
-    state = Log(log.database, log.row, log.address).now()
+    state = Log(log.storage, log.row).now()
     assert state.last == len(study.history())
     return state
 
@@ -293,7 +293,7 @@ def test_a_fork_copies_what_is_there_when_it_has_the_lock(pair, where):
     one.tell(first_batch(one)[1])
     one.ask(12)
     others = [lambda: other.tell(HARD.rewards(other.ask()))]
-    one._log.database.write = after(others, one._log.database.write)
+    one._log.storage.write = after(others, one._log.storage.write)
     with one.fork("copy", until=2) as copy:
         assert copy.ask().batch == 2
         is_sound(copy)
@@ -361,7 +361,7 @@ def test_the_guards_that_are_taken_away_are_there(guard):
 def smuggle(study, kind, body, rewards=None):
     """Write an event as no method would."""
     log = study._log
-    with log.database.write() as writer:
+    with log.storage.write() as writer:
         writer.append(log.row.id, writer.last(log.row.id) + 1, kind, body, rewards=rewards)
 
 
@@ -500,7 +500,7 @@ def test_a_study_opens_with_its_decisions_when_evidence_is_computed_otherwise(
     mend(monkeypatch)
     with Study.open(undecided, "s") as study:
         state, status = study._log.now(), study.status(forecast=False)
-        assert state.differs, "the evidence is not computed otherwise"
+        assert state.replay.differs, "the evidence is not computed otherwise"
         assert (status.verdict, status.survivors) == (before.verdict, before.survivors)
         assert [d.winner for d in state.decisions] == [e["winner"] for e in decisions]
         assert [list(d.rejected) for d in state.decisions] == [e["rejected"] for e in decisions]
@@ -521,7 +521,7 @@ def test_winners_of_a_log_are_followed_all_of_them(tmp_path, monkeypatch):
     mend(monkeypatch, 100.0)
     with Study.open(where, "s") as study:
         status = study.status()
-        assert study._log.now().differs
+        assert study._log.now().replay.differs
         assert status.winners[0] == before.winners[0]
         assert set(status.winners) == set(before.winners)
         assert status.risk is None
@@ -561,7 +561,7 @@ def test_a_strategy_that_cannot_follow_its_log_is_left_out(tmp_path, monkeypatch
     monkeypatch.setattr(fl.Uniform, "start", hasty)
     with Study.open(where, "s") as study:
         status = study.status(forecast=False)
-        assert study._log.now().differs
+        assert study._log.now().replay.differs
         assert (status.verdict, status.survivors) == ("continue", before.survivors)
         assert status.risk is None
         with pytest.raises(StudyError, match="cannot go on here"):

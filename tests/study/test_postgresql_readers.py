@@ -49,7 +49,7 @@ def studies(postgresql):
 def test_readers_do_not_wait_for_writers_that_wait_for_locks(studies, monkeypatch):
     monkeypatch.setattr(database_connections, "BUSY", 3.0)
     with Study.open(studies, f"s{STUDIES + 1}") as free:
-        database, refused = free._log.database, []
+        database, refused = free._log.storage, []
 
         def write(number):
             try:

@@ -19,11 +19,11 @@ import pytest
 
 from finalist.errors import SchemaError, StorageError
 from finalist.study import Study
-from finalist.study.storage import connections as database_connections
 from finalist.study.storage import files as database_files
 from finalist.study.storage import forks as database_forks
-from finalist.study.storage import upgrade
+from finalist.study.storage import lineage, sqlite, upgrade
 from finalist.study.storage.database import Database
+from finalist.study.storage.place import locate
 from tests.study import faults, make_golden, matrix
 from tests.study.lab import ARMS
 
@@ -34,12 +34,8 @@ def beside(path: Path) -> set[str]:
 
 def seen(path: Path) -> int:
     """Return how many rewards another process sees, which then closes the file."""
-    program = (
-        "import sys; from finalist.study import Study\n"
-        "with Study.open(sys.argv[1], 's') as study: print(study.status(forecast=False).pulls)"
-    )
-    run = [sys.executable, "-c", program, str(path)]
-    return int(subprocess.run(run, check=True, capture_output=True, text=True).stdout)
+    [[pulls]] = faults.finish(faults.start(faults.count, str(path), "s"))
+    return int(pulls)
 
 
 def test_two_handles_in_a_process_keep_the_locks_of_the_first(tmp_path: Path):
@@ -66,7 +62,7 @@ def test_two_handles_in_a_process_keep_the_locks_of_the_first(tmp_path: Path):
         lambda path: upgrade.current(path),
         lambda path: upgrade.upgrade(path),
         lambda path: upgrade.backup(path, path.with_name("copy.db")),
-        lambda path: database_files.inspect(database_files.locate(path)),
+        lambda path: database_files.inspect(locate(path)),
         lambda path: database_files.remove_stale(path.parent),
         lambda path: Study.open(path, "s").delete,
     ],
@@ -92,7 +88,7 @@ def hook(event, words):
 import finalist as fl
 from finalist.cli.app import app
 from finalist.study import Study
-from finalist.study.storage import upgrade
+from finalist.study.storage import lineage, sqlite, upgrade
 from tests.study.lab import ARMS
 from tests.web.servers import api, in_thread
 sys.addaudithook(hook)
@@ -237,20 +233,20 @@ def test_changes_that_an_earlier_version_began_and_this_one_went_on_with(
     path = tmp_path / "lab.db"
     shutil.copy(make_golden.GOLDEN, path)
     with monkeypatch.context() as patch:
-        patch.setattr(database_connections, "count_transaction", lambda _: None)
-        patch.setattr(database_connections.Connections, "count_first", lambda _: None)
+        patch.setattr(lineage, "count_transaction", lambda _: None)
+        patch.setattr(sqlite, "_count_first", lambda _: None)
         holding = Database.open(path)
         for index in range(30):  # so that page 1 is among what is written
             faults.add(holding, 2, f"old-{index}", size=300)
         held = holding._connections.read()
         held.__enter__()  # and the changes stay beside the file
         patch.undo()
-        patch.setattr(database_connections.Connections, "count_first", lambda _: None)
+        patch.setattr(sqlite, "_count_first", lambda _: None)
         faults.add(holding, 2, "new", size=300)
     held.__exit__(None, None, None)
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
-    page = database_files.inspect(database_files.locate(path))
+    page = database_files.inspect(locate(path))
     assert page.user_version > 0
     for end in ("", "-wal"):
         shutil.copy(f"{path}{end}", f"{tmp_path}/killed.db{end}")
@@ -329,7 +325,7 @@ def test_a_writer_that_waited_for_a_restore_does_not_write_to_the_old_file(tmp_p
 
     with Database.open(path) as waiting, Database.open(path) as holding:
         thread = threading.Thread(target=write)
-        with holding._connections.hold():
+        with holding._connections.begun("PRAGMA query_only = 0", "BEGIN IMMEDIATE"):
             thread.start()
             time.sleep(0.3)  # it has looked which file it is, and waits for the lock
             os.rename(path, tmp_path / "old.db")
@@ -517,7 +513,7 @@ def fork_beside_openers(send, where: str, rounds: int) -> None:
             step()
 
     def look() -> None:
-        database_files.inspect(database_files.locate(where))
+        database_files.inspect(locate(where))
 
     enough = threading.Event()
     steps = (look, look, lambda: Database.open(where).close())

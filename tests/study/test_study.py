@@ -18,7 +18,7 @@ from finalist.errors import (
     UnknownArmError,
     UnknownStudyError,
 )
-from finalist.problem.noise import UNSET
+from finalist.problem import UNSET
 from finalist.study import Study, studies
 from finalist.study.storage.database import Database
 from tests.study.lab import ARMS, Lab, finish
@@ -101,7 +101,7 @@ def test_opening_with_other_settings_is_refused(where):
         Study.open(where, "one", arms=fl.Arms.unstructured(4))
     with pytest.raises(StudyError, match="sgima"):
         Study.open(where, "one", sgima=1.0)
-    with pytest.raises(StudyError, match="'goal' is no word"):
+    with pytest.raises(StudyError, match="'goal' is not an argument"):
         Study.open(where, "one", goal=fl.Best())
     Study.open(where, "one", seed=None, metadata=None)  # drawn, whatever it was; empty
 
@@ -298,6 +298,16 @@ def test_telling_again_changes_nothing_and_something_else_is_refused(where):
     assert study.to_frame().reward.notna().sum() == 1
 
 
+def test_messages_name_numbers_as_people_write_them(where):
+    study = create(where)
+    pull = study.ask(12)[0].pull_id
+    study.tell({pull: 0.5})
+    with pytest.raises(ConflictError, match=f"pull {pull} has the reward 0.5 and not 0.75;"):
+        study.tell({pull: 0.75})
+    with pytest.raises(StudyError, match="there is no pull 99 in this study"):
+        study.void(np.int64(99), "lost")
+
+
 @pytest.mark.parametrize(
     "reward", [float("nan"), float("inf"), "1", True, None, 1e200, 10**400], ids=repr
 )
@@ -338,6 +348,13 @@ def test_a_call_that_is_repeated_counts_once(where):
     with pytest.raises(ConflictError, match="call 1"):
         study.tell({batch[0].pull_id: 9.0}, client_id="call 1")
     assert study.tell({}, client_id="call 2") == 0
+
+
+def test_the_order_of_a_repeated_call_does_not_matter(where):
+    study = create(where)
+    rewards = LAB.rewards(study.ask(4))
+    assert study.tell(rewards, client_id="x") == 4
+    assert study.tell(dict(reversed(rewards.items())), client_id="x") == 0
 
 
 def test_tables_and_files(where, tmp_path):
@@ -423,6 +440,38 @@ def test_a_batch_of_which_nothing_is_left(where, strategy):
     assert Study.open(where, "one").status().to_dict() == study.status().to_dict()
 
 
+def test_lost_pulls_use_up_an_arm(where):
+    study = create(where, arms=fl.Arms.unstructured(["a", "b"]), max_pulls_per_arm=3)
+    while batch := study.ask():
+        for pull in batch:
+            study.missing(pull.pull_id, "lost")
+    assert batch.state == "exhausted"
+    assert len(study.to_frame()) == 6
+
+
+def test_giving_up_pulls_after_a_look_is_said_aloud(where):
+    study = create(where)
+    batch = study.ask(12)
+    study.missing(batch[0].pull_id, "never arrived")
+    study.tell(HARD.rewards(batch[1:]))
+    assert study.status().warnings == ()
+    batch = study.ask(12)
+    study.tell(HARD.rewards(batch[:5]))
+    for pull in batch[5:]:
+        study.missing(pull.pull_id, "no time")
+    assert any("7 pulls were given up" in words for words in study.status().warnings)
+
+
+def test_a_batch_that_was_looked_at_stays_so_when_its_reward_is_amended(where):
+    study = create(where)
+    first, second, *_ = study.ask(12)
+    study.tell({first.pull_id: 1.0})
+    study.missing(second.pull_id, "lost")
+    study.amend(first.pull_id, 1.5, "a typing error")
+    assert any("1 pull was given up" in words for words in study.status().warnings)
+    assert Study.open(where, "one").status().warnings == study.status().warnings
+
+
 def test_amending_leaves_a_trace_and_ends_with_the_decision(where):
     study = create(where)
     batch = study.ask(8)
@@ -460,6 +509,29 @@ def test_a_fork_starts_before_the_batch(where):
         study.fork("again", until=1)
 
 
+def test_a_fork_has_a_life_of_its_own(where):
+    study = create(where)
+    study.tell(HARD.rewards(study.ask(12)))
+    with study.fork("f", until=1) as fork:
+        fork.ask()
+    assert study.status().batches == 1
+    study.withdraw("c")
+    again = study.fork("g", until=1)
+    again.tell(HARD.rewards(again.ask()))
+    again.withdraw("b")
+    assert again.arms.names == ("a", "c", "d")
+    with pytest.raises(StudyError):
+        study.fork("h", until=True)
+
+
+def test_notes_of_rewards_are_forked_too(where):
+    study = create(where)
+    frame = study.ask(12).to_frame().assign(reward=0.5, weather="wet")
+    study.tell(frame)
+    study.ask(12)
+    assert "wet" in study.fork("f", until=2).to_frame().note[0]
+
+
 # ---- other arms, earlier measurements ---------------------------------------------------------
 
 
@@ -482,6 +554,25 @@ def test_earlier_measurements_steer_and_are_not_tested(where):
         other.import_history([])
     with pytest.raises(StudyError, match="gauntlet"):
         create(where, "three", strategy="g").import_history(rows)
+
+
+def test_one_table_of_earlier_measurements(where):
+    study = create(where)
+    study.import_history([("a", 1.0)])
+    with pytest.raises(ConflictError, match="one table"):
+        study.import_history([("b", 1.0)])
+    coin = Study.create(where, "coin", ARMS, noise="bernoulli")
+    with pytest.raises(RewardError, match="row 2"):
+        coin.import_history([("a", 1.0), ("b", 7.3)])
+
+
+def test_earlier_measurements_are_named_by_their_rows(where):
+    study = create(where)
+    with pytest.raises(RewardError, match="the reward in row 2 is nan, which is not a finite"):
+        study.import_history([("a", 1.0), ("b", float("nan"))])
+    study.import_history([("a", 1.0)])
+    with pytest.raises(ConflictError, match="1 earlier measurement is in already"):
+        study.import_history([("a", 1.0)])
 
 
 def test_withdrawing_begins_the_tests_again_and_says_what_it_costs(where):
@@ -605,6 +696,11 @@ def test_evidence_over_time(where):
     assert evidence.shape == (3, 4)
     np.testing.assert_allclose(evidence[-1], study.status().to_frame().evidence, atol=1e-6)
     assert create(where, "two", strategy="g").evidence()[1].shape == (0, 4)
+
+
+def test_evidence_of_nothing_has_whole_numbers_of_pulls(where):
+    pulls, evidence = create(where).evidence()
+    assert (pulls.dtype, pulls.shape, evidence.shape) == (np.int64, (0,), (0, 4))
 
 
 def test_the_log_is_readable(where):

@@ -13,7 +13,7 @@ import pytest
 
 import finalist.arms.rows
 from finalist.arms import Arms
-from finalist.arms.inputs import check_names
+from finalist.arms.names import check_names
 from finalist.errors import (
     ArmsError,
     DirectionError,

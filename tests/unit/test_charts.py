@@ -10,7 +10,7 @@ import pytest
 import finalist as fl
 from finalist import charts
 from finalist.charts.geometry import Cone, cones, ellipse, hull_corners, sector
-from finalist.charts.plane import _colours, place_labels
+from finalist.charts.layers import _colours, place_labels
 from finalist.charts.theme import MAX_ARMS, AnyChart, labels
 from finalist.errors import ChartError, OutputError
 from finalist.files import printable, write_file

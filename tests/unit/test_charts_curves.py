@@ -7,7 +7,7 @@ import pytest
 
 from finalist.arms import Arms
 from finalist.charts.curves import Curve, Range, curves_chart, ranges_chart, spread
-from finalist.charts.geometry import Region
+from finalist.charts.geometry import ConvexSet
 from finalist.charts.regions import Panel, region_chart, regions_chart
 from finalist.charts.stacks import shares_chart
 from finalist.charts.theme import PALETTE
@@ -121,26 +121,26 @@ class TestShares:
     def test_nothing_and_too_many_arms_are_refused(self) -> None:
         with pytest.raises(ChartError, match="no shares"):
             shares_chart({}, ["a"], "T", [])
-        with pytest.raises(ChartError, match="apart"):
+        with pytest.raises(ChartError, match="not enough for 7 arms"):
             shares_chart({"g": {"s": np.full(7, 1 / 7)}}, list("abcdefg"), "T", [])
 
 
 class TestRegions:
-    square = Region(np.vstack([np.eye(2), -np.eye(2)]), np.array([3.0, 1.0, -1.0, 1.0]))
+    square = ConvexSet(np.vstack([np.eye(2), -np.eye(2)]), np.array([3.0, 1.0, -1.0, 1.0]))
 
     def test_a_polygon_is_cut_by_half_planes_and_the_frame(self) -> None:
         corners = {tuple(corner) for corner in self.square.polygon(10.0)}
         assert corners == {(1.0, -1.0), (3.0, -1.0), (3.0, 1.0), (1.0, 1.0)}
-        half = Region(np.array([[1.0, 1.0]]), np.array([0.0]))
+        half = ConvexSet(np.array([[1.0, 1.0]]), np.array([0.0]))
         assert _area(half.polygon(2.0)) == pytest.approx(8.0)
 
     def test_an_empty_set_has_no_corners(self) -> None:
-        empty = Region(np.array([[1.0, 0.0], [-1.0, 0.0]]), np.array([-1.0, -1.0]))
+        empty = ConvexSet(np.array([[1.0, 0.0], [-1.0, 0.0]]), np.array([-1.0, -1.0]))
         assert len(empty.polygon(5.0)) == 0
         assert empty.possible(ARMS.features) == []
 
     def test_the_chart_has_the_set_twice_where_it_is_one_sided(self) -> None:
-        open_set = Region(np.array([[-1.0, 0.0]]), np.array([-1.0]))
+        open_set = ConvexSet(np.array([[-1.0, 0.0]]), np.array([-1.0]))
         chart = region_chart(ARMS, THETA, open_set, 4.0, "T", [])
         outlines = [rows for rows in datasets(chart) if rows and set(rows[0]) == {"x", "y", "step"}]
         ends = sorted(max(row["x"] for row in rows) for rows in outlines)

@@ -127,7 +127,7 @@ class TestCap:
         assert ticks == pytest.approx([0.5, 1.0, 2.0, 5.0, 10.0])
 
     def test_what_cannot_be_drawn_is_refused(self) -> None:
-        with pytest.raises(ChartError, match="as many"):
+        with pytest.raises(ChartError, match="the same length"):
             cap_chart(self.z, np.exp(self.z), np.ones(3), 0.9, "T", [])
         with pytest.raises(ChartError, match="positive"):
             cap_chart(self.z, self.z, np.ones(7), 0.9, "T", [])

@@ -17,6 +17,7 @@ import pytest
 
 from finalist.compiled import cache as compiled
 from finalist.compiled import folders as compiled_folders
+from tests.unit.forked import Forks
 
 SRC = Path(__file__).parents[2] / "src"
 TOY = """
@@ -33,25 +34,16 @@ HITS = "sum(toy.answer.stats.cache_hits.values())"
 class Toy:
     """A module with one compiled function, and processes that call it."""
 
-    def __init__(self, place: Path) -> None:
-        self.place, self.cache = place, place / "cache"
+    def __init__(self, place: Path, forks: Forks) -> None:
+        self.place, self.cache, self.forks = place, place / "cache", forks
         self.write(1)
 
     def write(self, number: int) -> None:
         (self.place / "toy.py").write_text(TOY.format(number=number))
 
     def run(self, before: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
-        given = {
-            **os.environ,
-            "NUMBA_CACHE_DIR": str(self.cache),
-            "PYTHONPATH": f"{SRC}{os.pathsep}{self.place}",
-            "PYTHONDONTWRITEBYTECODE": "1",  # sources change within a second
-            **environment,
-        }
-        code = f"{before}\n{ASK.format(hits=HITS)}"
-        return subprocess.run(
-            [sys.executable, "-c", code], env=given, capture_output=True, text=True
-        )
+        given = {"NUMBA_CACHE_DIR": str(self.cache), **environment}
+        return self.forks.run(f"{before}\n{ASK.format(hits=HITS)}", self.place, **given)
 
     def says(self, before: str = "", **environment: str) -> tuple[float, int, str]:
         done = self.run(before, **environment)
@@ -63,9 +55,16 @@ class Toy:
         return sorted((self.cache / "finalist").glob("*"))
 
 
+@pytest.fixture(scope="module")
+def forks(tmp_path_factory):
+    found = Forks(tmp_path_factory.mktemp("forks"))
+    yield found
+    found.close()
+
+
 @pytest.fixture
-def toy(tmp_path):
-    return Toy(tmp_path)
+def toy(tmp_path, forks):
+    return Toy(tmp_path, forks)
 
 
 @pytest.fixture
@@ -106,6 +105,16 @@ def test_a_changed_source_is_compiled_again(toy):
     assert toy.says() == (2.0, 0, "")
     toy.write(1)
     assert toy.says() == (1.0, 1, "")
+
+
+def test_a_changed_file_of_the_same_folder_is_noticed(toy):
+    piece = toy.place / "piece.py"
+    own = TOY.replace("import kept", "import kept\nfrom piece import more")
+    (toy.place / "toy.py").write_text(own.replace("x + {number}", "x + more()"))
+    for number in (3, 4):
+        piece.write_text(f"from numba import njit\n@njit\ndef more():\n    return {number}\n")
+        assert toy.says() == (float(number), 0, "")
+        assert toy.says() == (float(number), 1, "")
 
 
 @pytest.mark.parametrize("step", ["os.fsync", "os.replace"])

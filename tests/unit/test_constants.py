@@ -179,13 +179,13 @@ def test_an_arm_that_is_behind_by_exactly_the_width_stays(monkeypatch):
 def test_static_rule_holds_where_gap_and_width_are_equal():
     # eq:emp.stop.condition.2 is not strict: an equal gap is enough.
     from finalist.strategies.static.kernels import evaluate
+    from finalist.strategies.static.static import StaticState
 
     Z, counts = np.array([[1.0], [-1.0]]), np.array([2, 2])
     for gap, winner in ((4.0, 0), (np.nextafter(4.0, 0.0), -1)):
-        first, room = np.array([gap / 2, -gap / 2]), np.zeros(2)
-        most = np.zeros(2, dtype=np.int64)
-        found = evaluate(Z, Z, counts, first, np.zeros(2), 4.0, 0.0, room, room.copy(), most)
-        assert found == winner
+        first, room = np.array([gap / 2, -gap / 2]), np.zeros((4, 2))
+        state = StaticState(Z, Z, counts, first, *room, most=np.zeros(2, dtype=np.int64))
+        assert evaluate(state, 4.0, 0.0) == winner
 
 
 def test_only_candidates_are_counted():

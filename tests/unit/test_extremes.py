@@ -37,6 +37,7 @@ from finalist.strategies.phased.phase import shortest_prefix
 from finalist.strategies.protocol import Batch
 from finalist.strategies.static import kernels as static_kernels
 from finalist.strategies.static import xy_oracle
+from finalist.strategies.static.static import StaticState
 from finalist.strategies.units import Units
 
 NAN, INF = math.nan, math.inf
@@ -201,7 +202,7 @@ def test_noise_too_unequal_for_updates_is_refused():
     """Of runs with (1e-8, 1e-8, 1) 9 of 20 ended with the wrong arm: a variance became 0."""
     for name in ("fully-adaptive", "lingape", "lingame"):
         strategy_of(name).start(as_problem(FREE, sigma=(2e-6, 2e-6, 1.0)))
-        with pytest.raises(ProblemError, match="too different"):
+        with pytest.raises(ProblemError, match="too unequal"):
             strategy_of(name, ridge=1e-6).start(as_problem(FREE, sigma=(1e-4, 1.0, 1.0)))
     units = Units.of(as_problem(FREE, sigma=(1e-3, 1.0, 1.0)))
     check_even("x", units, 1e-6)
@@ -239,9 +240,10 @@ def static_numbers():
     }
 
 
-def evaluated(**numbers):
-    room = np.zeros(3), np.zeros(3), np.zeros(3, dtype=np.int64)
-    return static_kernels.evaluate(*numbers.values(), *room)
+def evaluated(radius, epsilon, **arrays):
+    room = {name: np.zeros(3) for name in ("later", "means", "limit")}
+    state = StaticState(**arrays, **room, most=np.zeros(3, dtype=np.int64))
+    return static_kernels.evaluate(state, radius, epsilon)
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.5])

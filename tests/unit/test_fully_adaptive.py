@@ -17,6 +17,7 @@ from finalist.simulation.rewards import DrawnRewards
 from finalist.strategies.per_pull import base as per_pull
 from finalist.strategies.per_pull import fully_adaptive
 from finalist.strategies.per_pull.fully_adaptive import FullyAdaptive
+from finalist.strategies.per_pull.kernels import fully_adaptive as kernels
 from finalist.strategies.protocol import Batch
 from tests import instances
 from tests.unit.per_pull import (
@@ -126,7 +127,7 @@ def ridge_estimate(run) -> tuple[np.ndarray, np.ndarray, float]:
     """Return Z A^-1 Z', the means and log(det A / det(eta I)) from all rewards, directly."""
     run._rewards.add_batch(run._state.counts, run._state.sums)
     run._state.counts[:], run._state.sums[:] = 0, 0.0
-    Z, n, eta = run._Z, run._rewards.count, run._ridge
+    Z, n, eta = run._ridge.Z, run._rewards.count, run._ridge.eta
     A = eta * np.eye(Z.shape[1]) + Z.T @ (n[:, None] * Z)
     C = Z @ np.linalg.solve(A, Z.T)
     return C, C @ (n * run._rewards.mean), np.linalg.slogdet(A / eta)[1]
@@ -204,7 +205,7 @@ def test_a_batch_is_the_next_pulls_without_rewards(name):
         for _ in range(7):
             twin.picks.append(twin.choose())
         np.testing.assert_array_equal(
-            batch.counts, np.bincount(twin.picks[-7:], minlength=len(run._Z))
+            batch.counts, np.bincount(twin.picks[-7:], minlength=len(problem.arms))
         )
         run.record(batch, rewards.batch(batch.counts))
         if run.verdict.decided:
@@ -264,16 +265,15 @@ def test_rank_one_updates_drift_little_and_refreshing_is_exact(pulls, tolerance)
     np.testing.assert_allclose(run._state.means, m, rtol=0, atol=tolerance * np.abs(m).max())
     np.testing.assert_allclose(run._state.log_det[0], log_det, rtol=10 * tolerance)
     for i, j in combinations(run.verdict.survivors, 2):
-        y = run._Z[i] - run._Z[j]
-        A = run._ridge * np.eye(5) + run._Z.T @ (run.counts[:, None] * run._Z)
+        Z = run._ridge.Z
+        y = Z[i] - Z[j]
+        A = run._ridge.eta * np.eye(5) + Z.T @ (run.counts[:, None] * Z)
         np.testing.assert_allclose(run._state.spread[i, j], y @ np.linalg.solve(A, y), rtol=1e-7)
 
 
 @EVERY_BOUND
 @pytest.mark.parametrize("name", ["gaussian", "one feature"])
 def test_the_radius_is_that_of_the_bounds(name, bound):
-    from finalist.strategies.per_pull.kernels import fully_adaptive as kernels
-
     run, strategy, problem, means = start(name, bound=bound, ridge=0.7)
     run.play(drawn(means, 0, problem.sigma), 9)
     log_det, Z = float(run._state.log_det[0]), problem.arms.coordinates
@@ -417,6 +417,6 @@ def test_wrong_rewards_are_refused_and_change_nothing():
 
 def test_the_tie_rule_is_that_of_the_greedy_allocation():
     from finalist.design.kernels import greedy as greedy_kernels
-    from finalist.strategies.per_pull.kernels import fully_adaptive as kernels
+    from finalist.strategies.per_pull.kernels import common
 
-    assert kernels.TIE == greedy_kernels.TIE == TIE
+    assert common.TIE == greedy_kernels.TIE == TIE

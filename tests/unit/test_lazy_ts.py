@@ -13,11 +13,11 @@ from finalist.design.linalg import spanning_arms
 from finalist.errors import ProblemError
 from finalist.inference.information import information
 from finalist.inference.statistics import Statistics
-from finalist.problem import Problem, as_problem
-from finalist.problem.noise import Gaussian
+from finalist.problem import Gaussian, Problem, as_problem
 from finalist.simulation.binomial import exact_lower_bound
 from finalist.strategies.per_pull import base as per_pull
 from finalist.strategies.per_pull import lazy_ts
+from finalist.strategies.per_pull.kernels import lazy_ts as kernels
 from finalist.strategies.per_pull.lazy_ts import LazyTS, optimal_weights
 from finalist.strategies.protocol import Batch
 from tests import instances
@@ -242,7 +242,7 @@ def test_rank_one_updates_drift_little_and_refreshing_is_exact(pulls, tolerance)
     np.testing.assert_allclose(state.inverse, inverse, rtol=0, atol=tolerance * inverse.max())
     A = Z.T @ (state.pulled[:, None] * Z)
     np.testing.assert_allclose(state.A, A, rtol=0, atol=1e-12 * A.max())
-    log_det = np.linalg.slogdet(A / run._ridge + np.eye(5))[1]
+    log_det = np.linalg.slogdet(A / run._ridge.eta + np.eye(5))[1]
     np.testing.assert_allclose(state.log_det[0], log_det, rtol=10 * tolerance)
     assert state.least[0] <= np.linalg.eigvalsh(A)[0] * (1 + 1e-9)
 
@@ -270,7 +270,7 @@ def test_every_direction_is_explored(name):
         A = Z.T @ (run.counts[:, None] * Z)
         level = run._state.rule.force * np.sqrt(max(t - r - 1, 0))
         assert np.linalg.eigvalsh(A)[0] >= level - 1e-9
-    assert 0 < run._state.progress[1] < 200
+    assert 0 < run._state.progress[kernels.FORCED] < 200
 
 
 @pytest.mark.parametrize("K", [3, 8, 30])
@@ -297,8 +297,6 @@ def test_arms_that_look_tied_have_an_allocation():
 
 def test_the_threshold_is_a_determinant():
     # Two unstructured arms: z = sqrt(2) e_i, c = 2, A = 2 diag(N), whatever the features' size.
-    from finalist.strategies.per_pull.kernels import lazy_ts as kernels
-
     problem = as_problem(fl.Arms(1e9 * np.eye(2)), sigma=3.0, delta=0.01)
     run = LazyTS(ridge=0.5).start(problem)
     count, got = np.array([5, 9]), Statistics.empty(2)
@@ -314,8 +312,6 @@ def test_the_threshold_is_a_determinant():
 
 def test_the_estimate_is_inside_the_ellipsoid_of_the_threshold():
     # ||theta_hat - theta||_A^2 > 2 beta somewhere along the way, with probability delta at most.
-    from finalist.strategies.per_pull.kernels import lazy_ts as kernels
-
     delta, runs, outside = 0.2, 100, 0
     problem = as_problem(fl.Arms(instances.gaussian(5, 2, 0)), delta=delta, sigma=1.0)
     for seed in range(runs):

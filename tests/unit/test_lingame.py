@@ -13,7 +13,8 @@ from finalist.inference.bounds import determinant_radius
 from finalist.inference.statistics import Statistics
 from finalist.problem import Problem, as_problem
 from finalist.strategies.per_pull import base as per_pull
-from finalist.strategies.per_pull import lingame
+from finalist.strategies.per_pull import ridge
+from finalist.strategies.per_pull.kernels import game
 from finalist.strategies.per_pull.kernels import lingame as kernels
 from finalist.strategies.per_pull.lingame import LinGame
 from finalist.strategies.protocol import Batch
@@ -191,7 +192,7 @@ bits = partial(state_bits, STATE)  # all that later pulls depend on
 
 def all_losses(state) -> np.ndarray:
     """Return the losses of every pair, with the row shared by the other answers written out."""
-    K, known = len(state.rows), state.progress[kernels.ROWS]
+    K, known = len(state.rows), state.progress[game.ROWS]
     full = np.repeat(state.losses[[K]], K, axis=0)
     full[state.rows[:known]] = state.losses[state.rows[:known]]
     return full
@@ -275,9 +276,8 @@ def test_nature_answers_with_the_nearest_alternative(name, seed):
     state, (K, r) = run._state, run._state.Z.shape
     share = np.random.default_rng(seed).dirichlet(np.ones(K))
     i = int((problem.sign * state.means).argmax())
-    room = (state.moved, state.matrix, state.white)
-    roles = state.weight, state.who
-    kernels.respond(state.rule, state.Z, *roles, state.means, i, share, *room)
+    state.share[:] = share
+    game.respond(state, i)
     Z, V = state.Z, state.Z.T @ np.diag(share) @ state.Z
     phi = np.linalg.lstsq(Z, state.means, rcond=None)[0]
     away = np.linalg.lstsq(Z, state.moved, rcond=None)[0]  # up to its sign
@@ -460,6 +460,6 @@ def test_types_of_the_settings_are_checked(value):
 
 
 def test_problems_are_checked(monkeypatch):
-    monkeypatch.setattr(lingame, "MAX_PAIRS", 9)
+    monkeypatch.setattr(ridge, "MAX_PAIRS", 9)
     with pytest.raises(ProblemError, match=r"5 arms have 10 pairs.*XYAdaptive"):
         LinGame(1.0).start(as_problem(fl.Arms.unstructured(5), sigma=1.0))

@@ -209,10 +209,10 @@ def test_rank_one_updates_drift_little_and_refreshing_is_exact(pulls, tolerance)
     arms = fl.Arms(truth.features)
     run = LinGapE.knowing(arms, truth.theta).start(as_problem(arms, sigma=1.0))
     run.play(drawn(arms.means(truth.theta), 0), pulls)
-    state, Z, n = run._state, run._Z, run.counts
+    state, Z, n = run._state, run._ridge.Z, run.counts
     everything = run._rewards.copy()
     everything.add_batch(state.counts, state.sums)
-    A = run._ridge * np.eye(5) + Z.T @ (n[:, None] * Z)
+    A = run._ridge.eta * np.eye(5) + Z.T @ (n[:, None] * Z)
     V = np.linalg.solve(A, Z.T).T
     np.testing.assert_array_equal(everything.count, n)
     np.testing.assert_allclose(state.V, V, rtol=0, atol=tolerance * np.abs(V).max())
@@ -220,7 +220,7 @@ def test_rank_one_updates_drift_little_and_refreshing_is_exact(pulls, tolerance)
     np.testing.assert_allclose(state.leverage, leverage, rtol=0, atol=tolerance * leverage.max())
     means = V @ (Z.T @ (n * everything.mean))
     np.testing.assert_allclose(state.means, means, rtol=0, atol=10 * tolerance * means.max())
-    ratio = np.linalg.slogdet(A / run._ridge)[1]
+    ratio = np.linalg.slogdet(A / run._ridge.eta)[1]
     assert state.log_det[0] == pytest.approx(ratio, rel=tolerance)
 
 

@@ -13,19 +13,26 @@ import numpy as np
 import pytest
 
 import finalist as fl
-from finalist.charts.geometry import Region
+from finalist.charts.geometry import ConvexSet
 from finalist.inference.bounds import static_radius
 from finalist.lab import paper
-from finalist.lab.page import inline
+from finalist.lab.page import Finding, Part, inline, page
 from finalist.lab.paper import appendix, cones
 from finalist.lab.paper.appendix import proven_budget
 from finalist.lab.paper.budget import budget_part, growth
-from finalist.lab.paper.cells import METHODS, Cell, Method, Outcome, Plan, alpha_cells, budget_cells
-from finalist.lab.paper.experiment import PRINTED, TABLE_DIMENSION, instance
-from finalist.lab.paper.measure import STORE, measure
-from finalist.lab.paper.page import page
-from finalist.lab.paper.parts import Finding, Part
-from finalist.lab.paper.report import Reproduction, cells_of
+from finalist.lab.paper.experiment import (
+    METHODS,
+    PRINTED,
+    TABLE_DIMENSION,
+    Case,
+    Extent,
+    Method,
+    alpha_cases,
+    budget_cases,
+    instance,
+)
+from finalist.lab.paper.measure import STORE, Tally, measure
+from finalist.lab.paper.report import Reproduction, cases_of
 from finalist.lab.paper.table import lower_bound, printed_error, table_part
 from finalist.lab.tables import Table
 from finalist.simulation import exact_interval
@@ -34,8 +41,8 @@ from tests import instances
 
 ORACLE, XY, G = Method("xy-oracle"), Method("xy"), Method("g")
 PAPERS, OURS = Method("xy-adaptive", 0.1), Method("xy-adaptive", 0.4)
-PLAN = Plan.quick()
-Outcomes = dict[Cell, Outcome]
+QUICK = Extent.quick()
+Tallies = dict[Case, Tally]
 
 
 @pytest.fixture(scope="module")
@@ -48,21 +55,21 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def outcomes(folder: Path) -> Outcomes:
+def tallies(folder: Path) -> Tallies:
     """Everything that the quick version measures; the first process simulates, others read."""
-    cells = [cell for name in paper.PARTS for cell in cells_of(name, PLAN)]
+    cases = [case for name in paper.PARTS for case in cases_of(name, QUICK)]
     with (folder / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        return measure(cells, PLAN, folder, jobs=2)
+        return measure(cases, QUICK, folder, jobs=2)
 
 
 @pytest.fixture(scope="module")
-def quick(outcomes: Outcomes, folder: Path) -> Reproduction:
-    return paper.reproduce(paper.PARTS, folder, PLAN)
+def quick(tallies: Tallies, folder: Path) -> Reproduction:
+    return paper.reproduce(paper.PARTS, folder, QUICK)
 
 
-def sharp(outcomes: Outcomes, method: Method, d: int = TABLE_DIMENSION) -> Outcome:
-    return outcomes[Cell(method, "sharp", d)]
+def sharp(tallies: Tallies, method: Method, d: int = TABLE_DIMENSION) -> Tally:
+    return tallies[Case(method, "sharp", d)]
 
 
 class TestExperiment:
@@ -78,62 +85,62 @@ class TestExperiment:
         assert list(budgets.values()) == [41652, 52988, 147620, 140075, 149964]
 
     def test_a_cell_has_its_constants_and_its_alpha(self) -> None:
-        strategy = Cell(PAPERS, "soare", 2).strategy(instance(2))
+        strategy = Case(PAPERS, "soare", 2).strategy(instance(2))
         assert (strategy.name, strategy.alpha, strategy.bound) == ("xy-adaptive", 0.1, "soare")  # type: ignore[attr-defined]
 
     def test_the_full_plan_is_the_paper_s(self) -> None:
-        plan = Plan()
-        assert plan.dimensions == tuple(range(2, 11))
-        assert {plan.runs_of(Cell(m, "sharp", 5)) for m in METHODS} == {100}
-        assert plan.runs_of(Cell(G, "soare", 5)) == 20
-        assert plan.with_runs(7).runs_of(Cell(G, "soare", 5)) == 7
+        extent = Extent()
+        assert extent.dimensions == tuple(range(2, 11))
+        assert {extent.runs_of(Case(m, "sharp", 5)) for m in METHODS} == {100}
+        assert extent.runs_of(Case(G, "soare", 5)) == 20
+        assert extent.with_runs(7).runs_of(Case(G, "soare", 5)) == 7
 
 
 class TestOutcome:
     def test_the_interval_holds_the_mean_and_is_positive(self) -> None:
         samples = np.array([326, 326, 326, 326, 326, 326, 326, 326, 326, 3259])
-        low, high = Outcome(samples, np.ones(3), 0).interval
+        low, high = Tally(samples, np.ones(3), 0).interval
         assert 0 < 326 <= low < samples.mean() < high < 3259
 
     def test_equal_runs_have_no_interval(self) -> None:
-        assert Outcome(np.full(5, 7), np.ones(2), 0).interval == (7.0, 7.0)
+        assert Tally(np.full(5, 7), np.ones(2), 0).interval == (7.0, 7.0)
 
 
 class TestWhatMustComeOut:
     @pytest.mark.parametrize("method", [ORACLE, PAPERS, OURS], ids=lambda m: m.label)
-    def test_who_knows_or_learns_pulls_x2(self, outcomes: Outcomes, method: Method) -> None:
-        assert sharp(outcomes, method).shares[1] > 0.99
+    def test_who_knows_or_learns_pulls_x2(self, tallies: Tallies, method: Method) -> None:
+        assert sharp(tallies, method).shares[1] > 0.99
 
-    def test_the_oracle_pulls_x1_once_for_200_pulls_of_x2(self, outcomes: Outcomes) -> None:
-        pulls = sharp(outcomes, ORACLE).pulls
+    def test_the_oracle_pulls_x1_once_for_200_pulls_of_x2(self, tallies: Tallies) -> None:
+        pulls = sharp(tallies, ORACLE).pulls
         assert pulls[1] / pulls[0] == pytest.approx(41440 / 207, rel=0.02)
 
     @pytest.mark.parametrize("method", [XY, G], ids=lambda m: m.label)
-    def test_static_strategies_are_uniform(self, outcomes: Outcomes, method: Method) -> None:
-        shares = sharp(outcomes, method).shares
+    def test_static_strategies_are_uniform(self, tallies: Tallies, method: Method) -> None:
+        shares = sharp(tallies, method).shares
         np.testing.assert_allclose(shares[:5], 0.2, rtol=0.01)
         assert shares[5] < 1e-3
 
-    @pytest.mark.parametrize("d", PLAN.dimensions)
-    def test_the_oracle_is_below_all_others(self, outcomes: Outcomes, d: int) -> None:
+    @pytest.mark.parametrize("d", QUICK.dimensions)
+    def test_the_oracle_is_below_all_others(self, tallies: Tallies, d: int) -> None:
         for method in (PAPERS, OURS, XY, G):
-            assert sharp(outcomes, ORACLE, d).mean < sharp(outcomes, method, d).mean
+            assert sharp(tallies, ORACLE, d).mean < sharp(tallies, method, d).mean
 
-    @pytest.mark.parametrize("d", [d for d in PLAN.dimensions if d >= 4])
-    def test_xy_adaptive_is_below_the_static_ones(self, outcomes: Outcomes, d: int) -> None:
+    @pytest.mark.parametrize("d", [d for d in QUICK.dimensions if d >= 4])
+    def test_xy_adaptive_is_below_the_static_ones(self, tallies: Tallies, d: int) -> None:
         for method in (XY, G):
-            assert sharp(outcomes, OURS, d).mean < sharp(outcomes, method, d).mean
+            assert sharp(tallies, OURS, d).mean < sharp(tallies, method, d).mean
 
-    def test_the_oracle_and_xy_adaptive_are_flat(self, outcomes: Outcomes) -> None:
+    def test_the_oracle_and_xy_adaptive_are_flat(self, tallies: Tallies) -> None:
         # The oracle compares K - 1 = d rivals: log(d / delta) grows by 1.44 from d = 2 to 10.
         for method, factor in ((ORACLE, 1.5), (OURS, 2.0)):
-            means = [sharp(outcomes, method, d).mean for d in PLAN.dimensions]
+            means = [sharp(tallies, method, d).mean for d in QUICK.dimensions]
             assert max(means) < factor * min(means)
 
     @pytest.mark.parametrize("first", [2, 5])
     @pytest.mark.parametrize("method", [XY, G], ids=lambda m: m.label)
     def test_static_strategies_grow_linearly(
-        self, outcomes: Outcomes, method: Method, first: int
+        self, tallies: Tallies, method: Method, first: int
     ) -> None:
         # n = d omega^2 radius(n)^2 / Delta_min^2 (see `growth`): linear but for the logarithm in
         # the radius. The estimated gap that ends a run has a relative error of 1 / radius, about
@@ -141,27 +148,27 @@ class TestWhatMustComeOut:
         rule = "g" if method == G else "xy"
         expected = growth("sharp", rule, 10) / growth("sharp", rule, first)  # type: ignore[arg-type]
         assert 10 / first < expected < 1.25 * 10 / first
-        ratio = sharp(outcomes, method, 10).mean / sharp(outcomes, method, first).mean
+        ratio = sharp(tallies, method, 10).mean / sharp(tallies, method, first).mean
         assert ratio == pytest.approx(expected, rel=0.3)
 
     def test_no_budget_is_below_the_lower_bound_and_few_runs_are_wrong(
-        self, outcomes: Outcomes
+        self, tallies: Tallies
     ) -> None:
-        for cell, outcome in outcomes.items():
-            assert outcome.mean > lower_bound(cell.d)
-            assert exact_interval(outcome.wrong, outcome.runs)[0] <= 0.05
+        for case, tally in tallies.items():
+            assert tally.mean > lower_bound(case.d)
+            assert exact_interval(tally.wrong, tally.runs)[0] <= 0.05
 
     def test_the_oracle_is_below_all_others_with_printed_constants(self, folder: Path) -> None:
-        plan = Plan(bounds=("soare",)).with_runs(2)
+        extent = Extent(bounds=("soare",)).with_runs(2)
         methods = [m for m in METHODS if m.name != "fully-adaptive"]
-        cells = [Cell(m, "soare", d) for m in methods for d in (2, 5)]
-        found = measure(cells, plan, folder, jobs=2)
-        for cell in cells:
-            oracle = found[Cell(ORACLE, "soare", cell.d)].mean
-            if cell.method != ORACLE:
-                assert oracle < found[cell].mean
+        cases = [Case(m, "soare", d) for m in methods for d in (2, 5)]
+        found = measure(cases, extent, folder, jobs=2)
+        for case in cases:
+            oracle = found[Case(ORACLE, "soare", case.d)].mean
+            if case.method != ORACLE:
+                assert oracle < found[case].mean
             else:
-                assert oracle == pytest.approx(proven_budget(ORACLE, "soare", cell.d), rel=1e-4)
+                assert oracle == pytest.approx(proven_budget(ORACLE, "soare", case.d), rel=1e-4)
 
 
 class TestReproduction:
@@ -175,18 +182,18 @@ class TestReproduction:
             raise AssertionError("simulated again")
 
         monkeypatch.setattr(Task, "run", refuse)
-        again = paper.reproduce(paper.PARTS, folder, PLAN)
+        again = paper.reproduce(paper.PARTS, folder, QUICK)
         assert again.record() == quick.record()
         assert (folder / STORE).stat().st_size > 0
 
-    @pytest.mark.usefixtures("outcomes")
+    @pytest.mark.usefixtures("tallies")
     def test_every_cell_is_announced_once(self, folder: Path) -> None:
-        calls: list[tuple[int, int, Cell]] = []
-        cells = [*cells_of("table", PLAN), *cells_of("appendix", PLAN)]
-        measure(cells, PLAN, folder, announce=lambda *call: calls.append(call))
+        calls: list[tuple[int, int, Case]] = []
+        cases = [*cases_of("table", QUICK), *cases_of("appendix", QUICK)]
+        measure(cases, QUICK, folder, announce=lambda *call: calls.append(call))
         assert [number for number, _, _ in calls] == list(range(1, 7))
         assert {total for _, total, _ in calls} == {6}
-        assert {cell.method for _, _, cell in calls} == set(METHODS)
+        assert {case.method for _, _, case in calls} == set(METHODS)
 
     def test_an_interrupted_cell_ends_the_reproduction(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -200,7 +207,7 @@ class TestReproduction:
 
         monkeypatch.setattr(Task, "run", interrupt)
         with pytest.raises(KeyboardInterrupt):
-            measure([Cell(ORACLE, "sharp", 2)], PLAN, tmp_path)
+            measure([Case(ORACLE, "sharp", 2)], QUICK, tmp_path)
 
     def test_an_unknown_part_is_refused(self, tmp_path: Path) -> None:
         with pytest.raises(fl.errors.FinalistError, match="'figure'"):
@@ -255,66 +262,66 @@ class _Balanced(HTMLParser):
 
 
 @pytest.fixture
-def invented() -> Outcomes:
-    """Outcomes of a plan with two dimensions: the oracle 100 pulls, all others 200."""
-    plan = Plan(dimensions=(2, 5), bounds=("soare",))
+def invented() -> Tallies:
+    """Tallies of an extent with two dimensions: the oracle 100 pulls, all others 200."""
+    extent = Extent(dimensions=(2, 5), bounds=("soare",))
     return {
-        cell: Outcome(np.full(4, 100 if cell.method == ORACLE else 200), _shares(cell), 0)
-        for cell in [*budget_cells(plan, (2, 5)), *alpha_cells(plan)]
+        case: Tally(np.full(4, 100 if case.method == ORACLE else 200), _shares(case), 0)
+        for case in [*budget_cases(extent, (2, 5)), *alpha_cases(extent)]
     }
 
 
-def _shares(cell: Cell) -> np.ndarray:
-    shares = np.full(cell.d + 1, 0.001)
-    shares[:-1] = 0.2 if cell.method in (XY, G) else 0.001
-    shares[1] = shares[1] if cell.method in (XY, G) else 0.995
+def _shares(case: Case) -> np.ndarray:
+    shares = np.full(case.d + 1, 0.001)
+    shares[:-1] = 0.2 if case.method in (XY, G) else 0.001
+    shares[1] = shares[1] if case.method in (XY, G) else 0.995
     return shares
 
 
 class TestFindings:
-    plan = Plan(dimensions=(2, 5), bounds=("soare",))
+    extent = Extent(dimensions=(2, 5), bounds=("soare",))
 
-    def finding(self, outcomes: Outcomes, words: str) -> Finding:
-        parts = (table_part(self.plan, outcomes), budget_part(self.plan, outcomes))
+    def finding(self, tallies: Tallies, words: str) -> Finding:
+        parts = (table_part(self.extent, tallies), budget_part(self.extent, tallies))
         (found,) = (f for part in parts for f in part.findings if words in f.claim)
         return found
 
-    def test_order_holds_when_it_does(self, invented: Outcomes) -> None:
+    def test_order_holds_when_it_does(self, invented: Tallies) -> None:
         assert self.finding(invented, "the fewest").holds is True
 
-    def test_order_names_where_it_fails(self, invented: Outcomes) -> None:
-        invented[Cell(G, "soare", 5)] = Outcome(np.full(4, 99), np.ones(6), 0)
+    def test_order_names_where_it_fails(self, invented: Tallies) -> None:
+        invented[Case(G, "soare", 5)] = Tally(np.full(4, 99), np.ones(6), 0)
         found = self.finding(invented, "the fewest")
         assert found.holds is False
         assert "G for d = 5" in found.evidence
         assert "XY" not in found.evidence.split("against")[1]
 
-    def test_a_budget_that_does_not_grow_is_not_linear(self, invented: Outcomes) -> None:
+    def test_a_budget_that_does_not_grow_is_not_linear(self, invented: Tallies) -> None:
         assert self.finding(invented, "budget of G").holds is False
 
-    def test_a_steep_budget_is_not_flat(self, invented: Outcomes) -> None:
+    def test_a_steep_budget_is_not_flat(self, invented: Tallies) -> None:
         assert self.finding(invented, "impact on XY-Adaptive (0.4)").holds is True
-        invented[Cell(OURS, "soare", 5)] = Outcome(np.full(4, 401), np.ones(6), 0)
+        invented[Case(OURS, "soare", 5)] = Tally(np.full(4, 401), np.ones(6), 0)
         assert self.finding(invented, "impact on XY-Adaptive (0.4)").holds is False
 
-    def test_shares_are_tested(self, invented: Outcomes) -> None:
+    def test_shares_are_tested(self, invented: Tallies) -> None:
         assert self.finding(invented, "most of the samples for x2").holds is True
         assert self.finding(invented, "uniformly").holds is True
         pulls = np.array([0.3, 0.1, 0.2, 0.2, 0.2, 0.0])
-        invented[Cell(G, "soare", 5)] = Outcome(np.full(4, 200), pulls, 0)
-        invented[Cell(OURS, "soare", 5)] = Outcome(np.full(4, 200), pulls, 0)
+        invented[Case(G, "soare", 5)] = Tally(np.full(4, 200), pulls, 0)
+        invented[Case(OURS, "soare", 5)] = Tally(np.full(4, 200), pulls, 0)
         assert self.finding(invented, "most of the samples for x2").holds is False
         assert self.finding(invented, "uniformly").holds is False
 
     def test_the_oracle_is_not_held_to_a_bound_for_those_who_do_not_know_theta(
-        self, invented: Outcomes
+        self, invented: Tallies
     ) -> None:
         found = self.finding(invented, "printed budgets")
         assert found.holds is None
         assert "no method" not in found.evidence
         for words in ("right for every θ", "41,652 knows θ", "4.9%", "52,988", "1% below"):
             assert words in found.evidence
-        table, budget = table_part(self.plan, invented), budget_part(self.plan, invented)
+        table, budget = table_part(self.extent, invented), budget_part(self.extent, invented)
         said = [*table.text, *(one.title for one in table.tables)]
         assert not any("any method" in text or "no method" in text for text in said)
         assert any("whatever θ is" in text and "oracle knows θ" in text for text in table.text)
@@ -334,9 +341,9 @@ class TestFindings:
         assert printed_error(pulls) == pytest.approx(expected, abs=0.002)
         assert 0.02 < expected < 0.03
 
-    def test_errors_are_counted(self, invented: Outcomes) -> None:
+    def test_errors_are_counted(self, invented: Tallies) -> None:
         assert self.finding(invented, "probability 95%").holds is True
-        invented[Cell(G, "soare", 5)] = Outcome(np.full(4, 200), np.ones(6), 4)
+        invented[Case(G, "soare", 5)] = Tally(np.full(4, 200), np.ones(6), 4)
         found = self.finding(invented, "probability 95%")
         assert found.holds is False
         assert found.evidence.startswith("4 wrong")
@@ -378,7 +385,7 @@ class TestCones:
             assert region.meets_border(self.arms.features, 1, 2) is meets
 
     def test_a_border_behind_a_third_cone_is_not_met(self) -> None:
-        everywhere = Region(np.array([[1.0, 0.0]]), np.array([5.0]))
+        everywhere = ConvexSet(np.array([[1.0, 0.0]]), np.array([5.0]))
         X = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 3.0], [0.0, -3.0]])
         assert not everywhere.meets_border(X, 0, 1)
         assert everywhere.meets_border(X, 0, 2)
@@ -388,7 +395,7 @@ class TestCones:
         assert (first.possible, first.borders) == (("x1", "x3"), False)
         g, adaptive, oracle = (
             [s.possible for s in row]
-            for row in (cones.g_snapshots(), cones.adaptive_snapshots(), cones.oracle_snapshots())
+            for row in (cones.g_sets(), cones.adaptive_sets(), cones.oracle_sets())
         )
         assert g[-1] == ("x1", "x3")
         assert adaptive[-1] == oracle[-1] == ("x1",)
@@ -413,8 +420,8 @@ class TestAppendix:
         broken = [(row["arms"], row["n"]) for row in rows if not row["print holds"]]
         assert broken == [("e1, e2, e3", 5)]
 
-    def test_the_theorems_are_above_what_was_measured(self, outcomes: Outcomes) -> None:
-        rows = appendix.theorems_table(PLAN, outcomes).records()
+    def test_the_theorems_are_above_what_was_measured(self, tallies: Tallies) -> None:
+        rows = appendix.theorems_table(QUICK, tallies).records()
         assert len(rows) == 5
         assert all(row["ratio"] > 1 for row in rows)
 
@@ -424,7 +431,7 @@ class TestPage:
         finding = Finding("a < b", False, "<script>")
         table = Table("t", "T & U", ("<c>", "n"), (("<x>", 1),))
         part = Part("p", "P", ("1 < 2",), (finding,), (table,), ())
-        text = page([part], ["<i>"], "s", {})
+        text = page("P", "lead", [part], {}, made="s", abstract=["<i>"])
         assert "<script" not in text
         assert "&lt;x&gt;" in text
         assert '<td class="v fails">fails</td>' in text

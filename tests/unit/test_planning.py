@@ -15,8 +15,8 @@ from finalist.inference.least_squares import estimate
 from finalist.inference.statistics import Statistics
 from finalist.planning import Forecast, Plan, PlanRow, forecast, forecasts
 from finalist.planning.engine import Draws
-from finalist.planning.figures import about, quantile
 from finalist.planning.parameters import leading
+from finalist.planning.result import about, quantile
 from finalist.problem import as_problem
 from finalist.simulation.rewards import DrawnRewards
 from finalist.strategies import STRATEGIES, Strategy, named, promise_of
@@ -549,7 +549,7 @@ def test_a_plan_as_data():
         ({"gap": 1.0, "progress": "yes"}, "progress is 'yes'"),
         ({"gap": 1.0, "strategy": "best"}, "strategy is 'best'"),
         ({"gap": 1.0, "against": "best"}, "strategy is 'best'"),
-        ({"gap": 1.0, "against": [fl.Uniform]}, "a configured object"),
+        ({"gap": 1.0, "against": [fl.Uniform]}, "or an object such as"),
         ({"theta": [1.0]}, r"shape \(1,\)"),
         ({"theta": [2.0, 0.0, 0.0], "noise": "bernoulli"}, "between 0 and 1"),
         ({"gap": 1.0, "objective": "best"}, "objective is 'best'"),

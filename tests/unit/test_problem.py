@@ -9,8 +9,17 @@ import pytest
 
 from finalist.arms import Arms
 from finalist.errors import ArmsError, NotYetSupportedError, OutsideSpanError, ProblemError
-from finalist.problem import FEATURES, Problem, as_problem
-from finalist.problem.noise import Bernoulli, Best, EpsilonBest, Gaussian, SubGaussian, TopM
+from finalist.problem import (
+    FEATURES,
+    Bernoulli,
+    Best,
+    EpsilonBest,
+    Gaussian,
+    Problem,
+    SubGaussian,
+    TopM,
+    as_problem,
+)
 
 
 @pytest.fixture

@@ -8,8 +8,7 @@ import pytest
 import finalist as fl
 from finalist.errors import NotYetSupportedError, ProblemError
 from finalist.inference.statistics import Statistics
-from finalist.problem import as_problem
-from finalist.problem.noise import Gaussian
+from finalist.problem import Gaussian, as_problem
 from finalist.simulation.binomial import exact_lower_bound
 from finalist.strategies.phased import rage
 from finalist.strategies.phased.rage import RAGE, RAGERun, compare

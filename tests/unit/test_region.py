@@ -271,7 +271,7 @@ def test_peaks_halfway_between_points_lose_exactly_the_bound(d):
 
 
 def test_a_function_that_is_looked_at_nowhere_else_has_its_lipschitz_constant(monkeypatch):
-    monkeypatch.setattr(loss_module, "MAX_LOOKS", 1)
+    monkeypatch.setattr(loss_module, "MAX_EVALUATIONS", 1)
     net, rng = WAVES.net(7), np.random.default_rng(0)
     for _ in range(10):
         theta = rng.standard_normal(4)
@@ -488,7 +488,7 @@ def test_epsilon_and_delta_are_split():
     fine = net.refined(record_of(net, TIED, n=500), 0.02)
     assert fine.question(0.1, 0.05)["delta"] == pytest.approx(0.8 * 0.03)
     assert fine.refined(record_of(fine, TIED, n=500), 0.01).risk == pytest.approx(0.03)
-    with pytest.raises(ProblemError, match="above the risk of the net"):
+    with pytest.raises(ProblemError, match="between the risk of the net"):
         fine.question(0.1, 0.02)
     with pytest.raises(ProblemError, match="epsilon is 0"):
         net.question(0)
@@ -548,7 +548,10 @@ def test_names_have_as_many_digits_as_they_need():
             lambda: Region.box([0], [1], lambda x: np.column_stack([x, 2 * x])).arms(),
             "not independent",
         ),
-        (lambda: Region.box([0, 0], [1, 1], lambda x: x[:, :1]).arms(5, "all"), "tell some points"),
+        (
+            lambda: Region.box([0, 0], [1, 1], lambda x: x[:, :1]).arms(5, "all"),
+            "some points of the net",
+        ),
         (lambda: Region.box([1e9], [1e9 + 1e-3]).arms(), "not independent"),
     ],
 )

@@ -12,7 +12,7 @@ import finalist as fl
 from finalist.cli.inputs import configured as with_settings
 from finalist.errors import ProblemError, StudyError
 from finalist.lab.benchmark.specs import confident, parse_spec
-from finalist.strategies import STRATEGIES, all_strategies, named, registry, strategy_class
+from finalist.strategies import STRATEGIES, all_strategies, named, registry, strategy_class, table
 from finalist.web.pages.form import strategies as offered
 
 
@@ -99,15 +99,17 @@ def frozen(*settings: Any, **words: Any) -> Any:
 
 
 REFUSED = {
-    "is no strategy; it is a class": Mine(),
+    "is not a strategy class; put @fl.register": Mine(),
     "has the name None; write name": frozen(name=None),
     "has the name ''; write": frozen(name=""),
     "has the name 'two words'; .* without spaces": frozen(name="two words"),
     "has the name 'a:b'": frozen(name="a:b"),
     "has the name 'a,b'": frozen(name="a,b"),
     "has no method start": frozen(start=3),
-    "Some is no frozen dataclass.*put @dataclass": type("Some", (), {"name": "s", "start": start}),
-    "is no frozen dataclass": dataclass(type("Some", (), {"name": "some", "start": start})),
+    "Some is not a frozen dataclass.*put @dataclass": type(
+        "Some", (), {"name": "s", "start": start}
+    ),
+    "is not a frozen dataclass": dataclass(type("Some", (), {"name": "some", "start": start})),
     "has its name as a setting": make_dataclass(
         "Some", [("name", str, "some")], namespace={"start": start}, frozen=True
     ),
@@ -181,7 +183,7 @@ def test_a_wrong_name_lists_those_of_packages(monkeypatch):
     [
         ("no_such_package:Mine", "ModuleNotFoundError"),
         (f"{HERE}:Nobody", "AttributeError"),
-        (f"{HERE}:ARMS", "ProblemError: .* is no strategy"),
+        (f"{HERE}:ARMS", "ProblemError: .* is not a strategy"),
     ],
 )
 def test_a_broken_entry_point_is_left_out_with_a_warning(monkeypatch, value, reason):
@@ -241,3 +243,12 @@ def test_a_study_takes_no_setting_that_it_could_not_keep(tmp_path):
         StudyError, match="'some' with rates of type tuple cannot be kept; settings"
     ):
         fl.Study.create(tmp_path / "lab.db", "some", ARMS, strategy=fl.register(cls)(), sigma=1.0)
+
+
+def test_a_line_in_the_table_is_enough():
+    classes: list[Any] = [cls for cls in vars(table).values() if isinstance(cls, type)]
+    assert len(classes) >= 17
+    for cls in classes:
+        assert STRATEGIES[cls.name] is cls
+        assert getattr(fl, cls.__name__) is getattr(fl.strategies, cls.__name__) is cls
+        assert cls.__name__ in fl.__all__

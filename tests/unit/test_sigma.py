@@ -10,7 +10,7 @@ import pytest
 import finalist as fl
 from finalist.errors import FinalistError, ProblemError, StudyError
 from finalist.lab import Store
-from finalist.problem import as_problem, noise
+from finalist.problem import UNSET, as_problem, noise
 from tests.cli.common import check_refused, run, write
 
 ARMS = fl.Arms(np.eye(3), names=["a", "b", "c"])
@@ -189,5 +189,5 @@ def test_commands_ask_for_it(words, tmp_path, monkeypatch):
 
 def test_the_words_are_one_text():
     with pytest.raises(ProblemError) as error:
-        noise.as_noise(noise.UNSET, None)
+        noise.as_noise(UNSET, None)
     assert str(error.value) == str(noise.missing_sigma())

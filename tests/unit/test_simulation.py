@@ -12,7 +12,7 @@ import pytest
 
 import finalist as fl
 from finalist.errors import FinalistError, RewardError, SimulationError
-from finalist.simulation import progress, task
+from finalist.simulation import engine, task
 from finalist.strategies import Batch
 from tests.fakes import Always, Coin, Fast, Rounds
 
@@ -181,7 +181,7 @@ def test_other_processes_leave_ctrl_c_to_this_one():
 def test_a_strategy_that_does_nothing_is_an_error(monkeypatch):
     nothing = Batch(np.zeros(3, dtype=np.int64))
     monkeypatch.setattr("tests.fakes.RoundsRun.next", lambda *_: nothing)
-    with pytest.raises(SimulationError, match="pulls nothing"):
+    with pytest.raises(SimulationError, match="returns an empty batch"):
         fl.simulate(ARMS, THETA, Rounds(), runs=1, sigma=1.0)
 
 
@@ -199,7 +199,7 @@ def test_one_arm_is_known_without_a_pull():
         ({"runs": True}, "runs is True"),
         ({"seed": -1}, "seed is -1; it is a whole number, 0 or more"),
         ({"seed": None}, "seed is None"),
-        ({"n_jobs": 0}, "n_jobs is 0; it is the number of processes, or -1"),
+        ({"n_jobs": 0}, "n_jobs is 0; it must be a number of processes, or -1"),
         ({"n_jobs": -2}, "n_jobs is -2"),
         ({"max_pulls": 0}, "max_pulls is 0"),
         ({"progress": "yes"}, "progress is 'yes'"),
@@ -207,7 +207,7 @@ def test_one_arm_is_known_without_a_pull():
         ({"rewards": "bernoulli", "theta": [2.0, 0.0, 0.0]}, "between 0 and 1"),
         ({"theta": [1.0]}, "theta has shape"),
         ({"strategy": "best"}, "strategy is 'best'; it is one of"),
-        ({"strategy": Rounds}, "it is a name or a configured object"),
+        ({"strategy": Rounds}, "give a name, or an object such as"),
         ({"strategy": 3}, "strategy is 3"),
         ({"delta": 2.0}, r"delta is 2\.0"),
         ({"sigma": None}, "sigma is None"),
@@ -245,7 +245,7 @@ def test_short_work_shows_no_bar(monkeypatch, wanted):
 
 
 def test_long_work_shows_a_bar_on_a_terminal_only(monkeypatch):
-    monkeypatch.setattr(progress, "_PATIENCE", 0.0)
+    monkeypatch.setattr(engine, "_PATIENCE", 0.0)
     for stream, shown in ((Terminal(), True), (io.StringIO(), False)):
         monkeypatch.setattr(sys, "stderr", stream)
         fl.simulate(ARMS, THETA, Rounds(), runs=3, sigma=1.0)

@@ -119,7 +119,7 @@ def test_tables_mark_a_threshold_without_a_proof():
 
 
 def test_a_strategy_that_ignores_sizes_is_refused():
-    with pytest.raises(SimulationError, match="pulls 3 when 1 can be pulled"):
+    with pytest.raises(SimulationError, match="a batch of 3 with 1 pull left"):
         fl.simulate(ARMS, THETA, Rounds(rounds=9), runs=1, budget=7, sigma=1.0)
     assert fl.simulate(ARMS, THETA, Rounds(rounds=9), runs=1, budget=6, sigma=1.0).samples[0] == 6
     assert fl.simulate(ARMS, THETA, Fast(rounds=9), runs=1, budget=7, sigma=1.0).samples[0] == 7

@@ -120,7 +120,7 @@ def test_frames_come_back_the_same_through_csv(result):
 def test_frames_that_are_none_of_ours_are_refused(result):
     with pytest.raises(SimulationError, match="no column 'batches'"):
         read(result.to_frame().drop(columns="batches"), result)
-    with pytest.raises(SimulationError, match="winner 'x' is no arm"):
+    with pytest.raises(SimulationError, match="winner 'x' is not an arm"):
         read(result.to_frame().assign(winner="x"), result)
 
 

@@ -18,7 +18,7 @@ from finalist.simulation.binomial import exact_lower_bound
 from finalist.simulation.rewards import DrawnRewards
 from finalist.strategies import GAllocation, VAllocation, XYAllocation, XYOracle, named
 from finalist.strategies.static.static import CHUNK, StaticRun
-from finalist.strategies.static.xy_oracle import make_aim, oracle_design
+from finalist.strategies.static.xy_oracle import knowledge_of, oracle_design
 from tests import instances
 
 
@@ -167,8 +167,8 @@ def oracle_sharp(rivals):
 def brute_force_oracle(X, theta, bound, K, n_max):
     """The first n whose rounded oracle design fulfils eq:oracle.stop.condition.2."""
     problem = as_problem(fl.Arms(X), sigma=1.0)
-    aim = make_aim(problem, theta)
-    design = oracle_design(aim)
+    known = knowledge_of(problem, theta)
+    design = oracle_design(known)
     best = int((X @ theta).argmax())
     y = np.delete(X[best] - X, best, axis=0)
     for n in range(len(design.support), n_max):
@@ -228,15 +228,15 @@ def test_a_greedy_oracle_stops_where_one_pull_less_is_not_enough():
     counts = (
         XYOracle(truth.theta, allocation="greedy").start(as_problem(arms, sigma=1.0)).next().counts
     )
-    aim = make_aim(as_problem(arms, sigma=1.0), truth.theta)
+    known = knowledge_of(as_problem(arms, sigma=1.0), truth.theta)
 
     def enough(n):
         inverse = np.linalg.inv((truth.features.T * n) @ truth.features)
-        y = aim.features / aim.smallest
+        y = known.features / known.smallest
         width = np.sqrt(np.einsum("ij,jk,ik->i", y, inverse, y)).max()
         return oracle_sharp(3) * width <= 1.0
 
-    sequence = list(islice(greedy(arms, aim.features), int(counts.sum())))
+    sequence = list(islice(greedy(arms, known.features), int(counts.sum())))
     np.testing.assert_array_equal(np.bincount(sequence, minlength=4), counts)
     assert enough(counts)
     assert not enough(np.bincount(sequence[:-1], minlength=4))
@@ -263,8 +263,7 @@ def test_a_radius_three_times_too_small_is_caught(factor, monkeypatch):
 
     def smaller(self, *arguments):
         start(self, *arguments)
-        scale, log = self._constants
-        self._constants = (scale * factor, log)
+        self._rule = self._rule._replace(scale=self._rule.scale * factor)
 
     monkeypatch.setattr(StaticRun, "__init__", smaller)
     for seed in range(runs):

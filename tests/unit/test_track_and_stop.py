@@ -12,10 +12,10 @@ import finalist as fl
 from finalist.design import optimal_design
 from finalist.errors import ProblemError
 from finalist.inference.statistics import Statistics
-from finalist.problem import Problem, as_problem
-from finalist.problem.noise import Gaussian
+from finalist.problem import Gaussian, Problem, as_problem
 from finalist.simulation.binomial import exact_lower_bound
 from finalist.strategies.per_pull import track_and_stop
+from finalist.strategies.per_pull.kernels import track_and_stop as kernels
 from finalist.strategies.per_pull.track_and_stop import TrackAndStop, gaussian_calibration
 from finalist.strategies.protocol import Batch
 from tests import instances
@@ -244,11 +244,11 @@ def test_tied_arms_share_the_pulls():
 @pytest.mark.parametrize("t", [0, 5, 1000, 10**6])
 @pytest.mark.parametrize("seed", range(4))
 def test_cumulative_tracking_adds_the_closest_proportions_that_leave_no_arm_out(t, seed):
-    from finalist.strategies.per_pull.kernels import track_and_stop as kernels
-
     w = np.random.default_rng(seed).dirichlet(np.full(6, 0.1))
-    floor, total = 1 / (2 * np.sqrt(36 + t)), np.zeros(6)
-    kernels.accumulate.py_func(t, w, total, np.zeros(6))
+    floor = 1 / (2 * np.sqrt(36 + t))
+    state = TrackAndStop().start(as_problem(fl.Arms.unstructured(6), sigma=1.0))._state
+    state.weights[:], total = w, state.total
+    kernels.accumulate.py_func(state, t)
     assert total.sum() == pytest.approx(1.0)
     assert total.min() >= floor
     # min s with |p_a - w_a| <= s over proportions p of at least the floor
@@ -299,8 +299,6 @@ def test_the_mixture_is_the_integral():
 
 
 def test_the_threshold():
-    from finalist.strategies.per_pull.kernels import track_and_stop as kernels
-
     problem = as_problem(fl.Arms.unstructured(5), delta=0.01, sigma=1.0)
     rule = TrackAndStop().start(problem)._state.rule
     expected = 4 * np.log(4 + np.log(50)) + 2 * gaussian_calibration(np.log(400) / 2)

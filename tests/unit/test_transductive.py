@@ -17,7 +17,7 @@ from finalist.problem import as_problem
 from finalist.simulation.binomial import exact_lower_bound
 from finalist.simulation.rewards import DrawnRewards
 from finalist.strategies import STRATEGIES, Batch, Playable, named, promise_of
-from finalist.strategies.per_pull.kernels import lingame as lingame_kernels
+from finalist.strategies.per_pull.kernels import game
 from finalist.strategies.per_pull.lazy_ts import optimal_weights
 from finalist.strategies.per_pull.lingape import pair_shares
 from finalist.strategies.phased.rage import RAGE, survivors_design
@@ -388,9 +388,8 @@ def test_nature_and_the_gains_know_of_the_noise():
     rng = np.random.default_rng(0)
     share = np.append(rng.dirichlet(np.ones(7)), np.zeros(5))
     i = twin.leader
-    moved, V, white = np.zeros(12), np.zeros((3, 3)), np.zeros((12, 3))
-    roles = state.weight, state.who
-    lingame_kernels.respond(state.rule, state.Z, *roles, state.means, i, share, moved, V, white)
+    state.share[:] = share
+    game.respond(state, i)
     W = np.linalg.inv(twin.rows.T @ ((share[:7] + 1e-8)[:, None] * twin.rows))
     least, step = math.inf, np.zeros(3)
     for j in twin.who:
@@ -398,11 +397,9 @@ def test_nature_and_the_gains_know_of_the_noise():
             y, g = twin.Z[i] - twin.Z[j], twin.means[i] - twin.means[j]
             if g**2 / (y @ W @ y) < least:
                 least, step = g**2 / (y @ W @ y), g * W @ y / (y @ W @ y)
-    np.testing.assert_allclose(moved, twin.Z @ step, rtol=1e-8)
-    common, gained = np.zeros(12), np.zeros(12)
-    lingame_kernels.gather_gains(
-        state.rule, 60.0, state.weight, state.leverage, moved, common, gained
-    )
+    np.testing.assert_allclose(state.moved, twin.Z @ step, rtol=1e-8)
+    game.gather_gains(state, 60.0)
+    common, gained = state.common, state.gained
     leverages = np.einsum("ij,jk,ik->i", twin.rows, twin.inverse, twin.rows)
     bonus = np.sqrt(2 * math.log(60.0) * leverages)
     optimistic = np.minimum((np.abs(twin.rows @ step) / twin.sigma + bonus) ** 2 / 2, math.log(60))
@@ -597,7 +594,7 @@ def test_who_has_to_know_the_noise_says_so_and_what_to_do(name):
 
 
 def test_noise_of_unknown_size_cannot_be_drawn():
-    with pytest.raises(SimulationError, match=r"'gauntlet' works without.*Give rewards="):
+    with pytest.raises(SimulationError, match=r"'gauntlet' can do without.*rewards= as a function"):
         fl.simulate(fl.Arms(X), THETA, sigma=None, runs=1)
 
 

@@ -3,8 +3,7 @@ import pytest
 
 import finalist as fl
 from finalist.errors import NotYetSupportedError, ProblemError
-from finalist.problem import as_problem
-from finalist.problem.noise import Gaussian
+from finalist.problem import Gaussian, as_problem
 from finalist.simulation.binomial import exact_lower_bound
 from finalist.strategies import XYAdaptive
 from finalist.strategies.phased.xy_adaptive import XYAdaptiveRun, largest_variance, phase_allocation

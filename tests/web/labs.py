@@ -12,7 +12,7 @@ import numpy as np
 
 import finalist as fl
 from finalist.study import Study
-from tests.web.servers import in_thread
+from tests.web.servers import browser_of, in_thread
 
 #: Names that break what does not escape them.
 EVIL = (
@@ -62,7 +62,7 @@ def plane_study(place: Path, name: str = "plane", **words: Any) -> None:
 
 
 class Person:
-    """Somebody with a browser: keeps cookies and repeats the secret of forms."""
+    """Somebody with a browser, which keeps cookies and says where forms come from."""
 
     def __init__(self, client: httpx.Client, place: Path) -> None:
         self.client, self.place = client, place
@@ -72,11 +72,9 @@ class Person:
         return self.client.get(path, **words)
 
     def post(self, path: str, data: dict[str, Any] | None = None, **words: Any) -> Any:
-        """Send a form, after having looked at a page that has one."""
-        token = re.search(r'name="csrf" value="([^"]+)"', self.get("/new").text)
-        assert token is not None
+        """Send a form."""
         words.setdefault("follow_redirects", False)
-        return self.client.post(path, data={"csrf": token[1], **(data or {})}, **words)
+        return self.client.post(path, data=data, **words)
 
 
 @contextmanager
@@ -84,7 +82,7 @@ def person(place: Path, **settings: Any) -> Iterator[Person]:
     """Give somebody with a browser and a server on a database."""
     with (
         in_thread(place, **settings) as url,
-        httpx.Client(base_url=url, timeout=180, trust_env=False) as client,
+        browser_of(url, timeout=180) as client,
     ):
         yield Person(client, place)
 
@@ -132,3 +130,15 @@ class Page(HTMLParser):
     def text(self) -> str:
         """What can be read."""
         return " ".join(text for _, text in self.texts)
+
+
+def text_of(answer: httpx.Response) -> str:
+    """Return what can be read, with one space between words and none before punctuation."""
+    return re.sub(r" ([,:;.])", r"\1", re.sub(r"\s+", " ", Page(answer.text).text))
+
+
+def packed_in(text: str) -> str:
+    """Return the arms that a page carries on."""
+    found = re.search(r'name="arms" value="([^"]+)"', text)
+    assert found is not None
+    return found[1]

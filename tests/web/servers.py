@@ -110,6 +110,11 @@ def api(url: str, **settings: Any) -> httpx.Client:
     return httpx.Client(base_url=f"{url}/api/v1", timeout=180, trust_env=False, **settings)
 
 
+def browser_of(url: str, **settings: Any) -> httpx.Client:
+    """Return a client that says where its requests come from, as browsers do."""
+    return httpx.Client(base_url=url, headers={"Origin": url}, trust_env=False, **settings)
+
+
 def new_study(client: httpx.Client, name: str = "colours", **words: Any) -> int:
     """Begin a study of three arms and return its number."""
     body: dict[str, Any] = {"name": name, "arms": {"names": ["a", "b", "c"]}, "sigma": 1.0}

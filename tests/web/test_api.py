@@ -246,7 +246,7 @@ def test_what_other_processes_do_is_seen(client, place):
         ({"settings": {"speed": 1}}, "speed"),
         ({"arms": {"names": ["a", "a"]}}, "taken"),
         ({"arms": {"features": [[1, 2], [3]]}}, "same number"),
-        ({"arms": {"features": []}}, "one arm or more"),
+        ({"arms": {"features": []}}, "at least one arm"),
         ({"arms": None}, "arms"),
         ({"name": " x"}, "space"),
         ({"name": "x\0y"}, "null"),

@@ -197,11 +197,11 @@ def test_formulas_typed_into_the_page_are_text(trap):
         table = trap.csv()
         seen = somebody.post("/new", files={"file": (f"{trap.formula}.csv", table.encode())})
         assert seen.status_code == 200
-        wish = {**DEFAULTS, "arms": pack(table.encode()), "known": "known", "sigma": "1"}
-        made = somebody.post("/new/study", {**wish, "name": trap.formula, "do": "create"})
+        draft = {**DEFAULTS, "arms": pack(table.encode()), "known": "known", "sigma": "1"}
+        made = somebody.post("/new/study", {**draft, "name": trap.formula, "do": "create"})
         assert made.status_code == 303, made.text
         for field in DEFAULTS:  # every one in turn; most are refused
-            wrong = {**wish, "name": f"a study of {field}", field: trap.formula, "do": "create"}
+            wrong = {**draft, "name": f"a study of {field}", field: trap.formula, "do": "create"}
             assert somebody.post("/new/study", wrong).status_code in (303, 409, 422), field
         number = made.headers["location"].partition("?")[0]
         assert somebody.post(f"{number}/ask", {"size": "12"}).status_code == 303

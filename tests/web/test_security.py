@@ -28,7 +28,7 @@ from finalist.web.security.tokens import (
     token_file,
 )
 from tests.web.browsers import browser, go
-from tests.web.servers import HOST, Process, api, in_thread, new_study
+from tests.web.servers import HOST, Process, api, browser_of, in_thread, new_study
 
 TOKEN = "correct-horse-battery-staple-42"
 JSON = {"Content-Type": "application/json"}
@@ -51,11 +51,6 @@ def found(pattern: str, text: str) -> str:
     match = re.search(pattern, text)
     assert match is not None, text
     return match[1]
-
-
-def secret_of(page: str) -> str:
-    """Return what a form has to repeat."""
-    return found(r'name="csrf" value="([^"]+)"', page)
 
 
 def raw(url: str, *lines: str, body: bytes = b"") -> tuple[int, bytes]:
@@ -118,7 +113,7 @@ def test_an_unexpected_error_says_nothing_about_the_inside(url, monkeypatch):
     def fail(self):
         raise LookupError("a secret")
 
-    monkeypatch.setattr("finalist.web.cache.Looking.summaries", fail)
+    monkeypatch.setattr("finalist.web.cache.StatusCache.summaries", fail)
     answer = httpx.get(f"{url}/api/v1/studies", trust_env=False)
     assert answer.status_code == 500
     assert "secret" not in answer.text
@@ -221,19 +216,21 @@ def test_a_body_that_a_form_could_send_is_no_json(url, kind):
     assert answer.json()["remedy"]
 
 
-def test_a_form_needs_the_secret_of_its_browser(guarded):
-    with httpx.Client(base_url=guarded, trust_env=False) as browser:
-        page = browser.get("/login")
-        secret = secret_of(page.text)
-        assert browser.post("/login", data={"token": TOKEN}).status_code == 403
-        wrong = {"token": TOKEN, "csrf": secret[:-1] + ("a" if secret[-1] != "a" else "b")}
-        assert browser.post("/login", data=wrong).status_code == 403
-        assert browser.post("/login", data={"token": TOKEN, "csrf": secret}).status_code == 303
-    with httpx.Client(base_url=guarded, trust_env=False) as other:
-        answer = other.post("/login", data={"token": TOKEN, "csrf": secret})
-        assert answer.status_code == 403  # a secret without its cookie
-        answer = other.post("/login", data={"token": TOKEN, "csrf": ""})
-        assert answer.status_code == 403
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({}, 403),  # a program, or a very old browser
+        ({"Origin": "null"}, 403),
+        ({"Origin": "http://127.0.0.1:1"}, 403),  # another port of this machine
+        ({"Origin": "SAME"}, 303),
+        ({"Sec-Fetch-Site": "same-origin"}, 303),
+    ],
+)
+def test_a_form_has_to_say_that_it_is_of_this_server(guarded, headers, status):
+    headers = {name: value.replace("SAME", guarded) for name, value in headers.items()}
+    answer = httpx.post(f"{guarded}/login", data={"token": TOKEN}, headers=headers, trust_env=False)
+    assert answer.status_code == status
+    assert ("set-cookie" in answer.headers) is (status == 303)
 
 
 # ---- sizes -----------------------------------------------------------------------------------
@@ -279,8 +276,8 @@ def test_a_body_just_small_enough_is_read(url):
 
 
 def test_who_has_no_token_sends_little(guarded):
-    path = f"{guarded}/login"
-    answer = httpx.post(path, content=b"x" * (MAX_BODY_UNKNOWN + 1), trust_env=False)
+    with browser_of(guarded) as browser:
+        answer = browser.post("/login", content=b"x" * (MAX_BODY_UNKNOWN + 1))
     assert answer.status_code == 413
 
 
@@ -320,12 +317,12 @@ def test_a_basic_password_is_no_token(guarded):
 
 
 def sign_in(browser: httpx.Client, token: str, **more: str) -> httpx.Response:
-    secret = secret_of(browser.get("/login").text)
-    return browser.post("/login", data={"token": token, "csrf": secret, **more})
+    headers = {"Origin": str(browser.base_url).rstrip("/")}
+    return browser.post("/login", data={"token": token, **more}, headers=headers)
 
 
 def test_signing_in_and_out(guarded):
-    with httpx.Client(base_url=guarded, trust_env=False) as browser:
+    with browser_of(guarded) as browser:
         page = browser.get("/studies/1?x=1", headers={"Accept": "text/html"})
         assert page.status_code == 303
         assert page.headers["location"] == "/login?next=%2Fstudies%2F1%3Fx%3D1"
@@ -342,22 +339,20 @@ def test_signing_in_and_out(guarded):
         assert browser.get("/api/v1/studies").status_code == 200
         port = guarded.rsplit(":")[-1]
         copied = browser.cookies[f"finalist_session_{port}"]
-        secret = browser.cookies[f"finalist_form_{port}"]
-        assert browser.post("/logout", data={"csrf": secret}).headers["location"] == "/login"
+        assert browser.post("/logout").headers["location"] == "/login"
         assert browser.get("/api/v1/studies").status_code == 401
-    with httpx.Client(base_url=guarded, trust_env=False) as thief:  # signed out for everyone
+    with browser_of(guarded) as thief:  # signed out for everyone
         thief.cookies.set(f"finalist_session_{port}", copied)
         assert thief.get("/api/v1/studies").status_code == 401
 
 
 def test_news_end_when_a_browser_signs_out(guarded):
-    with httpx.Client(base_url=guarded, trust_env=False, timeout=20) as browser:
+    with browser_of(guarded, timeout=20) as browser:
         sign_in(browser, TOKEN)
-        secret = browser.cookies[f"finalist_form_{guarded.rsplit(':')[-1]}"]
         with browser.stream("GET", "/api/v1/events") as stream:
             lines = stream.iter_lines()
             assert next(lines).startswith("retry")
-            browser.post("/logout", data={"csrf": secret})
+            browser.post("/logout")
             with api(guarded, headers={"Authorization": f"Bearer {TOKEN}"}) as client:
                 new_study(client, "secret")
             assert "".join(lines) == ""  # it ends, and nothing was told
@@ -367,7 +362,7 @@ def test_news_end_when_a_browser_signs_out(guarded):
     "where", ["https://evil.example", "//evil.example", "/\\evil.example", "javascript:alert(1)"]
 )
 def test_signing_in_leads_nowhere_else(guarded, where):
-    with httpx.Client(base_url=guarded, trust_env=False) as browser:
+    with browser_of(guarded) as browser:
         assert sign_in(browser, TOKEN, next=where).headers["location"] == "/"
 
 
@@ -410,17 +405,16 @@ def test_a_form_that_was_open_over_a_restart_is_not_lost(tmp_path):
     place, known = tmp_path / "lab.db", hash_of(TOKEN)
     with httpx.Client(trust_env=False) as browser:
         with in_thread(place, token_hash=known) as url:
-            browser.base_url = url
+            browser.base_url, browser.headers["Origin"] = url, url
             sign_in(browser, TOKEN)
-            form = {"csrf": secret_of(browser.get("/new").text), "pasted": "name,x\na,1\nb,2\n"}
+            form = {"pasted": "name,x\na,1\nb,2\n"}
         with in_thread(place, token_hash=known, port=int(url.rsplit(":")[-1])):
             page = browser.post("/new", data=form)
             assert page.status_code == 401
             assert "Sign in again" in page.text
             assert "Nothing was changed" in page.text
             assert 'href="/login" target="_blank"' in page.text
-            secret = secret_of(page.text)
-            assert browser.post("/logout", data={"csrf": secret}).headers["location"] == "/login"
+            assert browser.post("/logout").headers["location"] == "/login"
             assert sign_in(browser, TOKEN).status_code == 303
             assert "2 arms" in browser.post("/new", data=form).text  # as the browser sends it again
 
@@ -482,8 +476,8 @@ def test_a_page_in_a_browser_follows_again_after_signing_in_again(tmp_path):
 def test_without_a_token_forms_outlive_a_restart(tmp_path):
     with httpx.Client(trust_env=False) as browser:
         with in_thread(tmp_path / "lab.db") as url:
-            browser.base_url = url
-            form = {"csrf": secret_of(browser.get("/new").text), "pasted": "name,x\na,1\nb,2\n"}
+            browser.base_url, browser.headers["Origin"] = url, url
+            form = {"pasted": "name,x\na,1\nb,2\n"}
         with in_thread(tmp_path / "lab.db", port=int(url.rsplit(":")[-1])):
             assert "2 arms" in browser.post("/new", data=form).text
 
@@ -496,13 +490,13 @@ def test_two_servers_on_one_machine_do_not_sign_each_other_out(tmp_path):
         httpx.Client(trust_env=False) as browser,  # which knows hosts apart, but not ports
     ):
         for url in (one, two):
-            browser.base_url = url
+            browser.base_url, browser.headers["Origin"] = url, url
             sign_in(browser, TOKEN)
         for url in (one, two):
             assert browser.get(f"{url}/api/v1/studies").status_code == 200
         names = {cookie.name for cookie in browser.cookies.jar}
         ports = [url.rsplit(":")[-1] for url in (one, two)]
-        assert names == {f"finalist_{kind}_{p}" for kind in ("form", "session") for p in ports}
+        assert names == {f"finalist_session_{port}" for port in ports}
 
 
 def bearer(token: str) -> dict[str, str]:
@@ -511,7 +505,7 @@ def bearer(token: str) -> dict[str, str]:
 
 def test_too_many_wrong_tokens_lock_nobody_out_who_has_the_right_one(guarded):
     """Behind a proxy all clients have one address; guessing 256 bits is hopeless anyway."""
-    with httpx.Client(base_url=guarded, trust_env=False) as client:
+    with browser_of(guarded) as client:
         for status in [401] * MAX_FAILURES + [429] * 3:
             answer = client.get("/api/v1/studies", headers=bearer("wrong"))
             assert answer.status_code == status
@@ -633,19 +627,14 @@ def test_cookies_are_secure_behind_tls(tmp_path):
         with in_thread(tmp_path / f"{behind}.db", behind_tls=behind, **settings) as url:
             headers = {"Host": "lab.example.org", "X-Forwarded-Proto": "https"}
             with httpx.Client(base_url=url, trust_env=False, headers=headers) as browser:
-                form = browser.get("/login")
-                cookie = form.headers["set-cookie"]
-                assert ("Secure" in cookie) is behind
-                # what a browser keeps, it sends to the proxy, which is the one to speak TLS
-                sent = {"Cookie": cookie.partition(";")[0], "Origin": "https://lab.example.org"}
-                data = {"token": TOKEN, "csrf": secret_of(form.text)}
-                answer = browser.post("/login", data=data, headers=sent)
+                # a browser talks to the proxy, which is the one to speak TLS
+                sent = {"Origin": "https://lab.example.org"}
+                answer = browser.post("/login", data={"token": TOKEN}, headers=sent)
                 assert answer.status_code == 303
                 assert ("Secure" in answer.headers["set-cookie"]) is behind
-                sent["Cookie"] += "; " + answer.headers["set-cookie"].partition(";")[0]
+                sent["Cookie"] = answer.headers["set-cookie"].partition(";")[0]
                 assert browser.get("/api/v1/studies", headers=sent).status_code == 200
-                data = {"csrf": data["csrf"]}
-                gone = browser.post("/logout", data=data, headers=sent).headers["set-cookie"]
+                gone = browser.post("/logout", headers=sent).headers["set-cookie"]
                 assert ("Secure" in gone) is behind
 
 
@@ -698,7 +687,7 @@ def test_it_is_for_this_machine_unless_there_is_a_token(tmp_path):
         assert "--new-token" in refused.stderr
         assert not place.exists()
     short = serve(place, "--host", "0.0.0.0", FINALIST_TOKEN="short")
-    assert (short.returncode, "24 or more" in short.stderr) == (2, True)
+    assert (short.returncode, "at least 24" in short.stderr) == (2, True)
 
 
 def test_a_new_token_is_printed_once_and_kept_as_a_hash(tmp_path):
@@ -735,14 +724,14 @@ def test_a_broken_hash_lets_nobody_in(tmp_path):
     (tmp_path / "lab.db.token").write_text("")
     refused = serve(tmp_path / "lab.db")
     assert refused.returncode == 2
-    assert "no hash of a token" in refused.stderr
+    assert "does not hold the hash of a token" in refused.stderr
 
 
 def test_a_port_that_is_taken(tmp_path):
     with socket.create_server((HOST, 0)) as taken:
         refused = serve(tmp_path / "lab.db", "--port", str(taken.getsockname()[1]))
     assert refused.returncode == 2
-    assert "Give another --port" in refused.stderr
+    assert "Choose another --port" in refused.stderr
 
 
 # ---- hostile input ---------------------------------------------------------------------------

@@ -12,7 +12,7 @@ import pytest
 import finalist as fl
 from finalist.errors import BusyError
 from finalist.study import Study
-from finalist.web import pool as opened
+from finalist.web import pool
 from finalist.web.app import THREADS
 from finalist.web.headers import CONTENT_POLICY
 from finalist.web.live import MAX_PAGES
@@ -20,8 +20,8 @@ from finalist.web.pool import Studies
 from finalist.web.security.connections import Limits
 from finalist.web.security.tokens import hash_of
 from finalist.web.workers.pool import PLAN
-from tests.web.servers import APPS, HOST, SERVERS, api, in_thread, new_study
-from tests.web.test_security import TOKEN, found, secret_of
+from tests.web.servers import APPS, HOST, SERVERS, api, browser_of, in_thread, new_study
+from tests.web.test_security import TOKEN, found
 
 TWO = fl.Arms.unstructured(["a", "b"])
 GET = b"GET /api/v1/studies HTTP/1.1\r\nHost: localhost\r\n"
@@ -226,7 +226,7 @@ def test_who_finds_no_place_is_told_so_in_our_words(tmp_path, limits):
             assert set(answer.json()) == {"error", "message", "remedy"}
             assert page.headers["content-type"].startswith("text/html")
             assert "Try again in a moment" in page.text
-            with pytest.raises(BusyError, match="as it takes"):
+            with pytest.raises(BusyError, match="connection limit"):
                 fl.connect(url, patience=0.0).studies()
         connected(url, 0)
         assert httpx.get(f"{url}/api/v1/studies", trust_env=False).status_code == 200
@@ -265,7 +265,7 @@ def test_one_address_does_not_take_all_places():
 def plans_being_made(url):
     """Take the turns to make plans, and all places to wait for one."""
     done, threads = threading.Event(), []
-    simulating, places = APPS[url].state.workers.turns[PLAN], PLAN.at_once + PLAN.waiting
+    simulating, places = APPS[url].state.workers.limits[PLAN], PLAN.at_once + PLAN.waiting
 
     def take():
         with simulating.take():
@@ -290,13 +290,10 @@ def test_plans_of_pages_and_of_programs_take_turns_together(tmp_path):
     with (
         in_thread(tmp_path / "lab.db") as url,
         api(url) as client,
-        httpx.Client(base_url=url, trust_env=False, timeout=LONG) as browser,
+        browser_of(url, timeout=LONG) as browser,
     ):
-        page = browser.post(
-            "/new", data={"csrf": secret_of(browser.get("/new").text), "pasted": arms}
-        )
+        page = browser.post("/new", data={"pasted": arms})
         form = {
-            "csrf": secret_of(page.text),
             "arms": found(r'name="arms" value="([^"]+)"', page.text),
             "name": "typed by a person",
             "noise": "gaussian",
@@ -319,13 +316,13 @@ def test_plans_of_pages_and_of_programs_take_turns_together(tmp_path):
         for busy in (refused, answer):
             assert busy.status_code == 503
             assert int(busy.headers["retry-after"]) > 0
-            assert "others are having plans made" in busy.text.lower()
+            assert "too many plans are being made" in busy.text.lower()
         assert "typed by a person" in refused.text
-        assert APPS[url].state.workers.turns[PLAN].inside == 0
+        assert APPS[url].state.workers.limits[PLAN].inside == 0
 
 
 def test_who_writes_to_one_busy_study_leaves_threads_to_all_others(tmp_path, monkeypatch):
-    monkeypatch.setattr(opened, "MAX_WRITERS_EACH", 3)
+    monkeypatch.setattr(pool, "MAX_WRITERS_EACH", 3)
     place = tmp_path / "lab.db"
     with in_thread(place) as url, api(url) as client:
         busy, other = new_study(client, "busy"), new_study(client, "other")
@@ -355,7 +352,7 @@ def test_who_writes_to_one_busy_study_leaves_threads_to_all_others(tmp_path, mon
 
 def test_a_client_waits_until_a_study_is_free(tmp_path, monkeypatch):
     """Also with what may not be done twice: the server says that it did nothing."""
-    monkeypatch.setattr(opened, "MAX_WRITERS_EACH", 1)
+    monkeypatch.setattr(pool, "MAX_WRITERS_EACH", 1)
     with in_thread(tmp_path / "lab.db") as url:
         study = fl.connect(url).create("busy", TWO, sigma=1.0)
         pull = study.ask(2)[0]
@@ -368,8 +365,8 @@ def test_a_client_waits_until_a_study_is_free(tmp_path, monkeypatch):
 
 
 def test_who_writes_leaves_threads_to_who_looks(tmp_path, monkeypatch):
-    monkeypatch.setattr(opened, "MAX_WRITERS", 2)
-    assert opened.MAX_WRITERS_EACH < THREADS
+    monkeypatch.setattr(pool, "MAX_WRITERS", 2)
+    assert pool.MAX_WRITERS_EACH < THREADS
     with closing(Studies(tmp_path / "lab.db")) as studies:
         numbers = []
         for name in "xyz":
@@ -389,5 +386,5 @@ def test_who_writes_leaves_threads_to_who_looks(tmp_path, monkeypatch):
 
 
 def test_half_of_the_threads_are_enough_for_fifty_workers():
-    assert opened.MAX_WRITERS_EACH >= 50
-    assert opened.MAX_WRITERS_EACH < opened.MAX_WRITERS <= THREADS - 25
+    assert pool.MAX_WRITERS_EACH >= 50
+    assert pool.MAX_WRITERS_EACH < pool.MAX_WRITERS <= THREADS - 25

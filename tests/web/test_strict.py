@@ -6,18 +6,18 @@ import pytest
 
 from finalist.errors import RewardError
 from finalist.web.arms_preview import _names_alone
-from finalist.web.pages.typed import read_size
+from finalist.web.pages.fields import read_size
 from finalist.web.strict import _once, read_json
 
 
 @pytest.mark.parametrize(
     ("body", "words"),
     [
-        (b"NaN", "NaN is not a number"),
-        (b"[-Infinity]", "-Infinity is not a number"),
+        (b"NaN", "NaN is not a JSON number"),
+        (b"[-Infinity]", "-Infinity is not a JSON number"),
         (b"1e400", "1e400 is too large"),
         (b"-1e400", "too large"),
-        (b'{"a": {"b": 1, "b": 1}}', "'b' is there twice"),
+        (b'{"a": {"b": 1, "b": 1}}', "'b' is repeated"),
         (b'"\\ud800"', "not valid Unicode"),
         (b'{"\\udfff": 1}', "not valid Unicode"),
         (b"\xff", "not valid Unicode"),
@@ -42,7 +42,7 @@ def test_what_means_something_is_read():
 
 def test_many_keys_of_which_the_last_is_there_twice_are_refused_in_one_pass():
     pairs = [(str(i), 0) for i in range(300_000)]
-    with pytest.raises(ValueError, match="'299999' is there twice"):
+    with pytest.raises(ValueError, match="'299999' is repeated"):
         _once([*pairs, ("299999", 1)])
 
 

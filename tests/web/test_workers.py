@@ -116,7 +116,7 @@ def test_who_waits_for_a_turn_stops_with_its_request(workers):
     ]
     for thread in slow:
         thread.start()
-    wait_until(lambda: workers.turns[PLAN].inside == PLAN.at_once)
+    wait_until(lambda: workers.limits[PLAN].inside == PLAN.at_once)
     life = Life(1.0)
     threading.Timer(0.3, life.end, ["late"]).start()
     begin = time.monotonic()
@@ -167,7 +167,7 @@ def test_the_end_of_a_server_ends_its_workers():
     first, caught = workers.run(PLAN, os.getpid), []
 
     def work():
-        with pytest.raises(BusyError, match="ending") as found:
+        with pytest.raises(BusyError, match="shutting down") as found:
             workers.run(PLAN, time.sleep, LONG)
         caught.append(found)
 
@@ -178,7 +178,7 @@ def test_the_end_of_a_server_ends_its_workers():
     thread.join(LONG)
     assert len(caught) == 1
     assert not psutil.pid_exists(first)
-    with pytest.raises(BusyError, match="ending"):
+    with pytest.raises(BusyError, match="shutting down"):
         workers.run(PLAN, os.getpid)
 
 

@@ -8,7 +8,7 @@ import csv
 from collections.abc import Callable, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -18,15 +18,17 @@ from finalist.arms.inputs import (
     NO_FEATURE,
     Table,
     check_columns,
-    check_names,
     checked,
     is_name,
-    more,
     read_array,
     read_input,
-    show,
 )
+from finalist.arms.names import check_names
 from finalist.errors import ArmsError, FileFormatError, MissingExtraError
+from finalist.text import more, show
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 #: A spreadsheet may run a cell that starts with one of these.
 _EXECUTABLE = ("=", "+", "-", "@", "\t", "\r", "\n")
@@ -59,7 +61,7 @@ def write_csv(path: str | PathLike[str], table: Table) -> None:
 
 
 class Cells(NamedTuple):
-    """A CSV file as it is, before it is known to be good.
+    """The cells of a CSV file, not yet checked.
 
     Attributes
     ----------
@@ -82,7 +84,7 @@ class Cells(NamedTuple):
 def read_cells(path: str | PathLike[str], aside: Sequence[str] = ()) -> Cells:
     """Read a comma-separated file with a header line, whatever its cells hold.
 
-    Columns that are put aside are neither names nor numbers.
+    Columns that are put aside are neither names nor features.
     """
     lines, rows = _csv_rows(path)
     columns = _csv_header(path, rows)
@@ -117,7 +119,7 @@ def read_aside(
 
 
 def is_parquet(path: str | PathLike[str]) -> bool:
-    """Tell by its name whether a file is one of Parquet."""
+    """Tell by its suffix whether this is a Parquet file."""
     return Path(path).suffix.lower() in (".parquet", ".pq")
 
 
@@ -213,7 +215,7 @@ def _numbers(cells: tuple[str, ...]) -> Float[np.ndarray, " N"]:
 
 
 def number(cell: str) -> float:
-    """Return the number in a cell, NaN if it holds none."""
+    """Return the number in a cell, or NaN."""
     try:
         return np.nan if "_" in cell else float(cell)
     except ValueError:
@@ -294,3 +296,12 @@ def write_parquet(path: str | PathLike[str], table: Table) -> None:
     pa = _parquet()
     columns = [pa.array(table.names, pa.string()), *map(pa.array, table.features.T)]
     pa.parquet.write_table(pa.table(columns, ["name", *table.feature_names]), Path(path))
+
+
+def to_frame(table: Table) -> "pd.DataFrame":
+    """Return a pandas data frame with the column `name` and the features."""
+    import pandas as pd
+
+    frame = pd.DataFrame(table.features, columns=list(table.feature_names), copy=True)
+    frame.insert(0, "name", table.names)
+    return frame

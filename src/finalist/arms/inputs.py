@@ -8,13 +8,15 @@ In a file or data frame the column `name` (in any case) names the arms; without 
 text column does. pandas, narwhals, formulaic and pyarrow are imported when they are needed.
 """
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
+from finalist.arms.names import check_names
 from finalist.errors import ArmsError
+from finalist.text import more, show
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -29,42 +31,6 @@ class Table(NamedTuple):
     features: Float[np.ndarray, "N d"]
     names: tuple[str, ...] | None
     feature_names: tuple[str, ...]
-
-
-def show(value: object, width: int = 60) -> str:
-    """Return the repr of a value, cut to a width that fits in a message."""
-    text = repr(value.item() if isinstance(value, np.generic) else value)
-    return text if len(text) <= width else text[: width - 3] + "..."
-
-
-def _row(i: int) -> str:
-    return f"row {i + 1}"
-
-
-def check_names(
-    names: Iterable[object],
-    where: Callable[[int], str] = _row,
-    error: type[Exception] = ArmsError,
-) -> tuple[str, ...]:
-    """Return the names as a tuple of text, or say where one is not text, empty or taken."""
-    if isinstance(names, str):
-        raise error(f"names is the single text {show(names)}; pass a list with one name per arm.")
-    if not isinstance(names, Iterable):
-        raise error(f"names is {show(names)}; pass a list with one name per arm.")
-    first: dict[str, int] = {}
-    for i, name in enumerate(names):
-        if not isinstance(name, str):
-            raise error(f"{where(i)}: the name is {show(name)}; a name is text. Use str(...).")
-        if not name.strip():
-            raise error(f"{where(i)}: the name is {show(name)}; a name must not be empty.")
-        if not name.isascii() and any("\ud800" <= letter <= "\udfff" for letter in name):
-            raise error(f"{where(i)}: the name {show(name)} is not valid Unicode. Rename the arm.")
-        if first.setdefault(str(name), i) != i:
-            raise error(
-                f"{where(i)}: the name {show(name)} is taken already, by {where(first[name])}. "
-                "Give each arm a name of its own."
-            )
-    return tuple(first)
 
 
 def check_columns(columns: Iterable[object], error: type[Exception], where: str) -> list[str]:
@@ -115,13 +81,6 @@ def checked(
 def _cell(i: int, column: str, value: object, names: tuple[str, ...] | None) -> str:
     arm = "" if names is None else f" (arm {show(names[i])})"
     return f"row {i + 1}{arm}, column {column!r}: {show(value)}"
-
-
-def more(count: int) -> str:
-    """Say how many further cells are wrong in the same way."""
-    if count == 1:
-        return ""
-    return f" (and {count - 1} more {'cell' if count == 2 else 'cells'} like it)"
 
 
 # --- arrays ---------------------------------------------------------------------------------
@@ -194,6 +153,18 @@ def _is_number(cell: object) -> bool:
     except (TypeError, ValueError, OverflowError):
         return False
     return not isinstance(cell, complex)
+
+
+def unstructured(names: Iterable[object] | int) -> Table:
+    """Make one feature for each name, or for x1, x2, ..."""
+    if isinstance(names, int | np.integer):
+        given, K = None, int(names)
+    else:
+        given = check_names(names)
+        K = len(given)
+    if K < 1:
+        raise ArmsError(f"there are {K} arms. Pass at least one name.")
+    return checked(np.eye(K), given, [f"f{j}" for j in range(1, K + 1)])
 
 
 # --- data frames ----------------------------------------------------------------------------

@@ -10,9 +10,11 @@ from functools import cached_property
 
 import numpy as np
 from jaxtyping import Float, Int
+from numpy.typing import ArrayLike
 
 from finalist.arms.rows import blocks
-from finalist.errors import DirectionError, OutsideSpanError
+from finalist.errors import DirectionError, OutsideSpanError, ParameterError
+from finalist.text import show
 
 #: A direction is in the span when its residual is below this part of its norm.
 SPAN_TOLERANCE = 1e-6
@@ -165,3 +167,49 @@ def _singular(
 def shorten(vector: Float[np.ndarray, " d"]) -> str:
     """Return a vector as text that fits in a message."""
     return np.array2string(vector, precision=4, threshold=6, edgeitems=3)
+
+
+def as_parameter(theta: ArrayLike, feature_names: tuple[str, ...]) -> Float[np.ndarray, " d"]:
+    """Check a parameter given by the user, one finite number per feature."""
+    array = _as_floats(theta, ParameterError, "theta")
+    d = len(feature_names)
+    if array.shape != (d,):
+        raise ParameterError(f"theta has shape {array.shape}; these arms need ({d},).")
+    if not np.isfinite(array).all():
+        j = int(np.isfinite(array).argmin())
+        raise ParameterError(
+            f"theta is {array[j]} for feature {feature_names[j]!r} (number {j + 1}); it must be "
+            "finite."
+        )
+    return array
+
+
+def as_directions(directions: ArrayLike, d: int) -> Float[np.ndarray, "M d"]:
+    """Check directions given by the user, one per row."""
+    Y = _as_floats(directions, DirectionError, "directions")
+    if Y.ndim != 2 or Y.shape[1] != d:
+        raise DirectionError(
+            f"directions has shape {Y.shape}; it must be (M, {d}), one direction per row."
+        )
+    finite = np.isfinite(Y).all(axis=1)
+    if not finite.all():
+        i = int(finite.argmin())
+        raise DirectionError(f"direction {i + 1} is not finite: {shorten(Y[i])}.")
+    return Y
+
+
+def finite_rewards(values: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
+    """Return expected rewards unless they overflow."""
+    if not np.isfinite(values).all():
+        raise ParameterError("theta gives rewards above 1e308 on these arms. Rescale the features.")
+    return values
+
+
+def _as_floats(values: ArrayLike, error: type[Exception], what: str) -> np.ndarray:
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        array = np.array(None)
+    if array.dtype.kind not in "biuf":
+        raise error(f"{what} must be an array of real numbers; got {show(values)}.")
+    return array.astype(np.float64)

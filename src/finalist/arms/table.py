@@ -1,4 +1,4 @@
-"""A file of arms with columns that are no features: whether, how noisily and at what cost."""
+"""Files of arms with columns beside the features: measurable or not, size of the noise, cost."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from finalist.arms import files as arms_files
+from finalist.arms import files
 from finalist.arms.arms import Arms
-from finalist.arms.roles import any_of
+from finalist.arms.parts import any_of
 from finalist.errors import FileFormatError
 
 _YES, _NO = ("1", "1.0", "true", "yes", "y"), ("0", "0.0", "false", "no", "n", "")
@@ -54,7 +54,7 @@ def read_table(
     sigma: str | None = None,
     cost: str | None = None,
 ) -> ArmsTable:
-    r"""Read a file of arms some of whose columns are no features.
+    r"""Read a file of arms in which some columns are not features.
 
     Parameters
     ----------
@@ -84,11 +84,11 @@ def read_table(
     aside = [column for column in (measurable, sigma, cost) if column is not None]
     if Path(path).suffix.lower() == ".npy":
         if aside:
-            raise FileFormatError(f"{path}: a .npy file has no names of columns, no {aside[0]!r}.")
+            raise FileFormatError(f"{path}: a .npy file has no column names, so no {aside[0]!r}.")
         return ArmsTable(Arms.from_npy(path))
-    table, columns = arms_files.read_aside(path, aside)
+    table, columns = files.read_aside(path, aside)
     arms = Arms._from_table(table)
-    owner = np.arange(len(arms)) if arms._owner is None else arms._owner
+    owner = arms._parts.owners()
     if measurable is not None:
         rows = _marks(path, measurable, columns[measurable])
         arms = arms._marked(any_of(rows, owner), None)
@@ -109,7 +109,7 @@ def is_readable(role: str, cell: str) -> bool:
     """
     if role == "measurable":
         return cell.strip().lower() in (*_YES, *_NO)
-    return 0 < arms_files.number(cell) < np.inf
+    return 0 < files.number(cell) < np.inf
 
 
 def _marks(path: str | PathLike[str], column: str, cells: Sequence[str]) -> Bool[np.ndarray, " N"]:
@@ -129,10 +129,10 @@ def _numbers(
     """Return one number for each arm; its rows must agree."""
     values = np.full(int(owner.max()) + 1, np.nan)
     for i, (cell, arm) in enumerate(zip(cells, owner.tolist(), strict=True)):
-        value = arms_files.number(cell)
+        value = files.number(cell)
         here = f"{path}, row {i + 1} below the header, column {column!r}"
         if not is_readable("sigma", cell):
-            raise FileFormatError(f"{here}: {cell!r}; it is a positive number.")
+            raise FileFormatError(f"{here}: {cell!r}; it must be a positive number.")
         if not np.isnan(values[arm]) and values[arm] != value:
             raise FileFormatError(
                 f"{here}: {cell!r}, and {values[arm]:g} for the same features further up; rows "

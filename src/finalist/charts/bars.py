@@ -41,11 +41,6 @@ def weights_chart(
         The design.
     pulls : (K,) array of int, optional
         The allocation, written beside the bars.
-    title : str
-
-    Returns
-    -------
-    altair chart
 
     Examples
     --------
@@ -79,7 +74,7 @@ def weights_panel(
         {"arm": label, "weight": float(weights[i]), "note": note}
         for label, i, note in zip(labels([names[i] for i in shown]), shown, notes, strict=True)
     ]
-    base = alt.Chart(data(rows)).encode(y=_arm_axis())
+    base = alt.Chart(data(rows)).encode(y=arm_axis())
     bars = base.mark_bar(color=PALETTE[0], height={"band": 0.68}, cornerRadiusEnd=2).encode(
         x=_share_axis(float(weights.max()), "Share of all pulls")
     )
@@ -109,12 +104,11 @@ def designs_chart(
         Weights by the label of the design.
     names : sequence of str
         A name for each arm.
-    title : str
 
     Returns
     -------
     altair chart
-        With the arms that some design pulls, in their order; the 40 heaviest if there are more.
+        With the arms that some design pulls, in order; the 40 heaviest if there are more.
 
     Examples
     --------
@@ -144,7 +138,7 @@ def designs_chart(
         for label, i in zip(arm_labels, shown, strict=True)
     ]
     colours = [PALETTE[j % len(PALETTE)] for j in range(len(titles))]
-    base = alt.Chart().encode(y=_arm_axis())
+    base = alt.Chart().encode(y=arm_axis())
     bars = base.mark_bar(height={"band": 0.68}, cornerRadiusEnd=2).encode(
         x=_share_axis(float(heaviest.max()), "Share of all pulls", ticks=3),
         color=alt.Color(
@@ -208,7 +202,7 @@ def gaps_chart(
     ]
     positive = [row["gap"] for row in rows if row["gap"] > 0]
     wide = len(positive) == len(rows) > 1 and max(positive) > _LOGARITHMIC * min(positive)
-    base = alt.Chart(data(rows)).encode(y=_arm_axis(grid=wide))
+    base = alt.Chart(data(rows)).encode(y=arm_axis(grid=wide))
     text = base.mark_text(align="left", dx=10 if wide else 6, color=INK, fontSize=12).encode(
         x="gap:Q", text="note:N"
     )
@@ -229,7 +223,7 @@ def _bars(base: Any, largest: float, smallest: float) -> Any:  # noqa: ARG001
 
 
 def _dots(base: Any, largest: float, smallest: float) -> Any:
-    """Draw points, since bars on a logarithmic axis have no honest length."""
+    """Draw points: the length of a bar means nothing on a logarithmic axis."""
     axis = _gap_axis(
         "Gap to the best, in units of the reward (logarithmic)",
         [smallest / 2, 4 * largest],
@@ -254,7 +248,8 @@ def _hardest() -> Any:
     return alt.condition("datum.hardest", alt.value(ACCENT), alt.value(PALETTE[0]))
 
 
-def _arm_axis(grid: bool = False) -> Any:
+def arm_axis(grid: bool = False) -> Any:
+    """Return the vertical axis with the names of the arms."""
     import altair as alt
 
     axis = alt.Axis(title=None, domain=False, ticks=False, grid=grid)
@@ -264,7 +259,7 @@ def _arm_axis(grid: bool = False) -> Any:
 def _share_axis(largest: float, title: str, ticks: int = 5) -> Any:
     import altair as alt
 
-    # Room on the right for the number beside the longest bar.
+    # Leave room on the right for the number beside the longest bar.
     return alt.X(
         "weight:Q",
         scale=alt.Scale(domain=[0.0, 1.3 * (largest or 1.0)], nice=False),
@@ -273,7 +268,7 @@ def _share_axis(largest: float, title: str, ticks: int = 5) -> Any:
 
 
 def _height(rows: int) -> Any:
-    """Return the height of a bar chart; many rows stand closer."""
+    """Return the height per row; many rows are drawn closer together."""
     return {"step": 24 if rows <= 20 else 19}
 
 
@@ -285,6 +280,8 @@ def _share(weight: float) -> str:
 
 def _check(names: Sequence[str], values: Float[np.ndarray, " K"]) -> None:
     if len(names) != len(values):
-        raise ChartError(f"there are {len(names)} names for {len(values)} numbers. Pass as many.")
+        raise ChartError(
+            f"there are {len(names)} names for {len(values)} numbers. Pass one name per number."
+        )
     if len(values) == 0 or not np.isfinite(values).all() or (values < 0).any():
-        raise ChartError("a chart needs finite numbers that are at least 0, and at least one.")
+        raise ChartError("a chart needs one number or more, all finite and at least 0.")

@@ -12,7 +12,7 @@ from finalist.errors import ChartError
 _WIDTH, _HEIGHT = 520, 340
 #: Least distance of two labels, in pixels.
 _LINE = 17
-#: How far curves with intervals stand beside each other: parts of a tick's distance, of the axis.
+#: Sideways shift between curves with intervals, as a part of a tick's distance and of the axis.
 _DODGE, _MAX_DODGE = 0.07, 0.008
 #: A short thick line, the symbol of a reference.
 _DASH = "M-1.2,-0.2L1.2,-0.2L1.2,0.2L-1.2,0.2Z"
@@ -54,16 +54,9 @@ def curves_chart(
     Parameters
     ----------
     curves : sequence of Curve
-        At most six that are no references.
-    x_title, y_title : str
-    title : str
-    subtitle : sequence of str
+        At most six that are not references.
     log : bool
         Whether the vertical axis is logarithmic.
-
-    Returns
-    -------
-    altair chart
 
     Examples
     --------
@@ -99,7 +92,7 @@ def curves_chart(
 
 @dataclass(frozen=True)
 class Range:
-    """A value that should lie between two others, and a false limit if one was claimed."""
+    """A value that should lie between two others, and the lower limit that was claimed, if any."""
 
     label: str
     low: float
@@ -117,13 +110,6 @@ def ranges_chart(
     ----------
     ranges : sequence of Range
         Positive numbers; the axis is logarithmic.
-    x_title : str
-    title : str
-    subtitle : sequence of str
-
-    Returns
-    -------
-    altair chart
     """
     import altair as alt
 
@@ -161,7 +147,7 @@ def _check(curves: Sequence[Curve], log: bool) -> None:
 
 
 def _styles(curves: Sequence[Curve]) -> dict[str, Any]:
-    """Return how a curve gets its colour and its shape; references are grey."""
+    """Return the colour and shape encodings; references are grey."""
     import altair as alt
 
     free = iter(zip(PALETTE, _SHAPES, strict=True))
@@ -239,7 +225,7 @@ def spread(values: Sequence[float], domain: list[float], log: bool) -> list[floa
     step = (high - low) * _LINE / _HEIGHT
     order = sorted(range(len(values)), key=lambda i: values[i])
     places = [change(values[i]) for i in order]
-    for _ in range(200):  # neighbours push each other apart until all have room
+    for _ in range(200):  # push neighbours apart until all have room
         moved = False
         for i in range(len(places) - 1):
             lack = step - (places[i + 1] - places[i])

@@ -10,12 +10,12 @@ from finalist.charts.curves import spread
 from finalist.charts.theme import ACCENT, INK, MUTED, PALETTE, AnyChart, data, finish, labels
 from finalist.errors import ChartError
 
-#: Arms that are named at most; the others are drawn in grey and counted in the subtitle.
+#: Most arms with a name; the others are grey and counted in the subtitle.
 MAX_NAMES = 12
 _WIDTH = 560
-#: Height of the part of the picture below the line of rejection, in pixels.
+#: Height of the picture below the rejection line, in pixels.
 _FLOOR = 270
-#: Width and room of a letter of a slanted label, in pixels.
+#: Space per letter of a slanted label, and around it, in pixels.
 _LETTER, _MARGIN = 4.8, 30
 _GREY = "#B8C0C8"
 
@@ -28,27 +28,21 @@ def evidence_chart(
     title: str = "Evidence against each arm",
     subtitle: Sequence[str] = ("An arm is out when its line reaches 1.",),
 ) -> AnyChart:
-    """Show the evidence against each arm over the pulls; a line ends where the arm is out.
+    """Show the evidence against each arm over the pulls; a line ends when the arm is rejected.
 
-    At most 12 arms are named: those that are left, then those that held out longest.
+    At most 12 arms are named: those remaining, then those rejected last.
 
     Parameters
     ----------
     pulls : (B,) array of int
         Pulls so far at the end of each batch, positive and increasing; the axis is logarithmic.
     evidence : (B, K) array
-        log M / log(1/delta) of each arm then, `Evidence.share`; 1 and more is a rejection,
-        and what is below 0 is drawn at 0.
+        log M / log(1/delta) of each arm, `Evidence.share`; 1 or more is a rejection, and values
+        below 0 are drawn at 0.
     names : sequence of str
         A name for each arm.
     winner : int or sequence of int, optional
         The arm to emphasise, or several.
-    title : str
-    subtitle : sequence of str
-
-    Returns
-    -------
-    altair chart
 
     Examples
     --------
@@ -97,7 +91,7 @@ def cap_chart(
     title: str,
     subtitle: Sequence[str],
 ) -> AnyChart:
-    """Show the factor of a capped bet beside the likelihood ratio it was made from.
+    """Show the factor of a capped bet beside the likelihood ratio it comes from.
 
     Parameters
     ----------
@@ -106,13 +100,7 @@ def cap_chart(
     uncapped, capped : (n,) arrays
         The two factors, positive; the axis is logarithmic.
     cap : float
-        The score from which on the capped one is constant.
-    title : str
-    subtitle : sequence of str
-
-    Returns
-    -------
-    altair chart
+        The score beyond which the capped factor is constant.
 
     Examples
     --------
@@ -124,7 +112,7 @@ def cap_chart(
     import altair as alt
 
     if not (len(z) == len(uncapped) == len(capped) > 1):
-        raise ChartError("the scores and the two factors must be as many, and two or more.")
+        raise ChartError("scores and both factors must have the same length, two or more.")
     if min(uncapped.min(), capped.min()) <= 0:
         raise ChartError("factors must be positive: the axis is logarithmic.")
     domain = [float(capped.min()) / 2, 1.6 * float(max(capped.max(), uncapped.max()))]
@@ -192,7 +180,7 @@ def _ends(evidence: Float[np.ndarray, "B K"]) -> Int[np.ndarray, " K"]:
 
 
 def _named(ends: Int[np.ndarray, " K"], out: np.ndarray, winners: set[int]) -> list[int]:
-    """Return the arms to name: the winners, those that are left, those that held out longest."""
+    """Return the arms to name: the winners, those remaining, those rejected last."""
     order = sorted(
         range(len(ends)), key=lambda i: (i not in winners, bool(out[i]), -int(ends[i]), i)
     )
@@ -261,7 +249,7 @@ def _lines(
 
 
 def _tops(pulls: Int[np.ndarray, " K"], arms: list[int], names: dict[int, str]) -> list[Any]:
-    """Name rejected arms above the line of rejection, slanted, with a stroke to where they end."""
+    """Name rejected arms above the rejection line, slanted, with a stroke to their end."""
     import altair as alt
 
     if not arms:
@@ -290,7 +278,7 @@ def _sides(
     winners: set[int],
     top: float,
 ) -> Any:
-    """Name the arms that are left at the right end of their lines."""
+    """Name the remaining arms at the right end of their lines."""
     import altair as alt
 
     if not arms:

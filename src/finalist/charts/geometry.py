@@ -112,8 +112,8 @@ def sector(cone: Cone, side: float) -> Float[np.ndarray, "n 2"]:
 
 
 @dataclass(frozen=True, eq=False)
-class Region:
-    """A convex set {t : normals t <= limits} of the plane, perhaps without end.
+class ConvexSet:
+    """A convex set {t : normals t <= limits} of the plane, possibly unbounded.
 
     Attributes
     ----------
@@ -138,7 +138,7 @@ class Region:
         return [cone.arm for cone in cones(X) if _area(_intersect(inside, X, cone.arm)) > 0.0]
 
     def meets_border(self, X: Float[np.ndarray, "K 2"], a: int, b: int) -> bool:
-        """Tell whether the set meets C(a) and C(b) at once: a and b may both be best."""
+        """Return whether the set meets C(a) and C(b) at once: a and b may both be best."""
         y = X[a] - X[b]
         for ray in (np.array([-y[1], y[0]]), np.array([y[1], -y[0]])):
             if (X[a] @ ray < (X @ ray) - 1e-12).any():

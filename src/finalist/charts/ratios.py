@@ -1,4 +1,4 @@
-"""Strategies beside each other on many instances: ratios to a bound, and survival curves."""
+"""Strategies side by side on many instances: ratios to a bound, and survival curves."""
 
 import math
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from jaxtyping import Float
 from finalist.charts.theme import INK, MUTED, PALETTE, AnyChart, data, finish
 from finalist.errors import ChartError
 
-#: Colours of ratios from 1 up to this; from there on the darkest.
+#: Ratios from 1 to this are shaded; larger ones have the darkest shade.
 _MOST = 100.0
 _SHADES = ("#F2F7FB", "#CFE3F1", "#8DBBDD", "#3B87BD", "#0B4F85", "#052F52")
 #: Ratios above this get white letters.
@@ -22,14 +22,14 @@ _STEPS = 50
 
 @dataclass(frozen=True)
 class Ratio:
-    """A number of one row and one column; None where there is none.
+    """The value of one row and one column; None if there is none.
 
     Attributes
     ----------
     column, row : str
     value : float or None
     least : bool
-        The true value is larger.
+        Whether the value is only a lower limit.
     """
 
     column: str
@@ -39,17 +39,11 @@ class Ratio:
 
 
 def ratios_chart(ratios: Sequence[Ratio], title: str, subtitle: Sequence[str]) -> AnyChart:
-    """Show ratios as a table with shades, in the order of first appearance.
+    """Show ratios as a shaded table, in the order of first appearance.
 
     Parameters
     ----------
     ratios : sequence of Ratio
-    title : str
-    subtitle : sequence of str
-
-    Returns
-    -------
-    altair chart
 
     Examples
     --------
@@ -112,7 +106,7 @@ class Survival:
     ----------
     panel, label : str
     ends : (runs,) array
-        Positive numbers; infinite for runs that did not end.
+        Positive; infinite for runs that did not end.
     """
 
     panel: str
@@ -128,22 +122,16 @@ def survival_chart(
     columns: int = 3,
     domain: tuple[float, float] | None = None,
 ) -> AnyChart:
-    """Show the share of runs that go on, a panel for each problem and a curve for each strategy.
+    """Show the share of undecided runs, with a panel per problem and a curve per strategy.
 
     Parameters
     ----------
     survivals : sequence of Survival
         At most six different labels.
-    x_title, title : str
-    subtitle : sequence of str
     columns : int
-        Panels beside each other.
+        Panels per row.
     domain : (float, float), optional
-        The axis, for several charts that are compared (`survival_domain`).
-
-    Returns
-    -------
-    altair chart
+        A common axis, for charts to be compared (`survival_domain`).
 
     Examples
     --------
@@ -185,7 +173,7 @@ def survival_chart(
 
 
 def survival_domain(survivals: Sequence[Survival]) -> tuple[float, float]:
-    """Return an axis for all curves.
+    """Return a common axis for all curves.
 
     Examples
     --------
@@ -194,7 +182,7 @@ def survival_domain(survivals: Sequence[Survival]) -> tuple[float, float]:
     """
     ends = np.concatenate([s.ends[np.isfinite(s.ends)] for s in survivals])
     if not (len(ends) and (ends > 0).all()):
-        raise ChartError("no run ended after a positive number; there is no curve to draw.")
+        raise ChartError("no run ended at a positive number; there is no curve to draw.")
     return float(ends.min()) / 1.1, float(ends.max()) * 1.1
 
 

@@ -8,8 +8,8 @@ import numpy as np
 from jaxtyping import Float
 
 from finalist.arms import Arms
-from finalist.charts.geometry import Region, cones
-from finalist.charts.plane import arm_layer, check_plane, cone_labels, cone_layer
+from finalist.charts.geometry import ConvexSet, cones
+from finalist.charts.layers import arm_layer, check_plane, cone_labels, cone_layer
 from finalist.charts.theme import ACCENT, INK, AnyChart, data, finish
 from finalist.errors import ChartError
 
@@ -20,44 +20,29 @@ class Panel:
 
     Attributes
     ----------
-    title : str
-    region : Region
+    region : ConvexSet
     """
 
     title: str
-    region: Region
+    region: ConvexSet
 
 
 def region_chart(
     arms: Arms,
     theta: Float[np.ndarray, " 2"],
-    region: Region,
+    region: ConvexSet,
     side: float,
     title: str,
     subtitle: Sequence[str],
 ) -> AnyChart:
     """Show one set over the cones of arms with two features, with the arms as arrows.
 
-    Parameters
-    ----------
-    arms : Arms
-        With two features.
-    theta : (2,) array
-        The parameter.
-    region : Region
-        The set, dashed; bright where the same bounds hold on both sides of theta.
-    side : float
-        The picture shows |t_1|, |t_2| <= side.
-    title : str
-    subtitle : sequence of str
-
-    Returns
-    -------
-    altair chart
+    The set is dashed, and brighter where the same bounds hold on both sides of theta. The picture
+    shows |t_1|, |t_2| <= side.
     """
     check_plane(arms)
     middle = region.normals @ theta
-    both = Region(
+    both = ConvexSet(
         np.vstack([region.normals, -region.normals]),
         np.concatenate([region.limits, region.limits - 2 * middle]),
     )
@@ -81,29 +66,12 @@ def regions_chart(
     title: str,
     subtitle: Sequence[str],
 ) -> AnyChart:
-    """Show sets over the cones in a grid of small panels.
-
-    Parameters
-    ----------
-    arms : Arms
-        With two features.
-    theta : (2,) array
-        The parameter, a cross in every panel.
-    rows : sequence of sequences of Panel
-    side : float
-        Every panel shows |t_1|, |t_2| <= side.
-    title : str
-    subtitle : sequence of str
-
-    Returns
-    -------
-    altair chart
-    """
+    """Show sets over the cones in a grid of small panels, with theta as a cross in each."""
     import altair as alt
 
     check_plane(arms)
     if not rows or not all(rows):
-        raise ChartError("there is no set to show. Pass at least one panel in every row.")
+        raise ChartError("there is no set to show. Pass at least one panel per row.")
     lines = [
         alt.hconcat(*(_small(arms, theta, panel, side) for panel in row), spacing=24)
         for row in rows

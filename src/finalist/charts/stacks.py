@@ -1,4 +1,4 @@
-"""How several strategies share their pulls among a few arms, as stacked bars."""
+"""How strategies divide their pulls among a few arms, as stacked bars."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -18,9 +18,9 @@ def shares_chart(
     title: str,
     subtitle: Sequence[str],
 ) -> AnyChart:
-    """Show the share of pulls of each arm as stacked bars, a panel for each group.
+    """Show each arm's share of the pulls as stacked bars, a panel for each group.
 
-    The strategies have the order of the largest group.
+    Strategies are in the order of the largest group.
 
     Parameters
     ----------
@@ -28,12 +28,6 @@ def shares_chart(
         Shares by strategy, by the title of the panel.
     names : sequence of str
         The arms, at most six.
-    title : str
-    subtitle : sequence of str
-
-    Returns
-    -------
-    altair chart
 
     Examples
     --------
@@ -47,7 +41,9 @@ def shares_chart(
     if not groups or not all(groups.values()):
         raise ChartError("there are no shares to show. Pass at least one strategy.")
     if len(names) > len(PALETTE):
-        raise ChartError(f"stacked bars tell {len(PALETTE)} arms apart, not {len(names)}.")
+        raise ChartError(
+            f"stacked bars have {len(PALETTE)} colours, not enough for {len(names)} arms."
+        )
     arms = labels(names)
     largest = max(groups, key=lambda heading: len(groups[heading]))
     rows: list[dict[str, Any]] = [

@@ -1,4 +1,4 @@
-"""Where a study stands: estimates, pulls beside the best design, forecast, and the plane."""
+"""Charts of a study: estimates, pulls beside the best design, forecast, and the plane."""
 
 import math
 from collections.abc import Sequence
@@ -8,8 +8,9 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from finalist.arms import Arms
+from finalist.charts.bars import arm_axis
 from finalist.charts.geometry import cones, ellipse
-from finalist.charts.plane import (
+from finalist.charts.layers import (
     arm_layer,
     check_plane,
     cone_labels,
@@ -53,22 +54,16 @@ def intervals_chart(
     ----------
     names : sequence of str
     estimate, low, high : (K,) arrays
-        NaN where nothing is known.
+        NaN if unknown.
     survives : (K,) array of bool
         Arms that are out are grey.
     winner : int or sequence of int, optional
     candidate : (K,) array of bool, optional
-        Arms that can win, all by default; the others are measured only.
+        Arms that can win, by default all; the others are only measured.
     first : str
-        What the winner is called; without a guarantee it is a recommendation.
+        Label of the winner; without a guarantee it is a recommendation.
     sign : int
         1 if large means are good, -1 if small ones are.
-    title : str
-    subtitle : sequence of str
-
-    Returns
-    -------
-    altair chart
 
     Examples
     --------
@@ -106,7 +101,7 @@ def intervals_chart(
         legend=alt.Legend(title=None, orient="bottom", symbolType="circle"),
     )
     base = alt.Chart().encode(
-        y=alt.Y("arm:N", sort=None, axis=alt.Axis(title=None, domain=False, ticks=False)),
+        y=arm_axis(),
         color=colour,
     )
     scale = alt.Scale(zero=False, nice=True)
@@ -130,7 +125,7 @@ def allocation_chart(
     title: str = "Where the pulls went",
     subtitle: Sequence[str] = (),
 ) -> AnyChart:
-    """Show the pulls of each arm as bars, and what another design would have given as marks.
+    """Show the pulls of each arm as bars, and those of another design as marks.
 
     Parameters
     ----------
@@ -138,8 +133,6 @@ def allocation_chart(
     counts : (K,) array of int
     optimal : (K,) array, optional
         Shares of the design to compare with.
-    title : str
-    subtitle : sequence of str
 
     Returns
     -------
@@ -165,9 +158,7 @@ def allocation_chart(
         {"arm": label, "pulls": int(counts[i]), "best": round(float(best[i]), 3)}
         for label, i in zip(labels([names[i] for i in shown]), shown, strict=True)
     ]
-    base = alt.Chart().encode(
-        y=alt.Y("arm:N", sort=None, axis=alt.Axis(title=None, domain=False, ticks=False))
-    )
+    base = alt.Chart().encode(y=arm_axis())
     bars = base.mark_bar(color=PALETTE[0], height={"band": 0.62}, cornerRadiusEnd=2).encode(
         x=alt.X(
             "pulls:Q",
@@ -196,20 +187,14 @@ def forecast_chart(
     title: str = "How many more pulls?",
     subtitle: Sequence[str] = (),
 ) -> AnyChart:
-    """Show how many simulated futures are decided after how many further pulls.
+    """Show the share of simulated futures that are decided, by further pulls.
 
     Parameters
     ----------
     pulls : (draws,) array
-        Further pulls of each draw, infinite where it stayed undecided.
+        Further pulls of each draw; infinite if it stayed undecided.
     cap : int
         Further pulls after which draws were cut.
-    title : str
-    subtitle : sequence of str
-
-    Returns
-    -------
-    altair chart
 
     Examples
     --------
@@ -232,7 +217,7 @@ def forecast_chart(
     )
     y = alt.Y(
         "share:Q",
-        stack=False,  # two draws with the same pulls are not to be added up
+        stack=False,  # draws with the same pulls must not be added up
         scale=alt.Scale(domain=[0.0, 1.0], nice=False),
         axis=alt.Axis(title="Decided by then", format=".0%", values=[0, 0.25, 0.5, 0.75, 1]),
     )
@@ -279,12 +264,6 @@ def position_chart(
         A_0 of the interval that the ellipse stands for (`geometry.ellipse`).
     sign : int
         1 if large means are good, -1 if small ones are.
-    title : str
-    subtitle : sequence of str
-
-    Returns
-    -------
-    altair chart
 
     Examples
     --------

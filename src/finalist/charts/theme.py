@@ -27,7 +27,7 @@ INK = "#1F2933"
 MUTED = "#616E7C"
 RULE = "#E4E7EB"
 Theme = Literal["light", "dark"]
-#: What the colours of a light page become on a dark one.
+#: Colours of a light page and their counterparts on a dark one.
 DARK = {
     "white": "#1A2129",
     INK: "#E7ECF1",
@@ -44,16 +44,16 @@ DARK = {
 }
 FONT = "Inter, Helvetica Neue, Helvetica, Arial, Liberation Sans, DejaVu Sans, sans-serif"
 
-#: Arms a chart shows at most; the rest is counted in the subtitle.
+#: Most arms in a chart; the subtitle counts the rest.
 MAX_ARMS = 40
-#: Letters of a label.
+#: Longest label, in characters.
 LABEL_WIDTH = 24
 #: File types that `save` writes.
 SUFFIXES = (".png", ".svg", ".pdf")
 
 
 def labels(names: Sequence[str], width: int = LABEL_WIDTH) -> list[str]:
-    """Return a label for each name, different ones even where the shortened names agree.
+    """Return a unique label for each name, even if the shortened names are equal.
 
     Examples
     --------
@@ -81,7 +81,7 @@ def data(rows: list[dict[str, Any]]) -> Any:
 
 
 def finish(chart: Any, title: str, subtitle: Sequence[str]) -> AnyChart:
-    """Give a chart its title and the common look."""
+    """Add the title and the common style."""
     import altair as alt
 
     heading = alt.TitleParams(text=title, subtitle=list(subtitle))
@@ -136,9 +136,9 @@ def save(chart: AnyChart, path: str | PathLike[str]) -> Path:
     Parameters
     ----------
     chart : altair chart
-        What a function of this package returned, or any other Altair chart.
+        Any Altair chart.
     path : path-like
-        Where to; the folder must exist.
+        The folder must exist.
 
     Returns
     -------
@@ -195,12 +195,12 @@ def to_svg(chart: AnyChart, theme: Theme = "light") -> str:
     return svg
 
 
-#: Parts of a chart that hold what people wrote, and no colours.
+#: Parts of a chart that hold text and data, not colours.
 _WRITTEN = ("data", "datasets", "text", "subtitle", "domain", "values", "sort")
 
 
 def _recoloured(value: Any, colours: Mapping[str, str]) -> Any:
-    """Return a chart with other colours; an arm may be called "white"."""
+    """Replace the colours of a chart, but not in its data: an arm may be called "white"."""
     if isinstance(value, dict):
         return {
             key: item if _is_written(key, item) else _recoloured(item, colours)
@@ -212,12 +212,12 @@ def _recoloured(value: Any, colours: Mapping[str, str]) -> Any:
 
 
 def _is_written(key: str, item: Any) -> bool:
-    encoding = key == "text" and isinstance(item, dict)  # how text is drawn, not the text
+    encoding = key == "text" and isinstance(item, dict)  # the encoding of text marks, not text
     return key in _WRITTEN and not encoding
 
 
 def check_target(path: str | PathLike[str]) -> Path:
-    """Return where a chart will go, or say why it cannot, before anything is computed."""
+    """Return the path of a chart, or raise before anything is computed if it cannot be written."""
     target = Path(path)
     if target.suffix.lower() not in SUFFIXES:
         raise ChartError(

@@ -1,6 +1,6 @@
-"""The command line: a thin skin over the library, with typer and rich.
+"""The command line: a thin layer over the library, made with typer and rich.
 
-Nothing heavy is imported until a command runs, so that `finalist --help` is immediate.
+Heavy imports wait until a command runs, so `finalist --help` is immediate.
 """
 
 from finalist.cli.app import app, main

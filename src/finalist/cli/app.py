@@ -1,4 +1,4 @@
-"""The application: its commands, `--version`, and what becomes of an error."""
+"""The application: its commands, `--version`, and how errors are reported."""
 
 import sys
 from collections.abc import Callable
@@ -12,31 +12,31 @@ from finalist import __version__
 from finalist.cli import codes, serve
 from finalist.cli.analysis import complexity, design, plan, region, simulate
 from finalist.cli.research import benchmark, demo, reproduce
-from finalist.cli.study import database, export, life, measure, new, pulls, report, status
+from finalist.cli.study import database, export, life, measure, new, status
 from finalist.errors import FinalistError
 from finalist.files import printable
 
 _HELP = """Find the best of K candidates with few costly, noisy measurements.
 
-A file of arms is a CSV (or .parquet) file with a header: one row per candidate, the column
-'name' names it, every other column is a number that describes it. Start with: finalist demo
+A file of arms is a CSV (or .parquet) file with a header and one row per candidate: the column
+'name' names it, and every other column is a number that describes it. Start with: finalist demo
 """
 _COMMANDS: tuple[tuple[str, str, Callable[..., None]], ...] = (
     ("new", new.HELP, new.new),
     ("ask", measure.ASK_HELP, measure.ask),
     ("tell", measure.TELL_HELP, measure.tell),
     ("status", status.HELP, status.status),
-    ("void", pulls.VOID_HELP, pulls.void),
-    ("missing", pulls.MISSING_HELP, pulls.missing),
-    ("amend", pulls.AMEND_HELP, pulls.amend),
+    ("void", measure.VOID_HELP, measure.void),
+    ("missing", measure.MISSING_HELP, measure.missing),
+    ("amend", measure.AMEND_HELP, measure.amend),
     ("note", life.NOTE_HELP, life.note),
     ("stop", life.STOP_HELP, life.stop),
     ("resume", life.RESUME_HELP, life.resume),
     ("fork", life.FORK_HELP, life.fork),
     ("delete", life.DELETE_HELP, life.delete),
     ("list", life.LIST_HELP, life.list_studies),
-    ("export", export.HELP, export.export),
-    ("report", report.HELP, report.report),
+    ("export", export.EXPORT_HELP, export.export),
+    ("report", export.REPORT_HELP, export.report),
     ("serve", serve.HELP, serve.serve),
     ("region", region.HELP, region.region),
     ("design", design.HELP, design.design),
@@ -47,15 +47,15 @@ _COMMANDS: tuple[tuple[str, str, Callable[..., None]], ...] = (
     ("benchmark", benchmark.HELP, benchmark.benchmark),
     ("demo", demo.HELP, demo.demo),
 )
-#: A reward may be negative, which looks like an option.
+#: A negative reward looks like an option.
 _SETTINGS = {"amend": {"ignore_unknown_options": True}}
 
 
 class Commands(TyperGroup):
-    """The commands, with errors that finalist raises on purpose shown as one line."""
+    """The commands; errors that finalist raises on purpose are shown as one line."""
 
     def invoke(self, ctx: Any) -> Any:
-        """Run a command; wrong input ends it with exit code 2 and no traceback."""
+        """Run a command; on wrong input, exit with code 2 and without a traceback."""
         try:
             return super().invoke(ctx)
         except FinalistError as error:
@@ -108,6 +108,6 @@ def main() -> None:
     """Run the command line."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
-            # A terminal without Unicode gets an escape where it cannot show a letter.
+            # Terminals without Unicode get an escape sequence for a letter they cannot show.
             stream.reconfigure(errors="backslashreplace")
     app()

@@ -1,10 +1,10 @@
-"""Exit codes of the program, in one place."""
+"""Exit codes of the program."""
 
-#: The command did its job; for `tell` and `status`: the study has ended.
+#: Success; for `tell` and `status`: the study has ended.
 DONE = 0
-#: Wrong input, or a database that is damaged; click has the same for a wrong option.
+#: Wrong input or a damaged database; click uses the same code for a wrong option.
 WRONG = 2
-#: The study goes on.
+#: The study continues.
 CONTINUE = 10
 #: Ctrl-C.
 INTERRUPTED = 130
@@ -15,5 +15,5 @@ with 'Error:' (wrong files with line and column); 1 anything unexpected."""
 
 
 def of_verdict(verdict: str) -> int:
-    """Return the code of a study: 10 while it goes on, 0 when it has ended."""
+    """Return the exit code for a verdict: 10 while the study continues, 0 when it has ended."""
     return CONTINUE if verdict == "continue" else DONE

@@ -1,6 +1,6 @@
 """What the commands read: arms, directions and the parameter theta.
 
-A file that is wrong is refused with the line and the column, by the same code that reads arms.
+Errors in a file are reported with line and column, by the same code that reads arms.
 """
 
 import csv
@@ -17,34 +17,59 @@ if TYPE_CHECKING:
     from finalist.arms import Arms
     from finalist.arms.inputs import Table
     from finalist.arms.table import ArmsTable
+    from finalist.cli.options import ProblemOptions
     from finalist.strategies import Strategy
 
 
-def read_arms(path: Path, intercept: bool = False) -> "Arms":
-    """Read a file of arms, .parquet or .npy by its suffix, otherwise CSV."""
-    return read_table(path, None, None, None, intercept).arms
-
-
-def read_table(
+def load_arms(
     path: Path,
-    measurable: str | None,
-    sigma: str | None,
-    cost: str | None,
+    measurable: str | None = None,
+    sigma: str | None = None,
+    cost: str | None = None,
     intercept: bool = False,
     candidates: Path | None = None,
 ) -> "ArmsTable":
-    """Read a file of arms with columns that are no features, and one of candidates, as one.
+    """Read a file of arms, with columns that are not features, and a file of candidates, as one.
 
-    The intercept is asked for both together: each alone may have one that is not the other's.
+    The suffix says what the file is: .parquet, .npy, otherwise CSV. The intercept is added to both
+    together: each alone may have one that differs from the other's.
     """
     from dataclasses import replace
 
-    from finalist.arms.table import read_table as read
+    from finalist.arms.table import read_table
 
-    table = read(path, measurable=measurable, sigma=sigma, cost=cost)
+    table = read_table(path, measurable=measurable, sigma=sigma, cost=cost)
     if candidates is not None:
-        table = table.with_candidates(read(candidates).arms)
+        table = table.with_candidates(read_table(candidates).arms)
     return replace(table, arms=table.arms.with_intercept()) if intercept else table
+
+
+def load_problem(
+    path: Path, given: "ProblemOptions", sigma: Any, **missing: str
+) -> "tuple[Arms, dict[str, Any]]":
+    """Read a file of arms; return them, and the settings of `Problem` by name.
+
+    `missing` are words for the error if the size of the noise is not given (`noise_size`).
+    """
+    table = load_arms(
+        path,
+        given.measurable_column,
+        given.sigma_column,
+        given.cost_column,
+        given.intercept,
+        given.candidates,
+    )
+    return table.arms, {
+        "sigma": noise_size(table.sigma, sigma, given.noise.value, **missing),
+        "noise": given.noise.value,
+        "delta": given.delta,
+        "objective": given.objective.value,
+        "epsilon": given.epsilon,
+        "top": given.top,
+        "cost": 1.0 if table.cost is None else table.cost,
+        "batch_intercept": given.batch_intercept,
+        "misspecification": given.misspecification,
+    }
 
 
 def noise_size(
@@ -55,24 +80,25 @@ def noise_size(
     unknown: str = "a guess if it is unknown; only a study ('finalist new') estimates it",
     binary: str = ": --noise bernoulli needs no other",
 ) -> Any:
-    """Return the size of the noise, of each arm or of all; refuse both, and neither.
+    """Return the size of the noise, for each arm or for all; refuse both, and neither.
 
     Parameters
     ----------
     column : (K,) array or None
-        What --sigma-column says.
+        The values of --sigma-column.
     given : float, str or None
-        What --sigma says.
+        The value of --sigma.
     noise : str
-        Its model; "bernoulli" has a size of its own.
+        The noise model; "bernoulli" has its own size.
     unknown, binary : str
-        Words of `noise.missing_sigma`.
+        Text for `noise.missing_sigma`.
     """
-    from finalist.problem.noise import UNSET, missing_sigma
+    from finalist.problem import UNSET
+    from finalist.problem.noise import missing_sigma
 
     if column is not None and given is not None:
         raise ProblemError(
-            f"--sigma {given} and --sigma-column are both given; give the noise once."
+            f"--sigma {given} and --sigma-column are both given; use only one of them."
         )
     if column is not None:
         return column
@@ -82,7 +108,7 @@ def noise_size(
 
 
 def read_vectors(path: Path, arms: "Arms") -> list[list[float]]:
-    """Read vectors in feature space: the columns of the arms in any order, a row each."""
+    """Read vectors in feature space, one per row, with the columns of the arms in any order."""
     from finalist.arms import files as arms_files
 
     table, _ = arms_files.read_aside(path, ())
@@ -90,13 +116,13 @@ def read_vectors(path: Path, arms: "Arms") -> list[list[float]]:
 
 
 def _in_order(path: Path, table: "Table", wanted: tuple[str, ...]) -> list[list[float]]:
-    """Bring the columns of a table into the order of the features; they must be the same."""
+    """Put the columns of a table in the order of the features; they must be the same."""
     missing = [column for column in wanted if column not in table.feature_names]
     surplus = [column for column in table.feature_names if column not in wanted]
     if missing and table.names is not None:
         raise FileFormatError(
             f"{path}, column {missing[0]!r}: it is missing, or text such as {table.names[0]!r}; "
-            "it is a feature of the arms and needs a number in every row."
+            "as a feature of the arms it needs a number in every row."
         )
     if missing:
         raise FileFormatError(
@@ -116,7 +142,7 @@ def _in_order(path: Path, table: "Table", wanted: tuple[str, ...]) -> list[list[
 def read_theta(text: str | None, path: Path | None, arms: "Arms") -> list[float]:
     """Read theta from the command line or from a file; exactly one of them must be given."""
     if (text is None) == (path is None):
-        raise ParameterError("theta is needed once: give either --theta 1,0,... or --theta-file.")
+        raise ParameterError("give theta exactly once: either --theta 1,0,... or --theta-file.")
     if text is not None:
         return _parse(text)
     assert path is not None
@@ -129,7 +155,7 @@ def read_theta(text: str | None, path: Path | None, arms: "Arms") -> list[float]
     rows = read_vectors(path, arms)
     if len(rows) != 1:
         raise FileFormatError(
-            f"{path}: there are {len(rows)} rows below the header; theta is a single one."
+            f"{path}: there are {len(rows)} rows below the header; theta must be a single row."
         )
     return rows[0]
 
@@ -141,20 +167,20 @@ def _parse(text: str) -> list[float]:
         if number is None:
             raise ParameterError(
                 f"--theta {text!r}: number {position} is {part!r}; "
-                "write numbers with commas between them, such as 1,0,-0.5."
+                "write comma-separated numbers, such as 1,0,-0.5."
             )
         values.append(number)
     return values
 
 
 def _bare_numbers(path: Path) -> list[float] | None:
-    """Read numbers with commas or line ends between them; None if the file has a header."""
+    """Read numbers separated by commas or line ends; None if the file has a header."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             reader = csv.reader(file)
             rows = [(reader.line_num, row) for row in reader if row]
     except (UnicodeDecodeError, csv.Error):
-        return None  # the reader of tables says where
+        return None  # the table reader reports where
     if not rows or _number(rows[0][1][0]) is None:
         return None
     values = []
@@ -179,7 +205,7 @@ def _number(text: str) -> float | None:
 def configured(
     name: str, settings: Sequence[str], arms: "Arms", theta: "np.ndarray | None"
 ) -> "Strategy":
-    """Return the strategy of a name with the settings NAME=VALUE changed."""
+    """Return the named strategy with the settings NAME=VALUE."""
     from finalist import strategies
 
     known, changes = strategies.settings_of(name), dict[str, Any]()
@@ -193,14 +219,14 @@ def configured(
         changes[word] = _value(value)
     if theta is None and "theta_norm" in known and "theta_norm" not in changes:
         raise ProblemError(
-            f"{name} has to know how large expected rewards are; add --set theta_norm=..., a "
+            f"{name} needs to know how large expected rewards are; add --set theta_norm=..., a "
             "bound on their root mean square."
         )
     return strategies.configured(name, changes, arms, theta)
 
 
 def _value(text: str) -> Any:
-    """Read a number, true, false, null or a list as JSON has them; anything else is text."""
+    """Parse a JSON number, true, false, null or list; anything else is text."""
     try:
         return json.loads(text)
     except ValueError:

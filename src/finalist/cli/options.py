@@ -1,8 +1,12 @@
 """Arguments and options that several commands have."""
 
+from collections.abc import Callable
+from dataclasses import dataclass, fields
 from enum import StrEnum
+from functools import wraps
+from inspect import Parameter, signature
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -16,7 +20,7 @@ class Format(StrEnum):
 
 
 class Printed(StrEnum):
-    """How the result of a command that has no table of rows is printed."""
+    """How the result of a command without rows is printed."""
 
     table = "table"
     json = "json"
@@ -30,7 +34,7 @@ class Objective(StrEnum):
 
 
 class NoiseName(StrEnum):
-    """What a strategy assumes of the noise."""
+    """What a strategy assumes about the noise."""
 
     gaussian = "gaussian"
     sub_gaussian = "sub-gaussian"
@@ -51,14 +55,16 @@ FormatOption = Annotated[Format, typer.Option("--format", help="How to print the
 PrintedOption = Annotated[Printed, typer.Option("--format", help="How to print the result.")]
 OutputOption = Annotated[
     Path | None,
-    typer.Option("-o", "--output", metavar="FILE", help="Write the result here, do not print it."),
+    typer.Option(
+        "-o", "--output", metavar="FILE", help="Write the result here instead of printing it."
+    ),
 ]
 ChartOption = Annotated[
     Path | None,
     typer.Option("--chart", metavar="FILE", help="Draw the result; .png, .svg or .pdf."),
 ]
 AllOption = Annotated[bool, typer.Option("--all", help="Show every arm, however many.")]
-#: Has to be given, unless a column or --noise bernoulli says it; see `inputs.noise_size`.
+#: Required unless a column or --noise bernoulli gives it; see `inputs.noise_size`.
 SigmaOption = Annotated[
     float | None,
     typer.Option(
@@ -78,24 +84,33 @@ ObjectiveOption = Annotated[
     Objective, typer.Option("--objective", help="Whether the largest or the smallest mean is best.")
 ]
 NoiseOption = Annotated[
-    NoiseName, typer.Option("--noise", help="What the strategy assumes of the noise.")
+    NoiseName, typer.Option("--noise", help="What the strategy assumes about the noise.")
 ]
 StrategyOption = Annotated[
     str,
-    typer.Option(
-        "--strategy", metavar="NAME", help="The strategy; a wrong name lists all there are."
-    ),
+    typer.Option("--strategy", metavar="NAME", help="The strategy; a wrong name lists them all."),
 ]
 SeedOption = Annotated[int, typer.Option("--seed", help="Seed of all random numbers.")]
 JobsOption = Annotated[
-    int, typer.Option("--jobs", metavar="N", help="Processes; -1 is one for every core.")
+    int, typer.Option("--jobs", metavar="N", help="Processes; -1 means one per core.")
 ]
 MaxPullsOption = Annotated[
     int, typer.Option("--max-pulls", metavar="N", help="Stop a run that needs more, undecided.")
 ]
+SettingsOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set", metavar="NAME=VALUE", help="A setting of the strategy, as alpha=0.1; repeat."
+    ),
+]
+FolderOption = Annotated[
+    Path, typer.Option("--out", metavar="DIR", help="Folder for all files; created if missing.")
+]
 BudgetOption = Annotated[
     int | None,
-    typer.Option("--budget", metavar="N", help="The most pulls in all.", show_default="none"),
+    typer.Option(
+        "--budget", metavar="N", help="The largest number of pulls in all.", show_default="none"
+    ),
 ]
 ThetaOption = Annotated[
     str | None,
@@ -129,7 +144,7 @@ MeasurableOption = Annotated[
     typer.Option(
         "--measurable-column",
         metavar="COLUMN",
-        help="Column of ARMS that says yes or no: which can be measured.",
+        help="Column of ARMS with yes or no: which can be measured.",
     ),
 ]
 SigmaColumnOption = Annotated[
@@ -141,7 +156,9 @@ SigmaColumnOption = Annotated[
 CostColumnOption = Annotated[
     str | None,
     typer.Option(
-        "--cost-column", metavar="COLUMN", help="Column of ARMS with the cost of a pull of each."
+        "--cost-column",
+        metavar="COLUMN",
+        help="Column of ARMS with the cost of a pull of each arm.",
     ),
 ]
 BatchInterceptOption = Annotated[
@@ -162,6 +179,53 @@ MisspecificationOption = Annotated[
     typer.Option(
         "--misspecification",
         metavar="C",
-        help="How far, at most, means are from a linear function of the features.",
+        help="The largest distance of means from a linear function of the features.",
     ),
 ]
+
+
+@dataclass(frozen=True)
+class ProblemOptions:
+    """The problem, as options that `new`, `plan` and `simulate` have in common."""
+
+    delta: DeltaOption = 0.05
+    epsilon: EpsilonOption = 0.0
+    top: TopOption = 1
+    objective: ObjectiveOption = Objective.max
+    noise: NoiseOption = NoiseName.gaussian
+    candidates: CandidatesOption = None
+    measurable_column: MeasurableOption = None
+    sigma_column: SigmaColumnOption = None
+    cost_column: CostColumnOption = None
+    intercept: InterceptOption = False
+    batch_intercept: BatchInterceptOption = False
+    misspecification: MisspecificationOption = 0.0
+
+
+def with_problem(command: Callable[..., None]) -> Callable[..., None]:
+    """Replace the parameter `problem` of a command by the options of `ProblemOptions`."""
+    options = {
+        field.name: Parameter(
+            field.name, Parameter.KEYWORD_ONLY, default=field.default, annotation=field.type
+        )
+        for field in fields(ProblemOptions)
+    }
+
+    @wraps(command)
+    def run(**given: Any) -> None:
+        problem = ProblemOptions(**{name: given.pop(name) for name in options})
+        command(problem=problem, **given)
+
+    own = signature(command)
+    parameters = [
+        parameter
+        for old in own.parameters.values()
+        for parameter in (
+            options.values()
+            if old.name == "problem"
+            else [old.replace(kind=Parameter.KEYWORD_ONLY)]
+        )
+    ]
+    run.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {one.name: one.annotation for one in parameters}
+    return run

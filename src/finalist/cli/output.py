@@ -1,11 +1,11 @@
-"""What the commands write: tables for people, JSON and CSV for programs, files in one piece."""
+"""What the commands write: tables for people, JSON and CSV for programs, complete files."""
 
 import csv
 import io
 import json
 import math
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 
     from finalist.charts.theme import AnyChart
 
-#: Rows of a table for people, unless --all is given.
+#: Most rows of a printed table, unless --all is given.
 MAX_ROWS = 40
-#: Letters of a name in a table for people.
+#: Longest name in a printed table, in characters.
 NAME_WIDTH = 40
-#: Columns of a table that does not go to a terminal.
+#: Width of a table that is not printed to a terminal.
 _PLAIN_WIDTH = 100
 
 
 @contextmanager
 def working(message: str) -> Iterator[None]:
-    """Show that something is going on, on stderr and only if that is a terminal."""
+    """Show a spinner on stderr, if that is a terminal."""
     from rich.console import Console
 
     console = Console(stderr=True)
@@ -41,7 +41,7 @@ def working(message: str) -> Iterator[None]:
 
 
 def check_files(output: Path | None, chart: Path | None) -> None:
-    """Refuse files that cannot be written, before the work is done."""
+    """Refuse files that cannot be written, before any work is done."""
     if output is not None:
         check_folder(output)
     if chart is not None:
@@ -59,6 +59,35 @@ def deliver(text: str, output: Path | None) -> None:
     typer.echo(f"Wrote {output}", err=True)
 
 
+def list_files(files: Iterable[Path]) -> None:
+    """List the files that a command wrote."""
+    typer.echo("Written:")
+    for path in files:
+        typer.echo(f"  {path}")
+
+
+def deliver_report(
+    record: dict[str, Any] | None, parts: "Iterable[Table | str]", files: Sequence[Path]
+) -> None:
+    """Print a report and its files: for people, or as JSON if there is a record."""
+    if record is not None:
+        typer.echo(to_json({**record, "files": [str(path) for path in files]}), nl=False)
+        return
+    typer.echo(to_text(*parts), nl=False)
+    list_files(files)
+
+
+def deliver_csv(write: "Callable[[Path | io.StringIO], object]", output: Path | None) -> None:
+    """Let `write` print CSV, or write it to a file and say so on stderr."""
+    if output is not None:
+        write(output)
+        typer.echo(f"Wrote {printable(str(output))}", err=True)
+        return
+    buffer = io.StringIO(newline="")
+    write(buffer)
+    typer.echo(buffer.getvalue(), nl=False)
+
+
 def draw(chart: "AnyChart", path: Path) -> None:
     """Save a chart and say so on stderr."""
     from finalist.charts import save
@@ -68,12 +97,12 @@ def draw(chart: "AnyChart", path: Path) -> None:
 
 
 def to_json(content: dict[str, Any]) -> str:
-    """Return valid JSON with floats in full; what is infinite or undefined becomes null."""
+    """Return valid JSON with floats in full precision; infinite or undefined values become null."""
     return json.dumps(finite(content), indent=2, allow_nan=False) + "\n"
 
 
 def to_csv(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """Return CSV in which no spreadsheet runs a text as a formula."""
+    """Return CSV whose text no spreadsheet takes for a formula."""
     from finalist.arms.files import escape
 
     buffer = io.StringIO(newline="")
@@ -84,7 +113,7 @@ def to_csv(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 
 
 def to_text(*parts: "Table | str") -> str:
-    """Lay out tables and lines for the terminal, or as plain text if there is none."""
+    """Lay out tables and lines for the terminal, or as plain text without one."""
     from rich.console import Console
 
     terminal = sys.stdout.isatty()
@@ -108,9 +137,9 @@ def arms_table(
     everything: bool,
     total: int | None = None,
 ) -> "Iterator[Table | str]":
-    """Yield a table whose first column is a name, and a line that counts what is left out.
+    """Yield a table whose first column is a name, and a line that counts omitted rows.
 
-    `total` is how many rows there are, if only the first ones are given.
+    `total` is the number of rows, if only the first ones are given.
     """
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
@@ -130,7 +159,7 @@ def arms_table(
 
 
 def facts_table(rows: Iterable[tuple[str, str, str]]) -> "Table":
-    """Return a table of quantities: name, value, and what it means in plain words."""
+    """Return a table of quantities: name, value, and a plain explanation."""
     from rich.table import Table
     from rich.text import Text
 
@@ -144,7 +173,7 @@ def facts_table(rows: Iterable[tuple[str, str, str]]) -> "Table":
 
 
 def number(value: float) -> str:
-    """Return a number for people: six digits, thousands with commas, no false precision."""
+    """Format a number for people: six digits, and commas between thousands."""
     if not math.isfinite(value):
         return "infinite"
     if float(value).is_integer() and abs(value) < 1e15:
@@ -155,7 +184,7 @@ def number(value: float) -> str:
 
 
 def merged(aliases: Sequence[Sequence[str]]) -> str:
-    """Say which names belong to one arm because their features are identical."""
+    """Say which names were merged into one arm because their features are identical."""
     groups = [names for names in aliases if len(names) > 1]
     if not groups:
         return "no two have the same features"

@@ -1,4 +1,4 @@
-"""`finalist serve`: the page, and the API for other machines."""
+"""`finalist serve`: the web page, and the API for other machines."""
 
 import os
 import signal
@@ -19,22 +19,22 @@ HELP = """Open a page on which studies are run and watched.
 Example:
   finalist serve --db lab.db
 
-Only this machine can reach it. For others, make a token once and give an address:
+By default only this machine can reach it. For others, make a token once and give an address:
 
 \b
   finalist serve --new-token --host 192.168.1.20
 
-The token is printed once and kept as a hash in a file beside the database (lab.db.token); from
-then on it is always asked for, and the one before is refused at once, also by a server that runs.
-Delete that file and start again to do without on this machine. For PostgreSQL give the token in
-FINALIST_TOKEN each time. Without a token, everybody who has an account on this machine can reach
-the studies: make one if that is not you alone. What is sent is not encrypted: across a network
-that is not yours alone, put a proxy with TLS in front and say --behind-tls, or use an SSH tunnel.
-Ctrl-C ends the server; nothing is lost by that.
+The token is printed once, and its hash is kept in a file beside the database (lab.db.token). From
+then on it is always required, and the previous one is refused at once, even by a running server. To
+do without a token on this machine again, delete that file and restart. For PostgreSQL, give the
+token in FINALIST_TOKEN each time. Without a token, everybody with an account on this machine can
+reach the studies: make one if you are not alone. Traffic is not encrypted: across a network that is
+not yours alone, put a proxy with TLS in front and use --behind-tls, or use an SSH tunnel. Ctrl-C
+ends the server; nothing is lost.
 """
-#: Where a token can come from, so that no list of processes shows it.
+#: Environment variable for the token, which no process list shows.
 VARIABLE = "FINALIST_TOKEN"
-#: Accounts of people have numbers from the first to below the second; others are of services.
+#: User ids of people start at the first and end before the second; the rest are services.
 _FIRST_PERSON, _NOBODY = 1000 if sys.platform != "darwin" else 500, 65534
 
 
@@ -50,7 +50,7 @@ def serve(
             metavar="TEXT",
             envvar=VARIABLE,
             show_envvar=False,
-            help=f"The token everyone has to give; better in {VARIABLE}.",
+            help=f"The token that everyone must give; better set it in {VARIABLE}.",
             show_default="the one that was made",
         ),
     ] = None,
@@ -67,7 +67,7 @@ def serve(
     ] = False,
     deadline: Annotated[
         float,
-        typer.Option(metavar="SECONDS", help="What one request may take; longer work is ended."),
+        typer.Option(metavar="SECONDS", help="Time limit for one request; longer work is stopped."),
     ] = 50.0,
     open_page: Annotated[
         bool | None,
@@ -97,12 +97,11 @@ def serve(
             raise
         _make_token(place)
         raise StudyError(
-            f"{error} The new token is good all the same: if it is a server on this database, it "
-            "asks for the new one from now on."
+            f"{error} The new token is valid all the same: if a server on this database is using "
+            "the port, it asks for the new token from now on."
         ) from error
     from finalist.web.app import create_app
-    from finalist.web.server import make_server
-    from finalist.web.warming import warm_up
+    from finalist.web.server import make_server, warm_up
 
     try:
         if new_token:
@@ -123,13 +122,13 @@ def serve(
     typer.echo(f"{shown(db)} is on {address} (Ctrl-C ends this).")
     if not is_loopback(host):
         typer.echo(
-            "Warning: what is sent is not encrypted, also not the token. Put a proxy with TLS in "
-            "front, or use an SSH tunnel, unless the network is yours alone.",
+            "Warning: traffic is not encrypted, not even the token. Put a proxy with TLS in front, "
+            "or use an SSH tunnel, unless the network is yours alone.",
             err=True,
         )
     elif app.state.token.hash() is None and behind_tls:
         typer.echo(
-            "Warning: no token is asked for, so whoever reaches the proxy can change studies. "
+            "Warning: no token is required, so anyone who reaches the proxy can change studies. "
             "--new-token keeps them out.",
             err=True,
         )
@@ -144,12 +143,12 @@ def serve(
     if _has_screen() if open_page is None else open_page:
         typer.launch(address)
     signal.signal(signal.SIGTERM, _leave)
-    with suppress(KeyboardInterrupt):  # it has ended in good order by then
+    with suppress(KeyboardInterrupt):  # the server has shut down cleanly by then
         server.run(sockets=[bound])
 
 
 def _leave(number: int, _frame: FrameType | None) -> None:
-    """End by a signal, after the server has let its requests end, and leave nothing behind."""
+    """Exit on a signal after the server has finished its requests, and clean up."""
     from finalist.compiled import folders as compiled_folders
 
     compiled_folders.remove()
@@ -158,7 +157,7 @@ def _leave(number: int, _frame: FrameType | None) -> None:
 
 
 def _given_hash(token: str | None, new: bool) -> str | None:
-    """Return the hash of the token that was given, None if there is none or a new one is made."""
+    """Return the hash of the given token; None if there is none or a new one is made."""
     from finalist.web.security import tokens
 
     if new:
@@ -172,12 +171,12 @@ def _given_hash(token: str | None, new: bool) -> str | None:
 
 
 def _make_token(place: str) -> str:
-    """Make a token, print it this once, and return its hash, which is kept."""
+    """Make a token, print it once, store its hash and return the hash."""
     from finalist.web.security import tokens
 
     made = tokens.new_token()
     if tokens.token_file(place) is None:
-        kept = f"It is good until this server ends; give it in {VARIABLE} to keep it."
+        kept = f"It is valid until this server ends; give it in {VARIABLE} to keep it."
     else:
         kept = f"Its hash is in {tokens.store_hash(place, tokens.hash_of(made))}."
     typer.echo(f"Token (shown only now): {made}\n{kept}")
@@ -185,7 +184,7 @@ def _make_token(place: str) -> str:
 
 
 def other_people() -> int:
-    """Return how many other people have an account on this machine, as far as that can be seen."""
+    """Return how many other people have an account on this machine, as far as visible."""
     try:
         import pwd
     except ImportError:  # Windows
@@ -201,7 +200,7 @@ def other_people() -> int:
 
 
 def _has_screen() -> bool:
-    """Return whether a browser can be shown to whoever typed the command."""
+    """Return whether a browser can be opened for the person who ran the command."""
     screen = sys.platform in ("darwin", "win32") or any(
         os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY")
     )

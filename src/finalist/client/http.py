@@ -1,4 +1,4 @@
-"""Requests to a server of studies: JSON there and back, errors as the library's own."""
+"""Requests to a server: JSON in both directions, errors as those of the library."""
 
 import itertools
 import json
@@ -14,22 +14,22 @@ from urllib.parse import SplitResult, quote, urlencode, urlsplit
 from finalist import errors
 from finalist.errors import FinalistError, RemoteError
 
-#: Seconds before the second try and between later ones; each wait is twice the one before.
-FIRST_WAIT, LONGEST_WAIT = 0.1, 5.0
-#: Answers of a server, or of a proxy before it, that may be others in a moment.
+#: Seconds before the first retry, and at most between later ones; each wait doubles.
+FIRST_WAIT, MAX_WAIT = 0.1, 5.0
+#: Responses of a server, or of a proxy in front of it, that are worth a retry.
 _AGAIN = (502, 503, 504)
 _PREFIX = "/api/v1"
 
 
 class Http:
-    """Talks to one server, with a new connection for each request.
+    """Talks to one server, over a new connection for each request.
 
     Parameters
     ----------
     url : str
     token : str or None
     timeout, patience : float
-        Seconds for one answer, and for all tries together.
+        Seconds for one response, and for all tries together.
     """
 
     def __init__(self, url: str, token: str | None, timeout: float, patience: float) -> None:
@@ -39,7 +39,7 @@ class Http:
         self._timeout, self._patience = timeout, patience
 
     def get(self, path: str, **query: str) -> dict[str, Any]:
-        """Look at something."""
+        """Read something."""
         return self._request("GET", path, query, repeat=True)
 
     def delete(self, path: str, **query: str) -> dict[str, Any]:
@@ -54,7 +54,7 @@ class Http:
         *,
         repeat: bool = False,
     ) -> dict[str, Any]:
-        """Change something; `repeat` if doing so twice does no harm."""
+        """Change something; `repeat` if that is idempotent."""
         content = None if body is None else json.dumps(_plain(body), allow_nan=False).encode()
         sent = {"Content-Type": "application/json", **(headers or {})}
         return self._request("POST", path, {}, content, sent, repeat=repeat)
@@ -62,7 +62,7 @@ class Http:
     def send_csv(
         self, path: str, content: bytes, headers: Mapping[str, str], **query: str
     ) -> dict[str, Any]:
-        """Send a table; it may be repeated."""
+        """Send a table; the request may be repeated."""
         sent = {"Content-Type": "text/csv", **headers}
         return self._request("POST", path, query, content, sent, repeat=True)
 
@@ -76,7 +76,7 @@ class Http:
         *,
         repeat: bool = False,
     ) -> dict[str, Any]:
-        """Ask until there is an answer, or until asking again may do harm."""
+        """Retry until there is a response, or until a retry could do harm."""
         target = f"{self._parts.path.rstrip('/')}{_PREFIX}{quote(path)}"
         target += f"?{urlencode(query)}" if query else ""
         sent = {"Accept": "application/json", "Connection": "close", **(headers or {})}
@@ -84,22 +84,22 @@ class Http:
             sent["Authorization"] = f"Bearer {self._token}"
         until = time.monotonic() + self._patience
         for tries in itertools.count():
-            wait, late = min(FIRST_WAIT * 2**tries, LONGEST_WAIT), time.monotonic() >= until
+            wait, late = min(FIRST_WAIT * 2**tries, MAX_WAIT), time.monotonic() >= until
             try:
                 status, answer, after = self._once(method, target, content, sent)
             except (OSError, HTTPException) as error:
                 never_arrived = isinstance(error, ConnectionRefusedError)
-                hopeless = isinstance(error, socket.gaierror | ssl.SSLError)  # as is the address
+                hopeless = isinstance(error, socket.gaierror | ssl.SSLError)  # with this address
                 if late or hopeless or not (repeat or never_arrived):
                     raise self._lost(error, repeat or never_arrived) from error
             else:
                 if status < 400:
                     return answer
-                not_done = status == 503 and after is not None  # as our own servers say it
+                not_done = status == 503 and after is not None  # as our own servers do
                 again = repeat and status in _AGAIN and answer.get("error") != "DeadlineError"
                 if late or not (not_done or again):
                     raise _error(status, answer, self.url)
-                wait = max(wait, min(after or 0.0, LONGEST_WAIT))
+                wait = max(wait, min(after or 0.0, MAX_WAIT))
             time.sleep(wait * random.uniform(0.5, 1.0))
         raise AssertionError
 
@@ -120,18 +120,20 @@ class Http:
         except ValueError:
             answer = {"error": "", "message": text[:200].decode("utf-8", "replace")}
         if not isinstance(answer, dict):
-            raise RemoteError(f"{self.url} is no server of finalist: its answer is no object.")
+            raise RemoteError(
+                f"{self.url} is not a finalist server: its response is not an object."
+            )
         seconds = float(after) if after is not None and after.isdigit() else None
         return response.status, answer, seconds
 
     def _lost(self, error: Exception, harmless: bool) -> RemoteError:
         detail = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
         advice = (
-            "Check the address and that 'finalist serve' runs there; then do it again."
+            "Check the address and that 'finalist serve' runs there; then try again."
             if harmless
-            else "It is not known whether this was done: look at the study before you repeat it."
+            else "This may or may not have been done: look at the study before you repeat it."
         )
-        return RemoteError(f"no answer from {self.url} ({detail}). {advice}")
+        return RemoteError(f"no response from {self.url} ({detail}). {advice}")
 
 
 def _split(url: str) -> SplitResult:
@@ -141,7 +143,7 @@ def _split(url: str) -> SplitResult:
     except ValueError:
         good = False
     if not good or parts.query or parts.fragment or parts.username:
-        raise RemoteError(f"url is {url!r}; it looks like http://lab-pc:8765.")
+        raise RemoteError(f"url is {url!r}; it must look like http://lab-pc:8765.")
     return parts
 
 
@@ -149,16 +151,16 @@ def _error(status: int, answer: Mapping[str, Any], url: str) -> FinalistError:
     """Return the error that the library would have raised."""
     kind = getattr(errors, str(answer.get("error", "")), None)
     words = [str(answer[word]) for word in ("message", "remedy") if answer.get(word)]
-    text = " ".join(words) or f"{url} answers with status {status}."
+    text = " ".join(words) or f"{url} responded with status {status}."
     if isinstance(kind, type) and issubclass(kind, FinalistError):
         return kind(text)
     if status == 422:
         return errors.StudyError(text)
-    return RemoteError(f"{url} refuses: {text}" if status < 500 else f"{url}: {text}")
+    return RemoteError(f"{url} rejected the request: {text}" if status < 500 else f"{url}: {text}")
 
 
 def _plain(value: Any) -> Any:
-    """Return a value with numbers of NumPy as those of Python."""
+    """Return a value with NumPy numbers as Python numbers."""
     if isinstance(value, dict):
         return {key: _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

@@ -1,7 +1,7 @@
 """Studies on a server, from another machine: the same methods as `Study`, over HTTP.
 
-What may be repeated without harm is repeated by itself when no answer comes: looking, asking, and
-telling, which carries a key by which the server knows a call that it has had already.
+Idempotent requests are retried automatically when no response comes: reading, asking, and telling,
+which carries a key by which the server recognises a repeated call.
 """
 
 from typing import TYPE_CHECKING, Any, Literal
@@ -14,18 +14,18 @@ from finalist.arms import Arms
 from finalist.client.http import Http
 from finalist.client.values import (
     arms_body,
-    arms_of,
-    batch_of,
     each,
     noise_words,
+    parse_arms,
+    parse_batch,
+    parse_status,
     results_body,
-    status_of,
     strategy_words,
     table_of,
 )
 from finalist.errors import UnknownStudyError
 from finalist.files import printable
-from finalist.problem.noise import UNSET, Noise, PerArm, Unset
+from finalist.problem import UNSET, Noise, PerArm, Unset
 from finalist.strategies import Strategy
 from finalist.study import Batch, Pull, Status
 from finalist.study.tables import history_table
@@ -42,14 +42,14 @@ def connect(
     Parameters
     ----------
     url : str
-        Where it is, such as ``http://lab-pc:8765``.
+        Its address, such as ``http://lab-pc:8765``.
     token : str, optional
         What `finalist serve --new-token` printed.
     timeout : float
-        Seconds to wait for an answer.
+        Seconds to wait for a response.
     patience : float
-        Seconds for which a request is repeated while no answer comes, as when the server is
-        started again.
+        Seconds for which a request is retried while no response comes, as when the server
+        restarts.
 
     Examples
     --------
@@ -63,7 +63,7 @@ def connect(
 
 
 class Server:
-    """A server of studies; `connect` makes one."""
+    """A server of studies; use `connect`."""
 
     def __init__(self, http: Http) -> None:
         self._http = http
@@ -76,7 +76,7 @@ class Server:
         return [line["name"] for line in self._http.get("/studies")["studies"]]
 
     def open(self, name: str) -> "RemoteStudy":
-        """Come back to a study."""
+        """Open an existing study."""
         found = self._http.get("/studies", name=name)["studies"]
         if not found:
             raise UnknownStudyError(
@@ -107,7 +107,7 @@ class Server:
         seed: int | None = None,
         metadata: dict[str, Any] | None = None,
     ) -> "RemoteStudy":
-        """Begin a study; all words are those of `Study.create`."""
+        """Create a study; the keywords are those of `Study.create`."""
         body = {
             "name": name,
             "arms": arms_body(arms if candidates is None else arms.with_candidates(candidates)),
@@ -145,7 +145,7 @@ class RemoteStudy:
         self.close()
 
     def close(self) -> None:
-        """Do nothing: no connection is kept."""
+        """Do nothing: no connection is kept open."""
 
     @property
     def name(self) -> str:
@@ -159,32 +159,32 @@ class RemoteStudy:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Everything it was created with but the arms, as plain values."""
+        """All settings it was created with except the arms, as plain values."""
         settings: dict[str, Any] = self._http.get(self._path)["settings"]
         return settings
 
     @property
     def metadata(self) -> dict[str, Any]:
-        """What the user gave to keep with the study."""
+        """The metadata given at creation."""
         return dict(self.settings["metadata"])
 
     @property
     def arms(self) -> Arms:
-        """The arms, as they are now."""
-        return arms_of(self._http.get(f"{self._path}/arms"))
+        """The current arms."""
+        return parse_arms(self._http.get(f"{self._path}/arms"))
 
     # ---- measuring -----------------------------------------------------------------------
 
     def ask(self, size: int | None = None, worker: str | None = None) -> Batch:
         """Return what to measure next; as `Study.ask`."""
         body = {"size": None if size is None else int(size), "worker": worker}
-        return batch_of(self._http.post(f"{self._path}/ask", body, repeat=True))
+        return parse_batch(self._http.post(f"{self._path}/ask", body, repeat=True))
 
     def tell(self, results: Any, client_id: str | None = None, *, decimal: str = ".") -> int:
-        """Enter rewards: all of them, or none on an error; as `Study.tell`.
+        """Store rewards: all of them, or none on an error; as `Study.tell`.
 
-        If no answer comes, the call is repeated under the same name. What was told is on the
-        disk of the server when this returns.
+        If no response comes, the call is repeated under the same key. When this returns, the
+        rewards are on the server's disk.
         """
         key = uuid4().hex if client_id is None else client_id
         headers = {"Idempotency-Key": key}
@@ -199,15 +199,15 @@ class RemoteStudy:
         return int(answer["new"])
 
     def void(self, pull_id: int, reason: str) -> Pull:
-        """Give up a measurement that failed and return the one that replaces it."""
+        """Give up a failed measurement and return the pull that replaces it."""
         return Pull(**self._of_pull(pull_id, "void", reason=reason))
 
     def missing(self, pull_id: int, reason: str) -> None:
-        """Go on without a measurement, of an arm that cannot be measured again."""
+        """Continue without a measurement, of an arm that cannot be measured again."""
         self._of_pull(pull_id, "missing", reason=reason)
 
     def amend(self, pull_id: int, reward: float, reason: str) -> None:
-        """Replace a reward that was told wrongly, as long as no decision has used it."""
+        """Correct a wrong reward, as long as no decision has used it."""
         self._of_pull(pull_id, "amend", reward=float(reward), reason=reason)
 
     def _of_pull(self, pull_id: int, verb: str, **body: Any) -> dict[str, Any]:
@@ -222,11 +222,11 @@ class RemoteStudy:
         return int(self._http.post(f"{self._path}/import", {"measurements": rows})["count"])
 
     def withdraw(self, *names: str) -> str:
-        """Take arms out of the question; as `Study.withdraw`."""
+        """Withdraw arms; as `Study.withdraw`."""
         return self._words("withdraw", {"names": list(names)})
 
     def add(self, arms: Arms, *, sigma: PerArm | None = None, cost: PerArm | None = None) -> str:
-        """Add arms to the question; as `Study.add`."""
+        """Add arms; as `Study.add`."""
         more = {"sigma": each(sigma), "cost": each(cost)}
         return self._words("add", arms_body(arms) | more)
 
@@ -236,12 +236,12 @@ class RemoteStudy:
         return RemoteStudy(self._http, self._http.post(f"{self._path}/fork", body))
 
     def stop(self, reason: str) -> Status:
-        """Stop without a winner, and say what is certain."""
+        """Stop without a winner, and return what is certain."""
         self._words("stop", {"reason": reason})
         return self.status(forecast=False)
 
     def resume(self) -> None:
-        """Go on after `stop`."""
+        """Continue after `stop`."""
         self._http.post(f"{self._path}/resume", None)
 
     def note(self, text: str) -> None:
@@ -249,7 +249,7 @@ class RemoteStudy:
         self._words("note", {"text": text})
 
     def delete(self) -> None:
-        """Delete the study with all its events, for good."""
+        """Delete the study with all its events, permanently."""
         self._http.delete(self._path, name=self.name)
 
     def _words(self, verb: str, body: dict[str, Any]) -> str:
@@ -258,9 +258,9 @@ class RemoteStudy:
     # ---- looking -------------------------------------------------------------------------
 
     def status(self, *, forecast: bool = True) -> Status:
-        """Say what is certain; as `Study.status`."""
+        """Return what is certain; as `Study.status`."""
         wanted = "true" if forecast else "false"
-        return status_of(self._http.get(f"{self._path}/status", forecast=wanted))
+        return parse_status(self._http.get(f"{self._path}/status", forecast=wanted))
 
     def evidence(self) -> tuple[Int[np.ndarray, " B"], Float[np.ndarray, "B K"]]:
         """Return the evidence against each arm over time; as `Study.evidence`."""

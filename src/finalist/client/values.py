@@ -1,4 +1,4 @@
-"""Values of the library as the API sends them, and back again."""
+"""Conversion between values of the library and the JSON of the API."""
 
 import json
 import math
@@ -12,30 +12,20 @@ from finalist.arms import Arms
 from finalist.arms.inputs import Table
 from finalist.errors import FileFormatError, StudyError
 from finalist.planning import Forecast
-from finalist.problem.noise import (
-    UNSET,
-    Bernoulli,
-    Gaussian,
-    Noise,
-    PerArm,
-    SubGaussian,
-    Unset,
-    as_noise,
-)
+from finalist.problem import UNSET, Noise, PerArm, Unset
+from finalist.problem.noise import as_noise, takes_sigma
 from finalist.strategies import Strategy
 from finalist.study import ArmStatus, Batch, Pull, Status
 from finalist.study.results import as_results
 from finalist.study.tables import arms_table
 
-_MODELS = {Gaussian: "gaussian", SubGaussian: "sub-gaussian", Bernoulli: "bernoulli"}
-
 
 def arms_body(arms: Arms) -> dict[str, Any]:
-    """Return arms as the API takes them, all names of each."""
+    """Return arms as JSON, with all names of each."""
     if not isinstance(arms, Arms):
         raise StudyError(f"arms is of type {type(arms).__name__}; use Arms(features).")
     names, features, columns = arms_table(arms)
-    rows = arms._owners()
+    rows = np.sort(arms._parts.owners())
     roles = {
         word: mask[rows].tolist()
         for word, mask in (("measurable", arms.measurable), ("candidate", arms.candidate))
@@ -47,17 +37,17 @@ def arms_body(arms: Arms) -> dict[str, Any]:
 
 
 def each(value: PerArm | None) -> Any:
-    """Return one number, or a list of one for each arm, as JSON has them."""
+    """Return one number, or a list with one per arm."""
     return None if value is None else np.asarray(value, dtype=float).tolist()
 
 
 def _is_unit(features: np.ndarray) -> bool:
-    """Return whether nothing relates the arms, so that names alone say it."""
+    """Return whether the arms are unrelated, so that names are enough."""
     return bool(np.array_equal(features, np.eye(len(features))))
 
 
-def arms_of(answer: dict[str, Any]) -> Arms:
-    """Return the arms that the API sent."""
+def parse_arms(answer: dict[str, Any]) -> Arms:
+    """Return arms from JSON."""
     sent = answer["arms"]
     names = tuple(name for arm in sent for name in arm["names"])
     rows = [arm["features"] for arm in sent for _ in arm["names"]]
@@ -67,23 +57,20 @@ def arms_of(answer: dict[str, Any]) -> Arms:
 
 
 def strategy_words(strategy: Strategy | str) -> dict[str, Any]:
-    """Return a strategy by its name, with its settings."""
+    """Return a strategy as its name and settings."""
     if isinstance(strategy, str):
         return {"strategy": strategy}
     return {"strategy": strategy.name, "settings": dict(vars(strategy))}
 
 
 def noise_words(sigma: PerArm | Unset | None, noise: Noise | str | None) -> dict[str, Any]:
-    """Return the model of the noise and its size, as `Study.create` would take them."""
+    """Return the noise model and its size, as `Study.create` would read them."""
     model = as_noise(UNSET if sigma is UNSET else sigma, noise)
-    word = _MODELS[type(model)]
-    if word == "bernoulli":
-        return {"noise": word}
-    return {"noise": word, "sigma": each(model.sigma)}
+    return {"noise": model.name} | ({"sigma": each(model.sigma)} if takes_sigma(model.name) else {})
 
 
 def table_of(results: Any) -> bytes | None:
-    """Return the content of a CSV file if results are the name of one."""
+    """Return the content of a CSV file if results are a path, else None."""
     if not isinstance(results, str | PathLike):
         return None
     try:
@@ -93,7 +80,7 @@ def table_of(results: Any) -> bytes | None:
 
 
 def results_body(results: Any) -> dict[str, Any]:
-    """Return results in any form of Python as the API takes them; wrong ones are refused here."""
+    """Return results in any form that `Study.tell` accepts as JSON; invalid ones raise here."""
     told = as_results(results)
     rows: list[dict[str, Any]] = [
         {"pull_id": pull, "reward": reward}
@@ -107,14 +94,14 @@ def results_body(results: Any) -> dict[str, Any]:
     return {"results": rows}
 
 
-def batch_of(answer: dict[str, Any]) -> Batch:
-    """Return the pulls that the API sent."""
+def parse_batch(answer: dict[str, Any]) -> Batch:
+    """Return a batch from JSON."""
     pulls = tuple(Pull(**pull) for pull in answer["pulls"])
     return Batch(pulls, answer["state"], answer["batch"], answer["left"], answer["words"])
 
 
-def status_of(answer: dict[str, Any]) -> Status:
-    """Return the status that the API sent."""
+def parse_status(answer: dict[str, Any]) -> Status:
+    """Return a status from JSON."""
     words = {key: value for key, value in answer.items() if key not in ("last", "forecast")}
     lists = ("winners", "survivors", "assumptions", "warnings", "doubts")
     words |= {key: tuple(words[key]) for key in lists}

@@ -1,14 +1,14 @@
-"""Functions compiled by numba, and kept on disk for later processes where there is a place.
+"""Functions compiled by numba, kept on disk for later processes where something can be written.
 
-This is the only place that decides about it: kernels say `@kept(...)` where they would say
-`@njit(cache=True, ...)`. Nothing about the disk stops a caller. What cannot be read or kept is
-compiled again; the log says so once.
+Kernels say `@kept(...)` where they would say `@njit(cache=True, ...)`; nothing else decides about
+the cache. A problem with the disk never stops a caller: what cannot be read or kept is compiled
+again, and the log says so once.
 
-numba's own cache needs a folder that can be written, or the import fails; and it has an index
-beside the code. A process that ends between the two writes leaves an index of the new source with
-the code of the old one, and two processes that write at once can exchange their entries. Here
-each compiled function is one file, named after all that it depends on and with a checksum of its
-content, that is there in full or not at all.
+numba's own cache fails at import without a writable folder, notices changes of a function's own
+file only, and keeps an index beside the code. A process that ends between the two writes leaves an
+index of the new source with the code of the old one, and two processes that write at once can
+swap their entries. Here each compiled function is one file, named after everything that it depends
+on, with a checksum of its content, and is there in full or not at all.
 """
 
 import inspect
@@ -63,12 +63,13 @@ def kept(**flags: Any) -> Callable[[Callable[..., Any]], Any]:
 
 
 class Kept(NullCache):  # type: ignore[misc, unused-ignore]
-    """The compiled versions of a function on disk, one file for each types of its arguments.
+    """The compiled versions of a function on disk, one file for each tuple of argument types.
 
     Parameters
     ----------
     function : function
-        Its whole source file counts: code of other files that it uses would not be noticed.
+        All source files of its folder count; compiled code of another folder that it uses would
+        go unnoticed when it changes.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
@@ -76,7 +77,7 @@ class Kept(NullCache):  # type: ignore[misc, unused-ignore]
         python = sys.implementation.cache_tag
         self._name = f"{Path(source).stem}.{function.__qualname__}.{python}"
         line = function.__code__.co_firstlineno
-        self._depends = (numba.__version__, _source(source), line)
+        self._depends = (numba.__version__, _sources(source), line)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the compiled function for some types, or None."""
@@ -96,7 +97,7 @@ class Kept(NullCache):  # type: ignore[misc, unused-ignore]
         return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Keep a compiled function, if there is a place for it."""
+        """Keep a compiled function if some folder can be written."""
         if self._depends[1] is None or data.library.has_dynamic_globals:
             return
         folder = to_write()
@@ -117,7 +118,7 @@ class Kept(NullCache):  # type: ignore[misc, unused-ignore]
 def _unpacked(content: bytes, target_context: Any) -> Any:
     digest, packed = content[:_DIGEST], content[_DIGEST:]
     if sha256(packed).digest() != digest:
-        raise ValueError("its checksum is another one")
+        raise ValueError("its checksum does not match")
     parts = pickle.loads(packed)
     return CompileResult._rebuild(  # type: ignore[no-untyped-call, unused-ignore]
         target_context, *parts
@@ -125,10 +126,12 @@ def _unpacked(content: bytes, target_context: Any) -> Any:
 
 
 @cache
-def _source(path: str) -> str | None:
-    """Return a digest of a source file as it is imported; None if there is no such file."""
+def _sources(path: str) -> str | None:
+    """Return a digest of a source file and those beside it; None if there is no such file."""
     try:
-        return sha256(Path(path).read_bytes()).hexdigest()
+        files = {path, *map(str, Path(path).parent.glob("*.py"))}
+        whole = [(Path(file).name, sha256(Path(file).read_bytes()).digest()) for file in files]
+        return sha256(repr(sorted(whole)).encode()).hexdigest()
     except OSError:
         return None
 

@@ -1,11 +1,11 @@
 """Where compiled code is kept between processes.
 
-It is Python's pickle, so it is read only from folders that are as trusted as the code itself: the
-one that `NUMBA_CACHE_DIR` names; or else `__pycache__` of the installed package, then the user's
-cache. If none of them can be written, as in a container with a read-only installation and without
-a home, a folder that only this user can enter is made among the temporary files. It goes when the
-process ends. Processes that it starts share it: they find its name in the environment, and check
-that it is still there and still the user's own.
+The files are pickles, so they are read only from folders that are as trusted as the code itself:
+the one that `NUMBA_CACHE_DIR` names; or else `__pycache__` of the installed package, then the
+user's cache. If none of them can be written, as in a container with a read-only installation and
+no home directory, a temporary folder is made that only this user can enter, and removed when the
+process ends. Processes that it starts share the folder: they find its name in the environment, and
+check that it still exists and still belongs to the user.
 """
 
 import logging
@@ -17,24 +17,24 @@ from functools import cache
 from multiprocessing.util import Finalize
 from pathlib import Path
 
-#: Names the temporary folder to the processes that are started.
+#: The environment variable that names the temporary folder to child processes.
 VARIABLE = "FINALIST_COMPILED"
 #: How the names of files with compiled code end.
 SUFFIX = ".nbc"
-_REMEDY = "Set NUMBA_CACHE_DIR to a folder of yours that can be written; later starts are faster."
+_REMEDY = "Set NUMBA_CACHE_DIR to a folder that you can write; later starts are faster."
 
 log = logging.getLogger("finalist")
 _removal: Finalize | None = None
 
 
 def to_read() -> list[Path]:
-    """Return the folders in which compiled code may lie, the most likely first."""
+    """Return the folders that may hold compiled code, the most likely first."""
     shared = _named()
     return _lasting() if shared is None else [*_lasting(), shared]
 
 
 def to_write() -> Path | None:
-    """Return the folder for compiled code, or None if there is no place for it."""
+    """Return the folder for compiled code, or None if nothing can be written."""
     lasting = _writable()
     if lasting is not None:
         return lasting
@@ -43,29 +43,29 @@ def to_write() -> Path | None:
 
 
 def prepare() -> None:
-    """Choose the folder before other processes are started: they share a temporary one.
+    """Choose the folder before other processes are started, so that they share a temporary one.
 
-    An installation that was compiled before it became read-only needs none.
+    An installation that was compiled before it became read-only needs no temporary folder.
     """
     if _writable() is None and not any(map(_has_code, _lasting())):
         _make_temporary()
 
 
 def remove() -> None:
-    """Remove the temporary folder of this process, if it has made one; its end does so too."""
+    """Remove the temporary folder of this process, if it made one; its end does so too."""
     if _removal is not None:
         _removal()
 
 
 def _lasting() -> list[Path]:
-    """Return the folders that outlive a process, whether they can be written or not."""
+    """Return the folders that outlive a process, writable or not."""
     given = os.environ.get("NUMBA_CACHE_DIR")
     if given:
         return [Path(given).absolute() / "finalist"]
     folders = [Path(__file__).parent / "__pycache__"]
     name = "LOCALAPPDATA" if os.name == "nt" else "XDG_CACHE_HOME"
     user = os.environ.get(name) or os.path.expanduser("~/.cache")
-    # Without a home, '~' stays as it is; what the working folder has under that name is not ours.
+    # Without a home, '~' stays as it is; a folder of that name in the working folder is not ours.
     return [*folders, Path(user, "finalist")] if os.path.isabs(user) else folders
 
 
@@ -92,7 +92,7 @@ def _writable() -> Path | None:
 
 @cache
 def _make_temporary() -> None:
-    """Make a private folder and name it in the environment, once, unless there is one."""
+    """Make a private folder and name it in the environment, once, unless one is named already."""
     if _named() is not None:
         return
     try:
@@ -100,7 +100,7 @@ def _make_temporary() -> None:
     except OSError:
         instead = "so every process compiles it again"
     else:
-        # After all else that ends; not in processes that were forked.
+        # Removed after everything else has ended, and not by forked processes.
         global _removal
         _removal = Finalize(None, shutil.rmtree, (made, True), exitpriority=-100)
         os.environ[VARIABLE] = made
@@ -110,9 +110,9 @@ def _make_temporary() -> None:
 
 
 def _named() -> Path | None:
-    """Return the temporary folder that the environment names, if it is there and private.
+    """Return the temporary folder that the environment names, if it exists and is private.
 
-    The process that made it may have ended, and somebody else may have taken its name.
+    The process that made it may have ended, and another user may have taken its name.
     """
     name = os.environ.get(VARIABLE)
     if not name:

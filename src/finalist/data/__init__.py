@@ -1,4 +1,4 @@
-"""Real experiments with replicates, to try a strategy on rewards that nobody made up.
+"""Real experiments with replicates, to try strategies on measured rewards.
 
 Each table is a CSV file beside this module, one row per measurement; where they come from and
 what was done to them is in SOURCES.md. A table becomes arms with features and, for each arm, the
@@ -31,7 +31,7 @@ class Replicates:
     objective : "max" or "min"
         Whether the largest or the smallest mean is best.
     title, source, unit : str
-        What was measured, where it was published, and in what the values are.
+        What was measured, where it was published, and the unit of the values.
     """
 
     arms: Arms
@@ -68,7 +68,7 @@ class Replicates:
 
 
 class _Table(NamedTuple):
-    """How a file is read: the column of values, the name of an arm, the features."""
+    """How to read a file: the column of values, the name of an arm, the features."""
 
     value: str
     name: str
@@ -160,7 +160,7 @@ def load(name: str) -> Replicates:
 
     table = _TABLES[name]
     text = (files(__package__) / f"{name}.csv").read_text(encoding="utf-8")
-    # An arm is a combination of factors; they are the columns that its name is made of.
+    # An arm is a combination of factors: the columns in its name.
     settings: dict[str, dict[str, str]] = {}
     values: dict[str, list[float]] = {}
     for row in csv.DictReader(text.splitlines()):

@@ -4,8 +4,7 @@ from finalist.design.greedy import Greedy, greedy, greedy_allocation
 from finalist.design.optimal import design_value, optimal_design
 from finalist.design.result import Design
 from finalist.design.rough import rough_design
-from finalist.design.rounding import round_design
-from finalist.design.sequence import Rounded
+from finalist.design.rounding import Rounded, round_design
 from finalist.design.support import reduce_support
 
 __all__ = [

@@ -123,7 +123,7 @@ class _Worst:
         return int(self._run(self._state, picks, fresh))
 
     def refresh(self, counts: Int[np.ndarray, " K"]) -> None:
-        """Compute the state anew from the counts, so that rounding errors do not add up."""
+        """Recompute the state from the counts, so that rounding errors do not add up."""
         state = self._state
         R = information(state.Z, counts.astype(float)).inverse_root
         white = state.Z @ R.T
@@ -157,7 +157,7 @@ class _Mean:
         return int(self._run(self._state, picks, fresh))
 
     def refresh(self, counts: Int[np.ndarray, " K"]) -> None:
-        """Compute the state anew from the counts."""
+        """Recompute the state from the counts."""
         state = self._state
         R = information(state.Z, counts.astype(float)).inverse_root
         white = state.Z @ R.T
@@ -166,7 +166,7 @@ class _Mean:
 
 
 def greedy(arms: Arms, criterion: Criterion) -> Iterator[int]:
-    """Iterate for ever over the arms that the greedy rule pulls.
+    """Iterate forever over the arms that the greedy rule pulls.
 
     Parameters
     ----------

@@ -7,7 +7,7 @@ from jaxtyping import Float, Int
 
 from finalist.arms import Arms
 from finalist.errors import DesignError
-from finalist.problem.noise import PerArm
+from finalist.problem import PerArm
 from finalist.text import counted
 
 

@@ -28,7 +28,7 @@ from finalist.design.support import reduce_support
 from finalist.design.tasks import Criterion, Task, make_task
 from finalist.errors import DesignError
 from finalist.inference.information import information
-from finalist.problem.noise import PerArm
+from finalist.problem import PerArm
 
 #: Part of the tolerance that the solver may use up; tidying the support takes the rest.
 SOLVER_SHARE = 0.5
@@ -49,8 +49,8 @@ def optimal_design(
     Parameters
     ----------
     arms : Arms
-        Pulled are those that `arms.measurable` says, compared those that `arms.candidate` says:
-        all, unless said.
+        Those marked `arms.measurable` are pulled, those marked `arms.candidate` compared; by
+        default all.
     criterion : {"g", "d", "xy", "v"} or (M, d) array
         What to minimise: the largest variance over arms (`"g"`, and `"d"`, which has the
         same optimum), over differences of arms (`"xy"`), or over the rows of an array of

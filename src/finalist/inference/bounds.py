@@ -186,7 +186,7 @@ def pooled_radius(log_det_ratio: float, delta: float, sigma: float) -> float:
     a supermartingale for every u. Its mixture over u ~ N(0, A_0^-1) exceeds 1/delta with
     probability at most delta, which bounds S'(A + A_0)^-1 S by sigma^2 (log(det(A + A_0) / det A_0)
     + 2 log(1/delta)) at all times (method of mixtures; Abbasi-Yadkori et al. 2011, Thm. 1). The
-    inequality of Cauchy and Schwarz does the rest. The noise may be sub-Gaussian.
+    Cauchy-Schwarz inequality does the rest. The noise may be sub-Gaussian.
 
     Parameters
     ----------
@@ -263,7 +263,7 @@ def smallest_pulls(h: float, radius: Callable[[float], float]) -> int:
 
 
 def likely_sigma(variance: float, freedom: int) -> float:
-    """Return a sigma that is seldom exceeded: its upper 99 % bound from residuals.
+    """Return the upper 99 % confidence bound for sigma from residuals.
 
     freedom * variance / sigma^2 is chi-square for Gaussian noise.
 

@@ -31,7 +31,7 @@ def batch_arms(problem: Problem) -> Arms:
 
     Examples
     --------
-    >>> from finalist.problem.noise import Gaussian
+    >>> from finalist.problem import Gaussian
     >>> problem = Problem(Arms([[1.0], [2.0]]), noise=Gaussian(1.0), batch_intercept=True)
     >>> batch_arms(problem).features
     array([[1., 1.],

@@ -1,4 +1,4 @@
-"""The research side: the paper, the benchmark, the store of results, their report."""
+"""Research: the paper's reproduction, the benchmark, and the store that keeps their runs."""
 
 from finalist.lab.store import Store
 

@@ -1,4 +1,4 @@
-"""Blocks of runs as cells of a store: what identifies one, and its outcomes as arrays."""
+"""Blocks of runs as cells of a store: what identifies a block, and its outcomes as arrays."""
 
 import hashlib
 import sys
@@ -12,7 +12,7 @@ from finalist.simulation.task import Outcome, Task
 
 
 class Keeper:
-    """Collects outcomes, in any order, and stores each block when it is complete."""
+    """Collects outcomes in any order and stores each block once it is complete."""
 
     def __init__(
         self, blocks: Sequence[range], keep: Callable[[range, list[Outcome]], None]
@@ -22,7 +22,7 @@ class Keeper:
         self._waiting: dict[range, list[Outcome]] = {block: [] for block in blocks}
 
     def add(self, outcome: Outcome) -> None:
-        """Take one outcome; store its block if that was the last one."""
+        """Add an outcome; store its block if this was the last one missing."""
         block = self._block_of[outcome.run]
         self._waiting[block].append(outcome)
         if len(self._waiting[block]) == len(block):
@@ -35,8 +35,8 @@ def arrays_of(ended: Sequence[Outcome]) -> dict[str, np.ndarray]:
 
 
 def outcomes(arrays: dict[str, np.ndarray]) -> Iterator[Outcome]:
-    """Return the outcomes that a block was stored as."""
-    # Blocks of the time before there were budgets: a winner had its guarantee.
+    """Return the outcomes of a stored block."""
+    # Blocks stored before there were budgets lack this field: every winner had its guarantee.
     arrays = {"certain": arrays["winner"] >= 0, **arrays}
     columns = [
         column if column.ndim > 1 else column.tolist()
@@ -49,18 +49,18 @@ def identity(task: Task) -> dict[str, Any]:
     """Return everything that the outcome of a run depends on, in values that JSON can hold."""
     if callable(task.rewards):
         raise StoreError(
-            "rewards is a function, which has no name to find its results by; "
+            "rewards is a function, so stored results could not be found again; "
             "name a kind of rewards, or use finalist.simulate without a store."
         )
-    # In full: NumPy would leave out digits, and the middle of long arrays.
+    # Print in full: by default NumPy drops digits, and the middle of long arrays.
     with np.printoptions(threshold=sys.maxsize, floatmode="unique"):
         strategy = repr(task.strategy)
     if " at 0x" in strategy:
         raise StoreError(
-            f"strategy prints as {strategy}, which does not say its settings; make it a dataclass."
+            f"the repr of the strategy is {strategy}, without its settings; make it a dataclass."
         )
     problem = task.problem
-    # Only where they are not as usual: results are found by what they were always found by.
+    # Only what differs from the default: adding all settings would change the keys of stored runs.
     unusual = {
         "budget": problem.budget,
         "most_pulls": problem.most_pulls,
@@ -94,7 +94,7 @@ def _some(mask: np.ndarray) -> list[int] | None:
 
 
 def _deviations(task: Task) -> list[float] | None:
-    """Return by how much the means are not linear."""
+    """Return how far the means are from the linear model; None if they are linear."""
     beyond = task.means - task.problem.arms.means(task.theta)
     return beyond.tolist() if beyond.any() else None
 

@@ -1,11 +1,14 @@
-"""One HTML page: pictures inlined as SVG, no scripts, nothing from the network."""
+"""Reports as one HTML page: pictures inlined as SVG, no scripts, nothing from the network."""
 
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
+from pathlib import Path
+from typing import Any
 
-from finalist.charts.theme import AnyChart
+from finalist.charts.theme import AnyChart, save
+from finalist.inference.bounds import Bound
 from finalist.lab.tables import Table
 
 _STYLE = """
@@ -59,7 +62,88 @@ class Picture:
     caption: str
 
 
-def document(title: str, lead: str, body: str, broad: bool = False) -> str:
+@dataclass(frozen=True)
+class Finding:
+    """A claim of a paper and whether it holds here.
+
+    Attributes
+    ----------
+    claim : str
+        What the paper says.
+    holds : bool or None
+        None if it cannot be compared.
+    evidence : str
+        The numbers, and where the claim fails.
+    constants : "soare" or "sharp" or None
+        The constants it was checked under; None if they do not matter.
+    """
+
+    claim: str
+    holds: bool | None
+    evidence: str
+    constants: Bound | None = None
+
+    def record(self) -> dict[str, Any]:
+        """Return the finding for JSON."""
+        return {
+            "claim": self.claim,
+            "constants": self.constants,
+            "holds": self.holds,
+            "evidence": self.evidence,
+        }
+
+    @property
+    def verdict(self) -> str:
+        """The answer in a word or two."""
+        if self.holds is None:
+            return "not comparable"
+        return "holds" if self.holds else "fails"
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """One section of a report, before anything is written.
+
+    Attributes
+    ----------
+    name : str
+        Its anchor on the page; for the paper, also the word on the command line.
+    title : str
+    text : tuple of str
+        Paragraphs.
+    findings : tuple of Finding
+    tables : tuple of Table
+    pictures : tuple of Picture
+    """
+
+    name: str
+    title: str
+    text: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    tables: tuple[Table, ...] = ()
+    pictures: tuple[Picture, ...] = ()
+
+
+def write_pictures(parts: Sequence[Part], folder: Path) -> tuple[list[Path], dict[str, str]]:
+    """Write every picture as PNG and SVG; return the files, and the SVG of each by its name."""
+    files: list[Path] = []
+    drawings: dict[str, str] = {}
+    for picture in (picture for part in parts for picture in part.pictures):
+        files += [save(picture.chart, folder / f"{picture.name}.{end}") for end in ("png", "svg")]
+        drawings[picture.name] = files[-1].read_text(encoding="utf-8")
+    return files, drawings
+
+
+def page(
+    title: str,
+    lead: str,
+    parts: Sequence[Part],
+    drawings: Mapping[str, str],
+    *,
+    made: str,
+    abstract: Sequence[str] = (),
+    broad: bool = False,
+) -> str:
     """Return a whole page.
 
     Parameters
@@ -67,11 +151,26 @@ def document(title: str, lead: str, body: str, broad: bool = False) -> str:
     title : str
     lead : str
         One or two sentences below the title.
-    body : str
-        HTML.
+    parts : sequence of Part
+        The sections, in order.
+    drawings : mapping of str to str
+        The SVG of each picture by its name.
+    made : str
+        How the numbers were made.
+    abstract : sequence of str
+        Paragraphs before the sections.
     broad : bool
-        Whether the page has room for tables with many columns.
+        Leave room for tables with many columns.
     """
+    links = "".join(f'<a href="#{part.name}">{escape(part.title)}</a> ' for part in parts)
+    body = [
+        f'<nav class="small">{links}</nav>',
+        _paragraphs(abstract),
+        *(_section(part, drawings) for part in parts),
+        "<h2>How this was made</h2>",
+        _paragraphs([made]),
+    ]
+    content = "\n".join(filter(None, body))
     return f"""<!doctype html>
 <html lang="en">
 <head>
@@ -86,31 +185,44 @@ def document(title: str, lead: str, body: str, broad: bool = False) -> str:
 <main{' class="broad"' if broad else ""}>
 <h1>{escape(title)}</h1>
 <p class="lead">{escape(lead)}</p>
-{body}
+{content}
 </main>
 </body>
 </html>
 """
 
 
-def section(name: str, title: str, body: str) -> str:
-    """Return a section that `contents` can point to; the body is HTML."""
-    return f'<section id="{name}">\n<h2>{escape(title)}</h2>\n{body}\n</section>'
+def _section(part: Part, drawings: Mapping[str, str]) -> str:
+    body = [
+        _paragraphs(part.text),
+        *(_figure(picture, drawings[picture.name]) for picture in part.pictures),
+        _findings(part.findings) if part.findings else "",
+        *(
+            _table(table) if table.rows else _paragraphs([f"{table.title}."])
+            for table in part.tables
+            if table.where != "file"
+        ),
+    ]
+    content = "\n".join(filter(None, body))
+    return f'<section id="{part.name}">\n<h2>{escape(part.title)}</h2>\n{content}\n</section>'
 
 
-def contents(titles: Mapping[str, str]) -> str:
-    """Return links to sections, given their titles by name."""
-    links = "".join(f'<a href="#{name}">{escape(title)}</a> ' for name, title in titles.items())
-    return f'<nav class="small">{links}</nav>'
-
-
-def paragraphs(texts: Sequence[str]) -> str:
-    """Return a paragraph for each text."""
+def _paragraphs(texts: Sequence[str]) -> str:
     return "\n".join(f"<p>{escape(text)}</p>" for text in texts)
 
 
-def table_part(table: Table) -> str:
-    """Return a table with its title, numbers flush right."""
+def _findings(findings: Sequence[Finding]) -> str:
+    rows = "\n".join(
+        f"<tr><td>{escape(f.claim)}</td><td>{f.constants or ''}</td>"
+        f'<td class="v {f.verdict.split()[0]}">{f.verdict}</td>'
+        f"<td>{escape(f.evidence)}</td></tr>"
+        for f in findings
+    )
+    head = "<tr><th>The paper</th><th>Constants</th><th>Here</th><th>What came out</th></tr>"
+    return f'<div class="wide"><table><thead>{head}</thead><tbody>{rows}</tbody></table></div>'
+
+
+def _table(table: Table) -> str:
     marks = ['class="n"' if numeric else "" for numeric in table.numeric()]
     head = "".join(
         f"<th {mark}>{escape(column)}</th>"
@@ -128,8 +240,7 @@ def table_part(table: Table) -> str:
     )
 
 
-def figure(picture: Picture, svg: str) -> str:
-    """Return a picture with its caption."""
+def _figure(picture: Picture, svg: str) -> str:
     return (
         f'<figure><div class="card">{inline(svg, picture.name, picture.caption)}</div>'
         f"<figcaption>{escape(picture.caption)}</figcaption></figure>"
@@ -137,7 +248,7 @@ def figure(picture: Picture, svg: str) -> str:
 
 
 def inline(svg: str, name: str, label: str) -> str:
-    """Return an SVG for a page with others: its ids are made its own, and it has a name.
+    """Return an SVG whose ids cannot clash with others on the page, with an accessible label.
 
     Examples
     --------

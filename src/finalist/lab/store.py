@@ -1,9 +1,9 @@
-"""Results on disk: one SQLite file, one row for each cell of work that is done.
+"""Results on disk: one SQLite file, one row for each finished cell.
 
-A cell is found by the SHA-256 of its settings as canonical JSON, so it is computed once and then
-read. Rows are committed as they are done: a process that is killed loses the cell it was at.
-Several processes may use one file. Settings hold the version of finalist and the number of the
-rules, so that a new version or new rules compute afresh.
+A cell is keyed by the SHA-256 of its settings as canonical JSON, so it is computed once and read
+afterwards. Each row is committed when it is done: a process that is killed loses only the cell it
+was working on. Several processes may share one file. Settings include the version of finalist and
+the rules number, so a new version or new rules compute everything again.
 """
 
 import hashlib
@@ -27,14 +27,14 @@ from finalist.arms import Arms
 from finalist.errors import StoreError
 from finalist.files import check_folder
 from finalist.lab.blocks import Keeper, arrays_of, identity, outcomes
-from finalist.problem.noise import UNSET
+from finalist.problem import UNSET
 from finalist.simulation.engine import collect, gather
 from finalist.simulation.result import Simulation
 from finalist.simulation.task import Outcome, Task, make_task, whole
 from finalist.sqlite_files import header
 from finalist.strategies import Strategy
 
-#: Marks the file as ours ("FNLS"), and the version of its tables.
+#: The application id of the file ("FNLS"), and the version of its tables.
 _APPLICATION, _FORMAT = 0x464E4C53, 1
 _CREATE = """
 CREATE TABLE cells (
@@ -43,17 +43,17 @@ CREATE TABLE cells (
     made TEXT NOT NULL,      -- when, UTC
     arrays BLOB NOT NULL     -- .npz
 )"""
-#: Seconds to wait for another process that writes.
+#: Seconds to wait for another process to finish writing.
 _TIMEOUT = 60.0
 
 
 class Store:
-    """Results in a SQLite file, which is created if it is not there.
+    """Results in a SQLite file, which is created if missing.
 
     Parameters
     ----------
     path : path-like
-        A file that is something else, or that a newer finalist wrote, is refused and left alone.
+        A file of another program, or of a newer finalist, is refused and left untouched.
 
     Examples
     --------
@@ -82,7 +82,7 @@ class Store:
                 raise
 
     def close(self) -> None:
-        """Close the file; it is also closed when the store is no longer used."""
+        """Close the file; garbage collection closes it too."""
         self._closed()
 
     def __enter__(self) -> "Store":
@@ -92,22 +92,22 @@ class Store:
         self.close()
 
     def _open(self) -> None:
-        """Check what the file is before anything is written; make the table if it is new."""
+        """Check the file before writing anything; create the table if the file is new."""
         with self._transaction("DEFERRED"):
             new = self._is_new()
         if new:
             with self._transaction("IMMEDIATE"):
-                if self._is_new():  # another process may have been faster
+                if self._is_new():  # another process may have been first
                     self._connection.execute(_CREATE)
                     self._connection.execute(f"PRAGMA application_id = {_APPLICATION}")
                     self._connection.execute(f"PRAGMA user_version = {_FORMAT}")
         with suppress(sqlite3.OperationalError):
-            # This does not wait for other processes. It lasts, and the next to come tries again.
+            # This does not wait for other processes; if it fails, the next one to open tries again.
             self._connection.execute("PRAGMA journal_mode = WAL")
         self._connection.execute("PRAGMA synchronous = NORMAL")
 
     def _is_new(self) -> bool:
-        """Return whether the file is empty; refuse one that is no store of this format."""
+        """Return whether the file is empty; refuse one that is not a store of a known format."""
         mark, version, tables = (
             self._connection.execute(query).fetchone()[0]
             for query in (
@@ -121,15 +121,15 @@ class Store:
         self._check_mark(mark)
         if version > _FORMAT:
             raise StoreError(
-                f"{self._path} has format {version} and this finalist ({__version__}) knows "
-                f"{_FORMAT}; upgrade finalist, or give the name of a new file."
+                f"{self._path} has format {version}, and this finalist ({__version__}) knows "
+                f"formats up to {_FORMAT}; upgrade finalist, or give the name of a new file."
             )
         return False
 
     def _check_mark(self, mark: int) -> None:
         if mark != _APPLICATION:
             raise StoreError(
-                f"{self._path} is another program's database, no store of results; "
+                f"{self._path} is another program's database, not a store of results; "
                 "give the name of a new file."
             )
 
@@ -154,12 +154,12 @@ class Store:
             ) from error
 
     def put(self, settings: Mapping[str, Any], arrays: Mapping[str, ArrayLike]) -> None:
-        """Keep the arrays of a cell; on return they are in the file.
+        """Store the arrays of a cell; on return they are on disk.
 
         Parameters
         ----------
         settings : mapping
-            What identifies the cell, in values that JSON can hold.
+            What identifies the cell, as values that JSON can hold.
         arrays : mapping of str to array
         """
         key, text = _key(settings)
@@ -176,7 +176,7 @@ class Store:
 
     @contextmanager
     def _transaction(self, kind: str) -> Iterator[None]:
-        """See one state of the file; IMMEDIATE holds the right to write from the start."""
+        """Work on one consistent state of the file; IMMEDIATE takes the write lock at once."""
         self._connection.execute(f"BEGIN {kind}")
         try:
             yield
@@ -194,8 +194,8 @@ class Store:
             raise StoreError(f"the store {self._path} is closed; open it again.") from None
         except sqlite3.Error as error:
             raise StoreError(
-                f"{self._path} cannot be used as a store of results: {error}. It is left as it "
-                "is; give the name of another file if it is something else."
+                f"{self._path} cannot be used as a store of results: {error}. It was not changed; "
+                "if it is something else, give the name of another file."
             ) from error
 
     # --- simulations --------------------------------------------------------------------------
@@ -212,17 +212,17 @@ class Store:
         progress: bool | None = None,
         **settings: Any,
     ) -> Simulation:
-        """Do what `finalist.simulate` does, with runs that are here read instead of simulated.
+        """Do what `finalist.simulate` does, but read stored runs instead of simulating them.
 
         Parameters
         ----------
         arms, theta, strategy, runs, n_jobs, progress
             As in `finalist.simulate`.
         block : int
-            Runs that are kept together, as one cell: what a kill loses at most for each process.
+            Runs stored together, as one cell: the most that a killed process loses.
         **settings
-            All other words of `finalist.simulate`. Rewards are named, not a function: a
-            function has no settings by which its results could be found again.
+            All other arguments of `finalist.simulate`. `rewards` must be a name: the results of a
+            function could not be found again.
         """
         words = {"rewards": None, "seed": 0, "max_pulls": 10**9, "sigma": UNSET, "delta": 0.05}
         task = make_task(arms, theta, strategy, **{**words, **settings})
@@ -231,7 +231,7 @@ class Store:
     def run(
         self, task: Task, *, runs: int, block: int, n_jobs: int = 1, progress: bool | None = None
     ) -> Simulation:
-        """Do what `simulate` does, for a task that is made already."""
+        """Do what `simulate` does, for a task made before."""
         total = whole("runs", runs, 1)
         done, missing = self.found(task, total, block)
         keeper = Keeper(missing, lambda part, ended: self.keep(task, part, ended))
@@ -242,7 +242,7 @@ class Store:
         return gather(task, done, total)
 
     def found(self, task: Task, runs: int, block: int) -> tuple[list[Outcome], list[range]]:
-        """Return the outcomes of a task that are here, and the blocks of runs that are not."""
+        """Return the stored outcomes of a task, and the blocks of runs that are missing."""
         settings, size = settings_of(task), whole("block", block, 1)
         done: list[Outcome] = []
         missing: list[range] = []
@@ -256,12 +256,12 @@ class Store:
         return done, missing
 
     def keep(self, task: Task, part: range, ended: Sequence[Outcome]) -> None:
-        """Keep the outcomes of a whole block of runs."""
+        """Store the outcomes of a complete block of runs."""
         self.put(_cell(settings_of(task), part), arrays_of(ended))
 
 
 def settings_of(task: Task) -> dict[str, Any]:
-    """Return what the results of a task are found by; a new version computes afresh."""
+    """Return the settings that results of a task are keyed by; a new version has new keys."""
     return {"finalist": __version__, "rules": task.problem.rules.number, **identity(task)}
 
 
@@ -276,13 +276,13 @@ def _key(settings: Mapping[str, Any]) -> tuple[str, str]:
     except (TypeError, ValueError) as error:
         raise StoreError(
             f"the settings of a cell cannot be written as JSON: {error}. "
-            "Use text, finite numbers, lists and dicts."
+            "Use strings, finite numbers, lists and dicts."
         ) from error
     return hashlib.sha256(text.encode()).hexdigest(), text
 
 
 def _plain(arrays: Mapping[str, ArrayLike]) -> dict[str, np.ndarray]:
-    """Return arrays of numbers and text; objects would have to be pickled."""
+    """Return plain arrays; refuse objects, which would have to be pickled."""
     plain = {name: np.asarray(array) for name, array in arrays.items()}
     for name, array in plain.items():
         if array.dtype.hasobject:

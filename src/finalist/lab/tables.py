@@ -20,12 +20,12 @@ class Table:
         One line for people.
     columns : tuple of str
     rows : tuple of tuples
-        Numbers, text, or None where there is nothing to say.
+        Numbers, text, or None for an empty cell.
     where : "everywhere", "page" or "file"
-        Every table has a file. One that is too wide for a terminal is on the page besides, and
-        one for programs is nowhere else.
+        Every table is written to a file. "page": it is also on the page, but too wide for a
+        terminal. "file": it is for programs and shown nowhere else.
     figures : bool
-        All columns but the first are set flush right, even where numbers are text.
+        Right-align all columns but the first, even if their numbers are text.
     """
 
     name: str
@@ -72,7 +72,7 @@ class Table:
         return [[shown(value) for value in row] for row in self.rows]
 
     def numeric(self) -> list[bool]:
-        """Tell which columns hold numbers, to be set flush right."""
+        """Return which columns hold numbers and are right-aligned."""
         if self.figures:
             return [False] + [True] * (len(self.columns) - 1)
         return [
@@ -82,12 +82,12 @@ class Table:
 
 
 def _cell(text: str) -> str:
-    """Return text that stays within its cell."""
+    """Escape text for a Markdown cell."""
     return text.replace("\\", "\\\\").replace("|", "\\|").replace("\n", " ").replace("<", "&lt;")
 
 
 def shown(value: Any) -> str:
-    """Return a value for people: thousands with commas, about four digits otherwise.
+    """Format a value for people: thousands with commas, otherwise about four digits.
 
     Examples
     --------
@@ -108,7 +108,7 @@ def shown(value: Any) -> str:
 
 
 def compact(value: float) -> str:
-    """Return a number of pulls with three digits.
+    """Format a number of pulls with three significant digits.
 
     Examples
     --------

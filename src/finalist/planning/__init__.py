@@ -1,4 +1,4 @@
-"""Planning: how many pulls to expect before the first one, and from here on."""
+"""Planning: how many pulls to expect, before the first one and along the way."""
 
 from finalist.planning.engine import plan
 from finalist.planning.forecasts import Forecast, forecast

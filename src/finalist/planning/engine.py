@@ -1,7 +1,7 @@
-"""How many pulls to expect before the first one: strategies, simulated side by side.
+"""How many pulls to expect before the first one: strategies simulated side by side.
 
-Every strategy meets the same parameters, either of random direction with a gap that matters, or
-one that is given. A run is the one that `simulate` would make of its number.
+Every strategy meets the same parameters, either random with a given gap or one fixed theta. Run i
+is the run i of `simulate`.
 """
 
 from collections import Counter
@@ -18,10 +18,9 @@ from finalist.complexity import least_cost
 from finalist.errors import NotYetSupportedError, ProblemError, TiedArmsError
 from finalist.planning.parameters import leading
 from finalist.planning.result import Plan, PlanRow
-from finalist.problem import Problem, as_problem
-from finalist.problem.noise import UNSET, Gaussian, Noise, PerArm, Unset, checked_number
-from finalist.simulation.engine import collect
-from finalist.simulation.progress import Shown
+from finalist.problem import UNSET, Noise, PerArm, Problem, Unset, as_problem
+from finalist.problem.values import checked_number
+from finalist.simulation.engine import Shown, collect
 from finalist.simulation.task import Outcome, Task, make_task, whole
 from finalist.strategies import Strategy, named, promise_of, shown_name
 
@@ -58,31 +57,31 @@ def plan(
     ----------
     arms : Arms
     sigma : float or (K,) sequence
-        Size of the noise, of all arms or of each; a guess, if it is unknown. Has to be given
-        unless `noise` has its own.
+        Size of the noise, for all arms or for each; a guess if it is unknown. Required unless
+        `noise` has its own.
     delta : float
         Probability with which the strategy may be wrong.
     gap : float, optional
-        How far the best arm leads the second best, in units of the reward. Each draw has a
-        parameter of random direction with exactly this lead. Bernoulli means lie around 1/2.
+        How far the best arm leads the second best, in units of the reward. Each draw has a random
+        parameter with exactly this lead. Bernoulli means are centred at 1/2.
     theta : (d,) array-like, optional
         The parameter of all draws, instead of `gap`. Draw i is then run i of `simulate`.
     strategy : str or Strategy
     noise, objective, epsilon, top, candidates, cost, batch_intercept, misspecification
-        As in `simulate`. With costs the plan speaks of cost, not of pulls.
+        As in `simulate`. With costs, the plan counts cost instead of pulls.
     draws : int
-        How often each strategy is simulated; draw i depends on the seed and i alone.
+        How often each strategy is simulated; draw i depends only on the seed and i.
     seed : int
     n_jobs : int
-        Processes; 1 is this one, -1 is one for every core.
+        Processes; 1 is this one, -1 means one per core.
     against : str, Strategy or sequence of them
-        Strategies to compare with, under the same parameters; by default "uniform", if it can do
-        what is asked.
+        Strategies to compare with, under the same parameters; by default "uniform", if it supports
+        the problem.
     max_pulls : int, default 10^7
-        A run that needs more is cut, undecided.
+        A run that needs more is stopped, undecided.
     progress : bool or function, optional
         Whether to show a bar on stderr; by default on a terminal, after a second. A function is
-        called after each run with how many are done, and of how many.
+        called after each run with the number of finished runs and of all runs.
 
     Returns
     -------
@@ -91,8 +90,8 @@ def plan(
     Raises
     ------
     ProblemError
-        When not exactly one of `gap` and `theta` is given, sigma is unknown, the gap is not
-        possible, or a strategy spends a fixed budget.
+        Unless exactly one of `gap` and `theta` is given; if sigma is unknown, the gap impossible,
+        or a strategy is one for a fixed budget.
 
     Examples
     --------
@@ -153,7 +152,7 @@ def plan(
 
 
 def _usual(problem: Problem) -> tuple[str, ...]:
-    """Return what to compare with unless said: pulling all arms equally, where that is possible."""
+    """Return the default comparison: uniform allocation, if it supports the problem."""
     try:
         named("uniform", problem.arms).start(problem)
     except NotYetSupportedError:
@@ -163,7 +162,7 @@ def _usual(problem: Problem) -> tuple[str, ...]:
 
 @dataclass(frozen=True, eq=False)
 class Draws:
-    """The runs of a plan by number: every strategy under draw 0, then under draw 1, and so on."""
+    """The numbered runs of a plan: every strategy under draw 0, then under draw 1, and so on."""
 
     problem: Problem
     contenders: tuple[Strategy | str, ...]
@@ -173,12 +172,12 @@ class Draws:
     max_pulls: int
 
     def run(self, index: int) -> Outcome:
-        """Simulate the run of this number."""
+        """Simulate the run with this number."""
         draw = index // len(self.contenders)
         return self.task(index).run(draw)._replace(run=index)
 
     def task(self, index: int) -> Task:
-        """Return what the run of this number simulates."""
+        """Return what the run with this number simulates."""
         draw, which = divmod(index, len(self.contenders))
         return make_task(
             self.problem.arms,
@@ -208,7 +207,7 @@ class Draws:
 def _contenders(
     strategy: Strategy | str, against: Strategy | str | Sequence[Strategy | str]
 ) -> tuple[Strategy | str, ...]:
-    """Return the strategies, each once, the one asked for first."""
+    """Return the strategies without repeats, the one asked for first."""
     others = [against] if isinstance(against, str | Strategy) else list(against)
     return (strategy, *(one for i, one in enumerate(others) if one not in [strategy, *others[:i]]))
 
@@ -225,16 +224,16 @@ def _checked_gap(gap: object) -> float:
     value = checked_number(gap, "gap")
     if not 0 < value < float("inf"):
         raise ProblemError(
-            f"gap is {value}; it is how far the best arm leads, positive and finite, in units of "
-            "the reward."
+            f"gap is {value}; it is the lead of the best arm in units of the reward and must be "
+            "positive and finite."
         )
     return value
 
 
 def _labels(contenders: tuple[Strategy | str, ...], strategies: Sequence[Strategy]) -> list[str]:
-    """Return the names; strategies of one name are told apart by their settings.
+    """Return the names; strategies with the same name are shown with their settings.
 
-    One whose delta is not proven is marked, as by `shown_name`.
+    As in `shown_name`, a strategy whose delta is not proven is marked.
     """
     count = Counter(one.name for one in strategies)
     return [
@@ -246,7 +245,7 @@ def _labels(contenders: tuple[Strategy | str, ...], strategies: Sequence[Strateg
 def _rows(
     labels: Sequence[str], outcomes: Sequence[Outcome], costs: Float[np.ndarray, " K"]
 ) -> tuple[PlanRow, ...]:
-    """Sort the runs by strategy."""
+    """Group the runs by strategy."""
     ordered = sorted(outcomes, key=lambda outcome: outcome.run)
     rows = []
     for which, label in enumerate(labels):
@@ -261,7 +260,7 @@ def _lower_bound(draws: Draws, number: int) -> float | None:
     """Return the mean of T* kl(delta, 1 - delta); tied arms take infinitely long."""
     problem = draws.problem
     known = problem.epsilon == 0 and problem.top == 1 and problem.misspecification == 0
-    if not known or problem.batch_intercept or not isinstance(problem.noise, Gaussian):
+    if not known or problem.batch_intercept or not problem.noise.normal:
         return None
     bounds = []
     for draw in range(1 if draws.gap is None else number):

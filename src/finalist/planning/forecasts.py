@@ -1,7 +1,7 @@
-"""How many pulls are still needed: the strategy itself, simulated forward from where it is.
+"""How many pulls are still needed: the strategy is simulated forward from its present state.
 
-Parameters are drawn from what the rewards so far leave possible. Pulls of a draw that ends
-undecided are infinite, so that quantiles say what is known: "more than".
+Parameters are drawn from what the rewards so far leave possible. A draw that ends undecided counts
+as infinite, so that quantiles say only what is known: "more than".
 """
 
 import copy
@@ -14,15 +14,14 @@ from jaxtyping import Float
 from finalist.errors import EstimateError
 from finalist.inference.least_squares import Estimate
 from finalist.inference.pooling import batch_arms
-from finalist.planning.figures import Quantiles, about, expected, quantile
+from finalist.planning.result import Quantiles, about, expected, quantile
 from finalist.problem import Problem
-from finalist.problem.noise import Bernoulli
 from finalist.simulation.rewards import DrawnRewards
-from finalist.simulation.task import default_rewards, finish, whole
+from finalist.simulation.task import finish, whole
 from finalist.strategies import Run
 from finalist.text import counted
 
-#: A draw is cut after this many times the pulls so far, which count as 20 per dimension at least.
+#: A draw is cut after FURTHER times the pulls so far, counting at least EARLY per dimension.
 FURTHER, EARLY = 50, 20
 
 
@@ -33,11 +32,11 @@ class Forecast(Quantiles):
     Attributes
     ----------
     pulls : (draws,) array
-        Further pulls of each draw; infinite where the cap was reached undecided.
+        Further pulls of each draw; infinite if it reached the cap undecided.
     cap : int
         Further pulls after which a draw was cut.
     cost : (draws,) array or None
-        What those pulls cost, where pulls of different arms cost different amounts.
+        Cost of those pulls, if pulls of different arms cost different amounts.
     """
 
     pulls: Float[np.ndarray, " draws"]
@@ -50,7 +49,7 @@ class Forecast(Quantiles):
         return quantile(self.pulls, 0.95)
 
     def words(self) -> str:
-        """Say it in one sentence.
+        """Summarise the forecast in a sentence or two.
 
         Examples
         --------
@@ -87,31 +86,31 @@ def forecast(
 ) -> Forecast:
     """Simulate a strategy forward from its present state, under draws of the parameter.
 
-    The parameter of a draw is normal around the estimate, with the covariance that the pulls so
-    far leave. In directions that no pull has measured, arms are drawn around the mean of the pulled
-    ones, with their spread.
+    The parameter of a draw is normal around the estimate, with the covariance of the pulls so far.
+    In directions that no pull has measured, arms are drawn around the mean of the pulled ones, with
+    their spread.
 
     Parameters
     ----------
     run : Run
-        A strategy at work; it is copied for each draw and not changed.
+        A running strategy; it is copied for each draw and left unchanged.
     problem : Problem
-        What it works on. If sigma is unknown, the residuals say how large it is.
+        Its problem. If sigma is unknown, it is estimated from the residuals.
     estimate : Estimate
-        From all rewards so far, of the arms of the problem.
+        From all rewards so far, for the arms of the problem.
     done : int
         Pulls so far.
     draws : int
     seed : int
-        Draw i depends on the seed and i alone.
+        Draw i depends only on the seed and i.
     cap : int, optional
         Further pulls after which a draw is cut, undecided; by default 50 times `done`, or 1000
-        for each dimension if that is more. Never more than `most_pulls` of the problem allows.
+        per dimension if that is more. Never more than the problem's `most_pulls` allows.
 
     Raises
     ------
     EstimateError
-        When the rewards so far say too little: nothing to draw from.
+        If there are too few rewards to draw from.
 
     Examples
     --------
@@ -140,10 +139,9 @@ def forecast(
     for i in range(number):
         for_parameter, for_rewards = np.random.SeedSequence(start, spawn_key=(i,)).spawn(2)
         means = _possible_means(estimate, scale, np.random.default_rng(for_parameter))
-        if isinstance(problem.noise, Bernoulli):
-            means = np.clip(means, 0.0, 1.0)
+        means = np.clip(means, *problem.noise.range)
         rng = np.random.default_rng(for_rewards)
-        rewards = DrawnRewards(means, sigma, default_rewards(problem), rng)
+        rewards = DrawnRewards(means, sigma, problem.noise.rewards, rng)
         # Arms and problem never change and can be huge: the copy shares them.
         shared = (problem, problem.arms, problem.arms.coordinates)
         twin: Run = copy.deepcopy(run, {id(one): one for one in shared})
@@ -154,20 +152,22 @@ def forecast(
 
 
 def _known_scale(problem: Problem, estimate: Estimate) -> float:
-    """Return what multiplies widths, or what the residuals say of it.
+    """Return the scale of the widths, from the residuals if sigma is unknown.
 
-    An estimate of something else is refused.
+    An estimate for other arms is refused.
     """
     arms = batch_arms(problem)
     if estimate.arms is not arms and estimate.arms != arms:
-        raise EstimateError("the estimate is of other arms than the problem; estimate it anew.")
+        raise EstimateError(
+            "the estimate is for other arms than the problem; compute it for these arms."
+        )
     return math.sqrt(estimate.residual_variance) if problem.scale is None else problem.scale
 
 
 def _possible_means(
     estimate: Estimate, sigma: float, rng: np.random.Generator
 ) -> Float[np.ndarray, " K"]:
-    """Draw expected rewards of the arms that agree with the rewards so far."""
+    """Draw expected rewards of the arms that are consistent with the rewards so far."""
     info, Z = estimate.information, estimate.arms.coordinates
     phi = estimate.phi + sigma * (rng.standard_normal(info.rank) @ info.inverse_root)
     unknown = estimate.dimension - info.rank
@@ -177,7 +177,7 @@ def _possible_means(
             raise EstimateError(
                 f"{counted(int(pulled.sum()), 'arm has', 'arms have')} rewards, which does "
                 "not say how far arms are apart. Record rewards of two arms or more, or use plan, "
-                "which needs none."
+                "which needs no rewards."
             )
         means = Z[pulled] @ phi
         # In span coordinates arms vary by 1 in every direction: the spread is shared equally.

@@ -1,4 +1,4 @@
-"""Parameters with a given lead of the best arm, of random direction."""
+"""Random parameters under which the best arm leads by a given gap."""
 
 from functools import lru_cache
 
@@ -8,21 +8,20 @@ from jaxtyping import Float
 from finalist.arms import Arms
 from finalist.errors import ProblemError
 from finalist.problem import Problem
-from finalist.problem.noise import Bernoulli
 
-#: Directions that are tried for one parameter.
+#: Random directions tried for one parameter.
 TRIES = 200
-#: A lead below this part of the rewards has lost too many digits to be scaled.
+#: A lead smaller than this fraction of the rewards has lost too many digits to be scaled.
 CLEAR_LEAD = 1e-9
-#: Means of Bernoulli rewards keep away from 0 and 1 by this: rounding must not lead outside.
+#: Margin of Bernoulli means from 0 and 1, so that rounding cannot cross them.
 INSIDE = 1e-6
 
 
 def leading(problem: Problem, gap: float, rng: np.random.Generator) -> Float[np.ndarray, " d"]:
     """Draw a parameter under which the best arm leads the second best by `gap`.
 
-    Its direction is uniform in span coordinates, in which units of the features do not matter.
-    Bernoulli means lie around 1/2; directions for which they do not fit are drawn again.
+    Its direction is uniform in span coordinates, which do not depend on the units of the features.
+    Bernoulli means are centred at 1/2; directions for which they do not fit are drawn again.
 
     Parameters
     ----------
@@ -34,19 +33,19 @@ def leading(problem: Problem, gap: float, rng: np.random.Generator) -> Float[np.
     Raises
     ------
     ProblemError
-        When the means of Bernoulli rewards cannot be so far apart, when the features cannot
-        express means around 1/2, or when arms are too close to be told apart.
+        If Bernoulli means cannot be that far apart, if the features cannot express means around
+        1/2, or if arms are too close to tell apart.
 
     Examples
     --------
-    >>> from finalist.problem.noise import Gaussian
+    >>> from finalist.problem import Gaussian
     >>> arms = Arms([[1.0, 0.0], [0.0, 1.0], [1.0, 2.0]])
     >>> problem = Problem(arms, noise=Gaussian(1.0))
     >>> means = problem.arms.means(leading(problem, 0.5, np.random.default_rng(0)))
     >>> bool(np.isclose(np.diff(np.sort(means))[-1], 0.5))
     True
     """
-    arms, binary = problem.arms, isinstance(problem.noise, Bernoulli)
+    arms, binary = problem.arms, problem.noise.range == (0.0, 1.0)
     to_features = _to_features(arms)
     one = _constant(arms, to_features) if binary else np.zeros(len(to_features))
     largest = 0.0
@@ -76,7 +75,7 @@ def leading(problem: Problem, gap: float, rng: np.random.Generator) -> Float[np.
 
 
 def _lead(means: Float[np.ndarray, " C"], top: int = 1) -> float:
-    """Return how far the best means are ahead of the others; a single one has no rival."""
+    """Return how far the best means lead the others; infinite for a single arm."""
     if len(means) == 1:
         return float("inf")
     ordered = np.partition(means, (-top - 1, -top))
@@ -85,8 +84,8 @@ def _lead(means: Float[np.ndarray, " C"], top: int = 1) -> float:
 
 @lru_cache(maxsize=4)
 def _to_features(arms: Arms) -> Float[np.ndarray, "d r"]:
-    """Return T such that theta = T phi has X theta = Z phi; the draws of a plan share it."""
-    # phi = B theta; the columns of B, scaled to size 1, have a harmless pseudoinverse.
+    """Return T such that theta = T phi has X theta = Z phi; all draws of a plan share it."""
+    # phi = B theta; with its columns scaled to size 1, B has a well-behaved pseudoinverse.
     B = np.array([arms.parameter_to_span(e) for e in np.eye(arms.features.shape[1])]).T
     size = np.abs(B).max(axis=0, initial=0.0)
     size = np.where(size == 0.0, 1.0, size)
@@ -96,7 +95,7 @@ def _to_features(arms: Arms) -> Float[np.ndarray, "d r"]:
 
 
 def _constant(arms: Arms, to_features: Float[np.ndarray, "d r"]) -> Float[np.ndarray, " d"]:
-    """Return the parameter under which every arm has mean 1; refuse arms that have none."""
+    """Return the parameter under which every arm has mean 1; refuse arms without one."""
     if not arms.has_intercept:
         raise ProblemError(
             "these features cannot express Bernoulli means around 1/2: no combination of them is "

@@ -1,4 +1,4 @@
-"""What a plan says: for each strategy the pulls of every draw, and their quantiles."""
+"""The result of a plan: for each strategy, the pulls of every draw and their quantiles."""
 
 import math
 from dataclasses import dataclass
@@ -7,25 +7,62 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Float
 
-from finalist.planning.figures import Quantiles, about, expected, quantile
-from finalist.problem.noise import PerArm
+from finalist.problem import PerArm
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
+def quantile(values: Float[np.ndarray, " n"], share: float) -> float:
+    """Return the smallest value that this share of the values does not exceed.
+
+    It is always one of the values, so infinite ones are harmless (`np.quantile` subtracts them).
+
+    Examples
+    --------
+    >>> quantile(np.array([3.0, 1.0, 2.0, np.inf]), 0.5)
+    2.0
+    """
+    rank = math.ceil(share * len(values) - 1e-9)
+    return float(np.sort(values)[max(rank, 1) - 1])
+
+
+class Quantiles:
+    """Quantiles of draws: `pulls` has one number per draw, infinite if it is undecided."""
+
+    pulls: Float[np.ndarray, " draws"]
+
+    def __post_init__(self) -> None:
+        self.pulls.flags.writeable = False
+
+    @property
+    def median(self) -> float:
+        """Half of the draws need at most this many; infinite if half are undecided."""
+        return quantile(self.pulls, 0.5)
+
+    @property
+    def low(self) -> float:
+        """The 5 % quantile."""
+        return quantile(self.pulls, 0.05)
+
+    @property
+    def undecided(self) -> int:
+        """Number of undecided draws."""
+        return int(np.isinf(self.pulls).sum())
+
+
 @dataclass(frozen=True, eq=False)
 class PlanRow(Quantiles):
-    """What one strategy needs.
+    """The pulls that one strategy needs.
 
     Attributes
     ----------
     name : str
-        The strategy; with its settings if there are two of the same name, and with "(no proof)"
-        if its delta is not proven.
+        The strategy, with its settings if two have the same name, and with "(no proof)" if its
+        delta is not proven.
     pulls : (draws,) array
-        Pulls of each draw, or their cost where pulls cost different amounts; infinite where it
-        ended undecided.
+        Pulls of each draw, or their cost if pulls cost different amounts; infinite if it ended
+        undecided.
     wrong : int
         Draws with a wrong winner.
     """
@@ -36,7 +73,7 @@ class PlanRow(Quantiles):
 
     @property
     def high(self) -> float:
-        """The 90 % quantile: nine draws in ten are within it."""
+        """The 90 % quantile."""
         return quantile(self.pulls, 0.9)
 
     @property
@@ -57,7 +94,7 @@ class Plan:
     Attributes
     ----------
     rows : tuple of PlanRow
-        The strategy asked for, then those it is compared with, under the same parameters.
+        The strategy asked for, then those compared with it, under the same parameters.
     gap : float or None
         How far the best arm leads in every draw; None if theta was given.
     sigma : float or tuple
@@ -65,12 +102,12 @@ class Plan:
     delta : float
     draws, max_pulls, seed : int
     lower_bound : float or None
-        T* kl(delta, 1 - delta), the mean over the draws: a method that keeps delta for every
-        parameter needs so many pulls on average. One that is told the lead, or the parameter, may
-        need fewer. None where no such bound is known: with epsilon, for several winners, and for
-        noise that is not Gaussian.
+        T* kl(delta, 1 - delta), averaged over the draws: the mean pulls that any method needs which
+        keeps delta for every parameter. One that is told the lead or the parameter may need fewer.
+        None if no such bound is known: with epsilon, for several winners, and for noise that is
+        not Gaussian.
     unit : str
-        "pulls", or "units of cost" where pulls cost different amounts.
+        "pulls", or "units of cost" if pulls cost different amounts.
     """
 
     rows: tuple[PlanRow, ...]
@@ -84,11 +121,11 @@ class Plan:
     unit: str = "pulls"
 
     def words(self) -> str:
-        """Say it in one sentence."""
+        """Summarise the plan in one sentence."""
         first, *others = self.rows
         if first.high == 0:
             return "There is a single arm: no pull is needed."
-        unit = self.unit if math.isfinite(first.median) else "pulls"  # by which draws are cut
+        unit = self.unit if math.isfinite(first.median) else "pulls"  # draws are cut by pulls
         text = f"Expect {expected(first.median, self.max_pulls)} {unit} with {first.name}"
         if math.isfinite(first.high):
             text += f", 90 % within {about(first.high, up=True)}"
@@ -100,9 +137,9 @@ class Plan:
         return f"{text}."
 
     def remarks(self) -> list[str]:
-        """Say what a method needs on average that keeps delta everywhere, if that is known.
+        """Give the lower bound in words, if it is known.
 
-        It is a bound on a mean, so the mean of the first strategy stands beside it.
+        It bounds a mean, so the mean of the first strategy is given with it.
         """
         if self.lower_bound is None:
             return []
@@ -117,13 +154,13 @@ class Plan:
         return [f"{mean}. {bound}" if math.isfinite(first.mean) else bound]
 
     def shown(self, pulls: float) -> str:
-        """Return pulls, or their cost, for a table; what is infinite is more than `max_pulls`."""
+        """Format pulls, or their cost, for a table; infinite means more than `max_pulls`."""
         if math.isfinite(pulls):
             return f"{pulls:,.0f}"
         return f"> {self.max_pulls:,}{self._if_cut(pulls)}"
 
     def _if_cut(self, value: float) -> str:
-        """Name the unit of the cap where the numbers beside it are costs."""
+        """Name the unit of the cap if the numbers beside it are costs."""
         return "" if math.isfinite(value) or self.unit == "pulls" else " pulls"
 
     def to_frame(self) -> "pd.DataFrame":
@@ -133,7 +170,7 @@ class Plan:
         return pd.DataFrame([row.figures() for row in self.rows])
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything in values that JSON can hold; what is infinite is None."""
+        """Return everything as JSON values; infinite numbers become None."""
         rows = [{**row.figures(), "pulls": row.pulls.tolist()} for row in self.rows]
         words = ("gap", "sigma", "delta", "draws", "max_pulls", "seed", "lower_bound", "unit")
         whole_plan = {"words": self.words(), **{word: getattr(self, word) for word in words}}
@@ -150,8 +187,34 @@ class Plan:
         return "\n".join([self.words(), *self.remarks(), *rows])
 
 
+def about(value: float, *, up: bool = False) -> str:
+    """Format a number with two significant digits, rounded up if it is a promise.
+
+    Examples
+    --------
+    >>> about(1234.0), about(1234.0, up=True), about(87.0), about(math.inf)
+    ('1,200', '1,300', '87', 'infinite')
+    """
+    if not math.isfinite(value):
+        return "infinite"
+    step = 10 ** max(math.floor(math.log10(max(value, 1.0))) - 1, 0)
+    rounded = math.ceil(value / step) if up else round(value / step)
+    return f"{rounded * step:,}"
+
+
+def expected(value: float, cap: int) -> str:
+    """Put a number of pulls into words; beyond the cap it is unknown.
+
+    Examples
+    --------
+    >>> expected(240.0, 1000), expected(math.inf, 1000)
+    ('about 240', 'more than 1,000')
+    """
+    return f"about {about(value)}" if math.isfinite(value) else f"more than {cap:,}"
+
+
 def _finite(value: Any) -> Any:
-    """Return a value of lists and dicts with None for numbers that JSON does not have."""
+    """Replace numbers that JSON lacks by None, in nested lists and dicts."""
     if isinstance(value, dict):
         return {key: _finite(item) for key, item in value.items()}
     if isinstance(value, list):

@@ -1,5 +1,26 @@
 """What is asked: arms, noise, goal, delta, and the rules evidence is computed by."""
 
-from finalist.problem.problem import FEATURES, Feature, Problem, as_problem
+from finalist.problem.features import FEATURES, Feature
+from finalist.problem.goals import Best, EpsilonBest, Goal, TopM
+from finalist.problem.noise import Bernoulli, Gaussian, Noise, NoiseModel, SubGaussian
+from finalist.problem.problem import Problem, as_problem
+from finalist.problem.values import UNSET, PerArm, Unset
 
-__all__ = ["FEATURES", "Feature", "Problem", "as_problem"]
+__all__ = [
+    "FEATURES",
+    "UNSET",
+    "Bernoulli",
+    "Best",
+    "EpsilonBest",
+    "Feature",
+    "Gaussian",
+    "Goal",
+    "Noise",
+    "NoiseModel",
+    "PerArm",
+    "Problem",
+    "SubGaussian",
+    "TopM",
+    "Unset",
+    "as_problem",
+]

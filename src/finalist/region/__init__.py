@@ -1,7 +1,6 @@
 """Infinitely many arms: the best point of a box or a ball, to within a certified distance."""
 
-from finalist.region.belief import Belief, Record
-from finalist.region.found import Found
+from finalist.region.belief import Belief, Found, Record
 from finalist.region.net import Net
 from finalist.region.optimum import Spread, spread_over
 from finalist.region.region import Region

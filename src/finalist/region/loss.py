@@ -1,7 +1,7 @@
 """How much better the best point of a region can be than the best point of a net.
 
 Let f(x) = phi(x)'theta, to be maximised (for a minimum theta is -theta), x* a best point of the
-region, and let the points of the net stand in the middle of cells that cover the region. Each
+region, and let the points of the net be the centres of cells that cover the region. Each
 bound below holds for every theta; with the largest values of |theta_j| and of norms that a
 `Belief` allows, it holds for all its parameters at once.
 
@@ -26,7 +26,7 @@ somewhere in the ball), and for y on the sphere x*'v = -|v|^2 / 2, so that f(x*)
 (m |v|^2 - v'Hv) / 2 <= (m + |H|) rho'^2 / 2. With f = c + b'x + x'Hx / 2, m <= |b| + |H|. For a
 linear basis H is 0 and this is |b| rho'^2 / 2 = |b| (1 - cos a), a the angle of the chord rho'.
 
-A basis of the user's: |f(x*) - f(x)| <= r sum_j L_j |theta_j| for x within r. The x are the middles
+A user-defined basis: |f(x*) - f(x)| <= r sum_j L_j |theta_j| for x within r. The x are the middles
 of small parts of the cells. Such an x is better than the best of the net by at most
 f(x) - f(y), y being the middle of its cell or the point that leads by the estimate, whichever is
 less: near the leader both are small, and far from it the second is negative.
@@ -42,12 +42,12 @@ from finalist.errors import ArmsError
 from finalist.region.belief import Belief
 from finalist.region.space import Space
 
-#: A basis of the user's: at how many points of the region it is looked at, about.
-MAX_LOOKS = 50_000
+#: A user-defined basis is evaluated at about this many points of the region.
+MAX_EVALUATIONS = 50_000
 
 
 def radius_inside(steps: Float[np.ndarray, " d"]) -> float:
-    """Return how far a point can be from the middle of its cell, in coded coordinates.
+    """Return how far a point can be from the centre of its cell, in coded coordinates.
 
     `steps` are half the steps of the grid.
     """
@@ -55,11 +55,11 @@ def radius_inside(steps: Float[np.ndarray, " d"]) -> float:
 
 
 def radius_on_sphere(steps: Float[np.ndarray, " d"]) -> float:
-    """Return how far a point of the sphere can be from one of the net on the sphere.
+    """Return how far a point of the sphere can be from a point of the net on the sphere.
 
-    Seen from the centre it lies on a face of the cube, at most half the diagonal of a cell of
-    the face, of d - 1 dimensions, from a point of the grid there; both are brought to the sphere
-    by the projection onto the ball, which moves no two points apart.
+    Seen from the centre it lies on a face of the cube, at most half the diagonal of a (d - 1)-
+    dimensional cell of that face from a point of the grid. Projecting both onto the ball takes
+    them to the sphere and moves no two points apart.
     """
     return float(np.linalg.norm(steps[1:]))
 
@@ -70,13 +70,13 @@ def largest_loss(
     steps: Float[np.ndarray, " d"],
     belief: Belief,
 ) -> float:
-    """Bound the loss for all parameters that are possible.
+    """Bound the loss over all possible parameters.
 
     Parameters
     ----------
     space : Space
     coded : (M, d) array
-        The middles of the cells, in coded coordinates.
+        The centres of the cells, in coded coordinates.
     steps : (d,) array
         Half the steps of the grid, in coded coordinates.
     belief : Belief
@@ -124,7 +124,7 @@ def _of_a_function(
     belief: Belief,
 ) -> float:
     steep = _steepest(space, belief)
-    parts = max(int((MAX_LOOKS / len(coded)) ** (1.0 / space.d)), 1)
+    parts = max(int((MAX_EVALUATIONS / len(coded)) ** (1.0 / space.d)), 1)
     inner = np.arange(1 - parts, parts, 2) / parts
     around = np.array(list(product(inner, repeat=space.d))) * steps
     F = space.features(space.decoded(coded))
@@ -138,7 +138,7 @@ def _of_a_function(
 
 
 def leader_of(features: Float[np.ndarray, "M p"], belief: Belief) -> int:
-    """Return the best row by the estimate; only differences may be known."""
+    """Return the row with the best estimate; only differences may be known."""
     return int(belief.estimates(features - features[0]).argmax())
 
 
@@ -150,7 +150,7 @@ def _steepest(space: Space, belief: Belief) -> float:
             "the basis is a function without Lipschitz constants, so nothing is known between the "
             "points of the net. Give lipschitz=..., one number for each basis function."
         )
-    steep = np.flatnonzero(L > 0.0)  # of a constant even the estimate may not be known
+    steep = np.flatnonzero(L > 0.0)  # for a constant even the estimate may be unknown
     return float(L[steep] @ belief.largest(np.eye(len(L))[steep])) if len(steep) else 0.0
 
 
@@ -161,11 +161,11 @@ def largest_lead(
     leader: Float[np.ndarray, " d"],
     belief: Belief,
 ) -> Float[np.ndarray, " n"]:
-    """Bound by how much any point of a cell is better than the leader, for each cell.
+    """Bound, for each cell, how much better than the leader any of its points can be.
 
     For x in the cell of y, f(x) - f(leader) = (f(y) - f(leader)) + (f(x) - f(y)), and with
     u = x - y the second part is grad f(y)'u + u'Hu / 2: in a box |u_i| <= k_i, in a ball
-    |u| <= rho. Of a basis of the user's it is at most rho sum_j L_j |theta_j|.
+    |u| <= rho. With a user-defined basis it is at most rho sum_j L_j |theta_j|.
     """
     first = belief.upper(space.features(points) - space.features(leader[None]))
     if not space.polynomial:

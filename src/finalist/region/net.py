@@ -1,11 +1,11 @@
 """A net: finitely many points to choose from that stand for all points of a region.
 
-The points are the middles of the cells of a grid over [-1, 1]^d in coded coordinates, brought into
-the region. Every point of the region is in a cell: in a box in one that is on each face that the
-point is on; in a ball, a point of the sphere is in the cell of the face of the cube on which it
+The points are the centres of the cells of a grid over [-1, 1]^d in coded coordinates, projected
+into the region. Every point of the region is in a cell. In a box, that cell is on each face that
+the point is on. In a ball, a point of the sphere is in the cell of the face of the cube on which it
 lies as seen from the centre, and belongs to that one.
 
-A refined net has only the cells in which a best point may still be, each cut into parts^d smaller
+A refined net has only the cells that may still contain a best point, each cut into parts^d smaller
 ones. Let every theta of a set make all points of the cells that are left out no better than the
 leader, a point of the old net that is in the new one too (`parts` is odd, so that the middle of a
 cell stays one). For a theta of the set, consider the whole grid that is `parts` times as fine. It
@@ -27,18 +27,16 @@ from jaxtyping import Float, Int
 from finalist.arms import Arms
 from finalist.arms.inputs import Table
 from finalist.errors import ArmsError, EstimateError, ProblemError
-from finalist.problem.noise import UNSET, Unset
-from finalist.region.belief import Record, refuse_doubts
-from finalist.region.found import Found
-from finalist.region.grid import check_size, joined, named, needed
+from finalist.problem import UNSET, Unset
+from finalist.region.belief import Found, Record, refuse_doubts
 from finalist.region.loss import largest_lead, largest_loss, leader_of
 from finalist.region.optimum import Spread
-from finalist.region.space import Space
+from finalist.region.space import Space, check_size, joined, named, needed
 
 if TYPE_CHECKING:
     from finalist.study import Study
 
-#: Of epsilon and of delta, what the loss gets unless said otherwise.
+#: Default share of epsilon and of delta that is left for the loss.
 SHARE = 0.2
 
 
@@ -52,13 +50,13 @@ class Net:
     per_axis : tuple of int
         Points of the whole grid along each coordinate.
     cells : (M, d) array of int
-        Which of them the net has, as numbers along each coordinate.
+        Indices along each coordinate of the grid points that the net has.
     design : Spread
         Where to measure, over the whole region.
     measure : "design" or "all"
     risk : float
-        The probability that the best point is none of those that cells left out were thought not
-        to hold, at most; 0 for a whole grid.
+        An upper bound on the probability that a cell left out contains the best point; 0 for a
+        full grid.
     """
 
     space: Space = field(repr=False)
@@ -74,7 +72,7 @@ class Net:
 
     @cached_property
     def points(self) -> Float[np.ndarray, "N d"]:
-        """The points of the net; cells whose middles are brought to the same point share it."""
+        """The points of the net; cells whose centres are projected to the same point share it."""
         places = np.round(self._middles, 12)
         return self._middles[np.sort(np.unique(places, axis=0, return_index=True)[1])]
 
@@ -106,15 +104,15 @@ class Net:
 
     @cached_property
     def arms(self) -> Arms:
-        """The arms: what is measured, and what can win, which is all of them."""
+        """All points as arms that can win; those to be measured are marked as measurable."""
         points, measured = self._joined
         features = self.space.features(points)
         columns = self.space.feature_names(features.shape[1])
         arms = Arms._from_table(Table(features, named(self.space, points), columns))
         if len(arms) < len(points):
             raise ArmsError(
-                "the basis does not tell some points of the net apart; leave out coordinates that "
-                "do not matter, or use fewer points."
+                "some points of the net have the same basis values; leave out coordinates that do "
+                "not matter, or use fewer points."
             )
         measurable = np.zeros(len(points), dtype=bool)
         measurable[measured] = True
@@ -122,13 +120,13 @@ class Net:
 
     @property
     def weights(self) -> Float[np.ndarray, " K"] | None:
-        """The share of the pulls that the design gives each arm; None if all can be measured."""
+        """The design's share of the pulls for each arm; None if all can be measured."""
         if self.measure == "all":
             return None
         return np.bincount(self._joined[1], self.design.weights, len(self.arms))
 
     def point(self, name: str) -> dict[str, float]:
-        """Return the coordinates of an arm, by their names."""
+        """Return the coordinates of an arm by name."""
         row = self._joined[0][self.arms.index(name)]
         return dict(zip(self.space.names, row.tolist(), strict=True))
 
@@ -138,25 +136,25 @@ class Net:
         Parameters
         ----------
         epsilon : float
-            How far the answer may be from the best point of the region.
+            Accepted distance of the answer from the best point of the region.
         delta : float
-            The probability with which it may be wrong.
+            Accepted probability of a wrong answer.
         share : float
-            What is left for the loss of both; nothing if the net is exact.
+            The part of both that is left for the loss; nothing if the net is exact.
 
         Returns
         -------
         dict
-            The words `epsilon` and `delta` of `Study.create` and `fl.simulate`.
+            `epsilon` and `delta` for `Study.create` and `fl.simulate`.
         """
         if not (math.isfinite(epsilon) and epsilon > 0 and 0 < share < 1):
             raise ProblemError(
-                f"epsilon is {epsilon!r} and share {share!r}; epsilon is positive, and share is "
+                f"epsilon is {epsilon!r} and share {share!r}; epsilon must be positive, and share "
                 "between 0 and 1."
             )
         if not 0 < delta - self.risk < 1:
             raise ProblemError(
-                f"delta is {delta!r}; it is below 1 and above the risk of the net, {self.risk:g}."
+                f"delta is {delta!r}; it must be between the risk of the net, {self.risk:g}, and 1."
             )
         kept = 1.0 if self.exact else 1.0 - share
         return {"epsilon": kept * epsilon, "delta": kept * (delta - self.risk)}
@@ -169,8 +167,8 @@ class Net:
         source : Study or Record
             With the rewards so far.
         delta : float
-            The probability with which the bound is ever wrong, whenever one looks. It comes on
-            top of that of the test, and of the risk of the net.
+            The probability that the bound is ever wrong, at any time. It adds to that of the test
+            and to the risk of the net.
 
         Returns
         -------
@@ -182,25 +180,25 @@ class Net:
         return largest_loss(self.space, self._coded, self.steps, _record(source).belief(delta))
 
     def refined(self, source: "Record | Study", delta: float = 0.01, parts: int = 3) -> "Net":
-        """Return a finer net where the best point can still be; other cells are left out.
+        """Return a finer net of the cells that may still contain the best point.
 
         Parameters
         ----------
         source : Study or Record
             With the rewards so far.
         delta : float
-            The probability with which cells are ever left out wrongly; it adds to `risk`.
+            The probability that a cell is ever left out wrongly; it adds to `risk`.
         parts : int
-            How many times as fine, an odd number.
+            How many times finer; an odd number.
 
         Returns
         -------
         Net
-            For a study of its own: old rewards may help to choose (`import_history`), but are not
-            tested again.
+            For a new study: old rewards may guide its choices (`import_history`) but are not tested
+            again.
         """
         if parts < 3 or parts % 2 == 0:
-            raise ArmsError(f"parts is {parts}; it is an odd number, 3 or more.")
+            raise ArmsError(f"parts is {parts}; it must be an odd number, 3 or more.")
         if self.exact:
             return self
         belief = _record(source).belief(delta)
@@ -225,19 +223,19 @@ class Net:
             Of the arms of this net, with a delta below the one here (see `question`).
         delta : float
             The probability that anything here is wrong: what the study and the risk of the net
-            leave of it is for the loss.
+            leave of it goes to the loss.
         """
         status, arms = study.status(forecast=False), study.arms
         refuse_doubts(status)
         if status.risk is None:
             raise EstimateError(
                 f"the strategy of study {study.name!r} guarantees nothing, so nothing can be said "
-                "of the region. Use the gauntlet."
+                "about the region. Use the gauntlet."
             )
         if study.settings["top"] > 1:
             raise ProblemError(
                 f"study {study.name!r} asks for the {study.settings['top']} best arms; of a region "
-                "one point is found. Use top=1."
+                "only one point can be found. Use top=1."
             )
         self._check_arms(arms)
         epsilon = float(study.settings["epsilon"])
@@ -256,21 +254,21 @@ class Net:
     def _left(self, delta: float, risk: float) -> float:
         """Return what the test and the risk of the net leave of delta."""
         left = delta - risk - self.risk
-        if not 1e-9 * delta < left < 1.0:  # rounding is no share
+        if not 1e-9 * delta < left < 1.0:  # more than a rounding error
             raise ProblemError(
                 f"delta is {delta:g}; the test uses {risk:g} of it and the net {self.risk:g}: "
-                "nothing is left for the points between. Use a larger one here."
+                "nothing is left for the points between. Use a larger delta here."
             )
         return left
 
     def _check_arms(self, arms: Arms) -> None:
-        """Refuse arms that lack a point of the net."""
+        """Refuse arms that lack some point of the net."""
         for name, row in zip(self.arms.names, self.arms.features, strict=True):
             there = name in arms and arms.candidate[arms.index(name)]
             if not (there and np.array_equal(arms.features[arms.index(name)], row)):
                 raise ArmsError(
                     f"the study has no arm {name!r} with the features of this net; use the region "
-                    "and the net with which its arms were made."
+                    "and net that its arms were made from."
                 )
 
     def rehearse(
@@ -283,16 +281,16 @@ class Net:
         objective: Literal["max", "min"] = "max",
         seed: int = 0,
     ) -> Found:
-        """Simulate one study of the gauntlet, and say what it would have found.
+        """Simulate one study with the gauntlet and return what it would have found.
 
         Parameters
         ----------
         theta : (p,) sequence
-            The truth, in the basis.
+            The true parameter, in the basis.
         epsilon, delta
             As in `question`.
         sigma : float
-            Size of the noise; has to be given.
+            Size of the noise; required.
         objective : "max" or "min"
         seed : int
         """

@@ -1,11 +1,11 @@
 """Where to measure: the G-optimal design over all points of a region, with a certificate.
 
 The largest variance of an estimated mean over the region is at least the number p of basis
-functions, whatever the design (Kiefer and Wolfowitz 1960). For the polynomials designs that
-reach it are known. In coded coordinates:
+functions, whatever the design (Kiefer and Wolfowitz 1960). For the polynomials, designs that
+attain it are known. In coded coordinates:
 
-- linear, box: the corners, all alike. Then Lambda = I and the variance is 1 + sum x_i^2.
-- linear, ball: the ends of the axes, all alike. Then it is 1 + d |x|^2.
+- linear, box: the corners, equally. Then Lambda = I and the variance is 1 + sum x_i^2.
+- linear, ball: the ends of the axes, equally. Then it is 1 + d |x|^2.
 - quadratic, box: points of {-1, 0, 1}^d, with weights that depend on the number of coordinates
   that are not 0 (Kiefer 1961; Farrell, Kiefer and Walbran 1967). Lambda is the same when signs
   and coordinates are exchanged, so the variance is a polynomial in s_i = x_i^2, of degree 2 in
@@ -15,7 +15,7 @@ reach it are known. In coded coordinates:
   uniform distribution up to order 4. By symmetry the variance is a polynomial of degree 2 in
   |x|^2, again with a positive leading factor: its maximum is at the centre or on the sphere.
 
-For a basis of the user's the design comes from a grid to which points are added where the
+For a user-defined basis the design comes from a grid to which points are added where the
 variance is largest (column generation), and the maximum over the region is bounded by branch and
 bound: its root is Lipschitz.
 """
@@ -33,8 +33,8 @@ from finalist.errors import ArmsError, OutsideSpanError
 from finalist.inference.information import information, row_norms
 from finalist.region.space import Space
 
-#: A basis of the user's: how close to the optimum, from how many points, in how many rounds, and
-#: how many cells branch and bound may look at in each.
+#: For a user-defined basis: tolerance, number of initial points, rounds, and the cells that branch
+#: and bound may visit in each round.
 TOLERANCE, FIRST_POINTS, MAX_ROUNDS, MAX_CELLS = 0.02, 400, 12, 200_000
 
 
@@ -48,10 +48,10 @@ class Spread:
     weights : (n,) array
         Shares of the pulls.
     value : float
-        The variance of an estimated mean, for sigma 1 and one pull, is not larger at any point of
-        the region; infinite if that is not known.
+        An upper bound on the variance of an estimated mean anywhere in the region, for sigma 1 and
+        one pull; infinite if none is known.
     lower_bound : float
-        No design has a smaller largest variance: the number of basis functions.
+        The smallest possible maximal variance: the number of basis functions.
     """
 
     points: Float[np.ndarray, "n d"] = field(repr=False)
@@ -61,7 +61,7 @@ class Spread:
 
     @property
     def gap(self) -> float:
-        """The certificate: the largest variance is at most 1 + gap times the smallest possible."""
+        """The certificate: the maximal variance is at most 1 + gap times the smallest possible."""
         return max(self.value / self.lower_bound - 1.0, 0.0)
 
 
@@ -72,7 +72,7 @@ def spread_over(space: Space) -> Spread:
     coded, weights = _KNOWN[space.shape, str(space.basis)](space.d)
     points = space.decoded(coded)
     p = len(space.features(points[:1])[0])
-    # The variance is largest at one of these, as the docstring of the module says.
+    # The variance is largest at one of these; see the docstring of the module.
     critical = coded if space.basis == "linear" else _levels(space.shape, space.d)
     root = _root(space, points, weights)
     value = float(row_norms(space.features(space.decoded(critical)), root).max())
@@ -92,7 +92,7 @@ def _axes(d: int) -> tuple[Float[np.ndarray, "n d"], Float[np.ndarray, " n"]]:
 def _three_levels(d: int) -> tuple[Float[np.ndarray, "n d"], Float[np.ndarray, " n"]]:
     """Return the design of three levels with the fewest points that has the best moments."""
     u, v = best_moments(d)
-    kinds = range(d + 1)  # by the number of coordinates that are not 0
+    kinds = range(d + 1)  # by the number of nonzero coordinates
     sizes = [math.comb(d, j) * 2**j for j in kinds]
     # E 1, E x_i^2 and E x_i^2 x_j^2 of each kind.
     rows = [[1.0, j / d, j * (j - 1) / (d * max(d - 1, 1))] for j in kinds]
@@ -176,7 +176,7 @@ def _root(
     return np.asarray(info.inverse_root @ into_span.T)
 
 
-# ---- a basis of the user's ---------------------------------------------------------------------
+# ---- a user-defined basis ----------------------------------------------------------------------
 
 
 def generated(space: Space) -> Spread:
@@ -186,7 +186,7 @@ def generated(space: Space) -> Spread:
     points = np.unique(space.decoded(coded), axis=0)
     best: Spread | None = None
     for _ in range(MAX_ROUNDS):
-        # Points that the basis cannot tell apart are one.
+        # Points with the same basis values are merged.
         points = points[np.unique(space.features(points), axis=0, return_index=True)[1]]
         arms = Arms(space.features(points))
         weights = optimal_design(arms, "g", 1e-4).weights
@@ -204,7 +204,7 @@ def generated(space: Space) -> Spread:
 
 
 def _simpler(space: Space, spread: Spread) -> Spread:
-    """Leave out points with light weights if the rest is certified to be as good."""
+    """Drop points with small weights if the rest is certified to be as good."""
     enough = (1.0 + TOLERANCE) * spread.lower_bound
     points = spread.points[spread.weights >= 0.1 * spread.weights.max()]
     arms = Arms(space.features(points))
@@ -262,7 +262,7 @@ def largest_variance(
         left = upper > enough
         bound = max(bound, float(upper[~left].max(initial=0.0)))
         full = seen + np.count_nonzero(left) * len(corners) > MAX_CELLS
-        # Where it is larger than `enough` anyway, there is no need to know it exactly.
+        # If it exceeds `enough` anyway, its exact value does not matter.
         close = heights.size and upper.max() <= (1.0 + 0.1 * TOLERANCE) * heights.max()
         if full or close or known is None:
             bound = max(bound, float(upper[left].max(initial=0.0)))

@@ -10,19 +10,18 @@ from numpy.typing import ArrayLike
 
 from finalist.arms import Arms
 from finalist.errors import ArmsError
-from finalist.region.grid import whole_grid
 from finalist.region.net import Net
 from finalist.region.optimum import spread_over
-from finalist.region.space import Basis, Space, ball_space, box_space
+from finalist.region.space import Basis, Space, ball_space, box_space, whole_grid
 
 
 @dataclass(frozen=True, eq=False)
 class Region:
-    """A region of points, one of which is the best; make one with `box` or `ball`.
+    """A region of points, one of which is best; make one with `box` or `ball`.
 
     The mean of a point x is phi(x)'theta, with a basis phi and an unknown theta. `net` gives
-    finitely many points to choose from, and says from the rewards how much better a point between
-    them can be.
+    finitely many points to choose from; from the rewards, it bounds how much better a point
+    between them can be.
 
     Examples
     --------
@@ -59,7 +58,7 @@ class Region:
             (1, x_i), or these and x_i x_j for i <= j, or a function of (n, d) points that returns
             (n, p) values.
         names : sequence of str, optional
-            Of the coordinates; x1, x2, ... unless given.
+            Of the coordinates; by default x1, x2, ...
         lipschitz : float or (p,) sequence, optional
             For a function: each of its values changes by at most this much times the Euclidean
             distance of two points, with every coordinate scaled so that the box is [-1, 1]^d.
@@ -104,23 +103,22 @@ class Region:
         Parameters
         ----------
         per_axis : int or (d,) sequence of int
-            Points along each coordinate, from end to end. A linear model on a box needs two, the
-            corners, and gets no more. On a ball these are the points of a grid on the cube
-            around it, from which it takes those that matter.
+            Points along each coordinate, from end to end. A linear model on a box needs only the
+            corners and always gets two. On a ball, this is a grid on the surrounding cube, of
+            which the points that matter are kept.
         measure : "design" or "all"
-            Measure where the G-optimal design over the whole region does: a few points, which
-            tell the model as well as any (`net.design.gap` says how well). Or let every point of
-            the net be measured.
+            Measure only the points of the G-optimal design over the whole region, which determine
+            the model as well as any (`net.design.gap` says how well), or every point of the net.
         """
         if measure not in ("design", "all"):
-            raise ArmsError(f"measure is {measure!r}; it is 'design' or 'all'.")
+            raise ArmsError(f"measure is {measure!r}; it must be 'design' or 'all'.")
         space = self.space
         counts = np.zeros(1)
         if _whole(per_axis, space.d):
             counts = np.array(np.broadcast_to(per_axis, space.d))
         if counts.min() < 2 or (space.shape == "ball" and len(set(counts.tolist())) > 1):
             raise ArmsError(
-                f"per_axis is {per_axis!r}; it is a whole number, 2 or more, for all {space.d} "
+                f"per_axis is {per_axis!r}; give a whole number, 2 or more, for all {space.d} "
                 "coordinates, or for a box one for each."
             )
         grid = tuple(int(m) for m in counts)

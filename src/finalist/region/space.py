@@ -11,7 +11,7 @@ from itertools import combinations_with_replacement
 from typing import Any, Literal
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from numpy.typing import ArrayLike
 
 from finalist.errors import ArmsError
@@ -20,8 +20,14 @@ from finalist.errors import ArmsError
 BasisFunction = Callable[[Float[np.ndarray, "n d"]], Float[np.ndarray, "n p"]]
 Basis = Literal["linear", "quadratic"] | BasisFunction
 
-#: Digits of its width to which a point of a box is rounded: 0.15, not 0.15000000000000002.
+#: Points of a box are rounded to this many digits of its width: 0.15, not 0.15000000000000002.
 DIGITS = 12
+#: Largest number of points of a net.
+MAX_POINTS = 200_000
+#: Coordinates in names are rounded by at most this fraction of the width of the region.
+EXACT = 1e-3
+#: Coded coordinates that differ by less count as equal.
+SAME = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,8 +42,8 @@ class Space:
     names : tuple of str
         Of the d coordinates.
     lipschitz : (p,) array or None
-        Of each basis function, in coded coordinates and the Euclidean norm; None if not known.
-        Not used for the polynomials.
+        Of each basis function, in coded coordinates and the Euclidean norm; None if unknown. Not
+        used for the polynomials.
     """
 
     shape: Literal["box", "ball"]
@@ -68,9 +74,9 @@ class Space:
         return isinstance(self.basis, str)
 
     def decoded(self, coded: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n d"]:
-        """Return the points that have these coded coordinates, brought into the region.
+        """Return the points with these coded coordinates, projected into the region.
 
-        The projection onto a convex set moves no two points apart.
+        Projecting onto a convex set never increases the distance of two points.
         """
         if self.shape == "ball":
             norms = np.linalg.norm(coded, axis=1, keepdims=True)
@@ -111,7 +117,7 @@ class Space:
         return ("constant", *names, *squares)[:p]
 
     def slopes(self, points: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n d p"]:
-        """Return the derivatives of the polynomials by each coordinate."""
+        """Return the partial derivatives of the polynomials."""
         n, d = points.shape
         out = np.zeros((n, d, len(self.features(points[:1])[0])))
         out[:, range(d), range(1, d + 1)] = 1.0
@@ -122,7 +128,7 @@ class Space:
         return out
 
     def curvature(self) -> Float[np.ndarray, "d d p"]:
-        """Return the second derivatives of the polynomials, which are the same everywhere."""
+        """Return the second derivatives of the polynomials, which are constant."""
         p = len(self.features(self.middle[None])[0])
         out = np.zeros((self.d, self.d, p))
         if self.basis == "quadratic":
@@ -143,7 +149,7 @@ class Space:
 def box_space(
     low: ArrayLike, high: ArrayLike, basis: Basis, names: Sequence[str] | None, lipschitz: Any
 ) -> Space:
-    """Return a box, checked."""
+    """Return a box after checking its ends, names and basis."""
     ends = [_numbers("low", low), _numbers("high", high)]
     if len(ends[0]) != len(ends[1]):
         raise ArmsError(
@@ -151,15 +157,15 @@ def box_space(
         )
     for i, (a, b) in enumerate(zip(*ends, strict=True)):
         if not a < b:
-            raise ArmsError(f"coordinate {i + 1} goes from {a:g} to {b:g}; low is below high.")
+            raise ArmsError(f"coordinate {i + 1} goes from {a:g} to {b:g}; low must be below high.")
     return _with_basis("box", ends[0], ends[1], basis, names, lipschitz)
 
 
 def ball_space(d: int, basis: Basis, names: Sequence[str] | None, lipschitz: Any) -> Space:
-    """Return the unit ball, checked."""
+    """Return the unit ball after checking d, names and basis."""
     if isinstance(d, bool) or not isinstance(d, int | np.integer) or d < 2:
         raise ArmsError(
-            f"d is {d!r}; a ball has 2 or more coordinates. With one it is Region.box([-1], [1])."
+            f"d is {d!r}; a ball has 2 or more coordinates. With one, use Region.box([-1], [1])."
         )
     return _with_basis("ball", -np.ones(d), np.ones(d), basis, names, lipschitz)
 
@@ -173,13 +179,13 @@ def _with_basis(
     lipschitz: Any,
 ) -> Space:
     if not (basis in ("linear", "quadratic") or callable(basis)):
-        raise ArmsError(f"basis is {basis!r}; it is 'linear', 'quadratic' or a function.")
+        raise ArmsError(f"basis is {basis!r}; it must be 'linear', 'quadratic' or a function.")
     d = len(low)
     given = tuple(f"x{i}" for i in range(1, d + 1)) if names is None else tuple(names)
     if len(given) != d or len(set(given)) != d or not all(map(_good_name, given)):
         raise ArmsError(
-            f"names is {given!r}; it has a name of its own for each of the {d} coordinates, "
-            "without commas and equals signs."
+            f"names is {given!r}; give each of the {d} coordinates a different name, without "
+            "commas and equals signs."
         )
     for end in (low, high):
         end.flags.writeable = False
@@ -188,11 +194,11 @@ def _with_basis(
     if lipschitz is None:
         return space
     if space.polynomial:
-        raise ArmsError("lipschitz is for a basis of your own; leave it out for a polynomial.")
+        raise ArmsError("lipschitz is for a basis of your own; omit it for a polynomial.")
     L = np.array(np.broadcast_to(_numbers("lipschitz", lipschitz), p)) if _fits(lipschitz, p) else 0
     if isinstance(L, int) or (L < 0.0).any():
         raise ArmsError(
-            f"lipschitz is {lipschitz!r}; it is one number, 0 or more, for each of the {p} basis "
+            f"lipschitz is {lipschitz!r}; give one number, 0 or more, for each of the {p} basis "
             "functions, or one for all."
         )
     return Space(shape, low, high, basis, given, L)
@@ -212,5 +218,73 @@ def _numbers(name: str, values: ArrayLike) -> Float[np.ndarray, " n"]:
     except (TypeError, ValueError):
         array = np.array([math.nan])
     if array.ndim != 1 or len(array) == 0 or not np.isfinite(array).all():
-        raise ArmsError(f"{name} is {values!r}; it is a finite number for each coordinate.")
+        raise ArmsError(f"{name} is {values!r}; give a finite number for each coordinate.")
     return array
+
+
+def whole_grid(space: Space, per_axis: tuple[int, ...]) -> Int[np.ndarray, "M d"]:
+    """Return the cells of a full grid that the region needs."""
+    check_size(math.prod(per_axis))
+    axes = np.meshgrid(*(np.arange(m) for m in per_axis), indexing="ij")
+    return needed(space, np.stack([axis.ravel() for axis in axes], axis=1), per_axis)
+
+
+def needed(
+    space: Space, cells: Int[np.ndarray, "M d"], per_axis: tuple[int, ...]
+) -> Int[np.ndarray, "n d"]:
+    """Return the cells of the grid that may hold a best point of the region.
+
+    For a ball these are the cells on the faces, to which the points of the sphere belong. Unless
+    the basis is linear, where some best point is on the sphere, add those that meet the ball.
+    """
+    last = np.array(per_axis) - 1
+    cells = cells[((cells >= 0) & (cells <= last)).all(axis=1)]
+    if space.shape == "box":
+        return np.asarray(cells)
+    face = ((cells == 0) | (cells == last)).any(axis=1)
+    if space.basis == "linear":
+        return np.asarray(cells[face])
+    nearest = np.maximum(np.abs(2 * cells - last) / last - 1.0 / last, 0.0)
+    return np.asarray(cells[face | (np.linalg.norm(nearest, axis=1) <= 1.0 + SAME)])
+
+
+def check_size(points: int) -> None:
+    """Refuse a net that is too large."""
+    if points > MAX_POINTS:
+        raise ArmsError(
+            f"the net would have {points:,} points; at most {MAX_POINTS:,} are allowed. Use a "
+            "smaller per_axis or parts."
+        )
+
+
+def joined(
+    space: Space, points: Float[np.ndarray, "N d"], measured: Float[np.ndarray, "n d"]
+) -> tuple[Float[np.ndarray, "M d"], Int[np.ndarray, " n"]]:
+    """Return the points of the net and those to measure together, and the rows of the latter."""
+    rows: list[int] = []
+    more: list[np.ndarray] = []
+    for point in measured:
+        far = np.abs((points - point) / space.half).max(axis=1)
+        nearest = int(far.argmin())
+        if far[nearest] > SAME:
+            nearest = len(points) + len(more)
+            more.append(point)
+        rows.append(nearest)
+    return np.vstack([points, *more]), np.array(rows)
+
+
+def named(space: Space, points: Float[np.ndarray, "N d"]) -> tuple[str, ...]:
+    """Name points by their coordinates, with four digits or as many as are needed."""
+    texts: list[list[str]] = []
+    for values, width in zip(points.T.tolist(), (2.0 * space.half).tolist(), strict=True):
+        digits = 4
+        while max(abs(float(f"{v:.{digits}g}") - v) for v in values) > EXACT * width:
+            digits += 1
+        texts.append([f"{v:.{digits}g}" for v in values])
+    if len(set(zip(*texts, strict=True))) < len(points):
+        texts = [[repr(v) for v in values] for values in points.T.tolist()]
+    parts = [
+        [f"{name}={text}" for text in column]
+        for name, column in zip(space.names, texts, strict=True)
+    ]
+    return tuple(map(", ".join, zip(*parts, strict=True)))

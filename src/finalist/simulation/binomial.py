@@ -1,6 +1,6 @@
 """Exact confidence bounds for the probability of an error (Clopper and Pearson 1934).
 
-They hold for every number of runs and every true probability, without an approximation.
+They hold for every number of runs and every true probability; nothing is approximated.
 """
 
 from scipy.special import betaincinv
@@ -42,7 +42,7 @@ def exact_interval(errors: int, runs: int, confidence: float = 0.95) -> tuple[fl
     runs : int
         All runs.
     confidence : float
-        Between 0 and 1; what is left is shared by the two sides.
+        Between 0 and 1; the rest is split between the two sides.
 
     Returns
     -------
@@ -60,6 +60,10 @@ def exact_interval(errors: int, runs: int, confidence: float = 0.95) -> tuple[fl
 
 def _check(errors: int, runs: int, confidence: float) -> None:
     if not (runs >= 1 and 0 <= errors <= runs):
-        raise SimulationError(f"{errors} errors in {runs} runs; count errors among 1 run or more.")
+        raise SimulationError(
+            f"{errors} errors in {runs} runs; count 0 or more errors in 1 run or more."
+        )
     if not 0.0 < confidence < 1.0:
-        raise SimulationError(f"confidence is {confidence}; it lies between 0 and 1, as 0.95.")
+        raise SimulationError(
+            f"confidence is {confidence}; it must be between 0 and 1, such as 0.95."
+        )

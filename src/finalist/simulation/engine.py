@@ -1,13 +1,16 @@
 """Many runs of a strategy with drawn rewards, in this process or in several.
 
-Every run is the same whatever the number of runs or processes. Ctrl-C ends a simulation with the
-runs that are finished.
+A run does not depend on the number of runs or processes. Ctrl-C ends a simulation and keeps the
+finished runs.
 """
 
+import itertools
 import signal
+import sys
+import threading
 import warnings
-from collections.abc import Callable, Generator, Sequence
-from contextlib import closing
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing, contextmanager
 from typing import Literal
 
 import numpy as np
@@ -15,12 +18,16 @@ from numpy.typing import ArrayLike
 
 from finalist.arms import Arms
 from finalist.errors import SimulationError
-from finalist.problem.noise import UNSET, Noise, PerArm, Unset
-from finalist.simulation.progress import Shown, bar, check_progress
+from finalist.problem import UNSET, Noise, PerArm, Unset
 from finalist.simulation.result import Simulation
 from finalist.simulation.rewards import Kind, RewardFunction
 from finalist.simulation.task import Numbered, Outcome, Task, make_task, whole
 from finalist.strategies import Strategy
+
+#: Seconds before the progress bar appears, unless it was asked for.
+_PATIENCE = 1.0
+#: Whether to show a bar, or a function called with the number of finished runs and of all runs.
+Shown = bool | Callable[[int, int], None] | None
 
 
 def simulate(
@@ -59,58 +66,58 @@ def simulate(
     strategy : str or Strategy
         A name, or a configured object such as `XYAdaptive(alpha=0.1)`.
     sigma : float, (K,) sequence or None
-        Size of the noise, of all arms or of each, also of the rewards drawn. None if the strategy
-        is not to know it; then `rewards` is a function. Has to be given unless `noise` has its own.
+        Size of the noise, for all arms or for each; rewards are drawn with it. None hides it from
+        the strategy, and `rewards` must then be a function. Required unless `noise` has its own.
     delta : float
         Probability with which the strategy may be wrong.
     runs : int
         How many runs.
     seed : int
-        Run i depends on the seed and i alone.
+        Run i depends only on the seed and i.
     n_jobs : int
-        Processes; 1 is this one, -1 is one for every core.
+        Processes; 1 is this one, -1 means one per core.
     rewards : "gaussian", "bounded", "bernoulli" or function, optional
-        What is drawn, by default what `noise` speaks of: normal noise, noise of +sigma or
-        -sigma, or rewards 0 and 1. A function is called as `rewards(arm, n, rng)` and returns n
-        rewards of an arm given by its index.
+        What is drawn, by default what `noise` describes: normal noise, noise of +sigma or -sigma,
+        or rewards 0 and 1. A function is called as `rewards(arm, n, rng)` and returns n rewards of
+        the arm with that index.
     noise : Noise or "gaussian", "sub-gaussian", "bernoulli", optional
         What the strategy assumes; "bernoulli" has its own sigma.
     objective : "max" or "min"
         Whether the largest or the smallest mean is best.
     epsilon : float
-        Positive: an arm within `epsilon` of the best is good enough.
+        If positive, an arm within `epsilon` of the best is good enough.
     top : int
-        How many of the best arms are asked for; `winner` is then the first of them.
+        How many of the best arms to find; `winner` is then the first of them.
     max_pulls : int
-        A run that needs more is stopped and counted as undecided; not used with a budget.
+        A run that needs more is stopped, undecided; not used with a budget.
     budget : int, optional
-        The pulls there are: a run ends with its winner, or when they are used up. Then the best
-        of the arms that are left is recommended, without a guarantee. Strategies for a fixed
-        budget ("od-linbai", "gse", "peace", "g-budget") need it.
+        The most pulls of a run. When they are spent without a winner, the best remaining arm is
+        recommended, without a guarantee. Strategies for a fixed budget ("od-linbai", "gse",
+        "peace", "g-budget") need it.
     size : int, optional
-        Pulls of a batch, as a plate has them; one that is too small to test with is joined with
-        the next. By default every strategy takes the sizes it likes best, or looks at each pull.
+        Pulls per batch, for example the wells of a plate; a batch too small to test with is joined
+        with the next. By default every strategy chooses its own sizes, or checks after every pull.
     candidates : Arms, optional
-        What the winner is chosen from, by measuring `arms`; see `Problem`. The arms of the result
-        are both, the candidates last.
+        What the winner is chosen from, by measuring `arms`; see `Problem`. The result has both,
+        the candidates last.
     cost : float or (K,) sequence
-        Cost of a pull; strategies that know of it keep the cost low instead of the pulls.
+        Cost of a pull; strategies that support it minimise cost instead of pulls.
     batch_intercept : bool
-        Whether the strategy allows for a constant that all rewards of a batch share.
+        Whether the strategy allows for a constant shared by all rewards of a batch.
     misspecification : float
-        How far, at most, the strategy allows means to be from the linear model.
+        The largest deviation of means from the linear model that the strategy allows for.
     shift : float
-        Standard deviation of the constant that is drawn for each batch.
+        Standard deviation of the constant drawn for each batch.
     deviations : (K,) array-like, optional
         How far the mean of each arm is from the linear model.
     progress : bool or function, optional
         Whether to show a bar on stderr; by default on a terminal, after a second. A function is
-        called after each run with how many are done, and of how many.
+        called after each run with the number of finished runs and of all runs.
 
     Returns
     -------
     Simulation
-        On Ctrl-C with the runs finished so far; KeyboardInterrupt if there is none.
+        On Ctrl-C, with the runs finished so far; KeyboardInterrupt if there are none.
 
     Examples
     --------
@@ -159,24 +166,24 @@ def collect(
     progress: Shown,
     each: Callable[[Outcome], None] | None = None,
 ) -> list[Outcome]:
-    """Return the outcomes of runs in the order in which they end; fewer of them on Ctrl-C.
+    """Return the outcomes of runs in the order in which they finish; fewer on Ctrl-C.
 
     Parameters
     ----------
-    task : Task, or whatever has runs by number
+    task : Task, or anything with numbered runs
     indices : sequence of int
         Which runs.
     n_jobs : int
     progress : bool, function or None
     each : function, optional
-        Called with every outcome as it comes.
+        Called with every outcome as it arrives.
     """
-    check_progress(progress)
+    _check_progress(progress)
     jobs = min(_checked_jobs(n_jobs), len(indices))
     stream = _here(task, indices) if jobs <= 1 else _in_processes(task, indices, jobs)
     outcomes: list[Outcome] = []
     try:
-        with bar(len(indices), progress) as advance, closing(stream):
+        with _bar(len(indices), progress) as advance, closing(stream):
             for outcome in stream:
                 outcomes.append(outcome)
                 advance()
@@ -188,7 +195,7 @@ def collect(
 
 
 def gather(task: Task, outcomes: Sequence[Outcome], requested: int) -> Simulation:
-    """Put outcomes together in the order of their runs."""
+    """Combine outcomes in the order of their runs."""
     ordered = sorted(outcomes, key=lambda outcome: outcome.run)
     return Simulation(
         arms=task.problem.arms.names,
@@ -216,13 +223,13 @@ def _here(task: Numbered, indices: Sequence[int]) -> Generator[Outcome, None, No
 def _in_processes(
     task: Numbered, indices: Sequence[int], jobs: int
 ) -> Generator[Outcome, None, None]:
-    """Share the runs among processes; closing the generator ends those that are at work."""
+    """Spread the runs over processes; closing the generator stops those still running."""
     from joblib import Parallel, delayed, parallel_config  # type: ignore[import-untyped]
 
     from finalist.compiled.folders import prepare
 
     prepare()
-    # joblib sends short runs in larger and larger parcels, until one takes a fraction of a second.
+    # joblib batches short runs until one batch takes a fraction of a second.
     calls = (delayed(task.run)(index) for index in indices)
     with parallel_config("loky", inner_max_num_threads=1, initializer=_leave_interrupts):
         results = Parallel(n_jobs=jobs, return_as="generator_unordered")(calls)
@@ -235,17 +242,63 @@ def _in_processes(
 
 
 def _leave_interrupts() -> None:
-    """Leave Ctrl-C, which reaches all processes of a terminal, to the one that started them."""
+    """Ignore Ctrl-C, which reaches every process of a terminal; the parent handles it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _checked_jobs(n_jobs: int) -> int:
     if isinstance(n_jobs, bool) or not isinstance(n_jobs, int) or not (n_jobs == -1 or n_jobs > 0):
         raise SimulationError(
-            f"n_jobs is {n_jobs!r}; it is the number of processes, or -1 for one on every core."
+            f"n_jobs is {n_jobs!r}; it must be a number of processes, or -1 for one per core."
         )
     if n_jobs > 0:
         return n_jobs
     from joblib import cpu_count
 
     return int(cpu_count())
+
+
+@contextmanager
+def _bar(total: int, wanted: Shown) -> Iterator[Callable[[], None]]:
+    """Show how many runs are done and the time left; yield a callback for each finished run.
+
+    Parameters
+    ----------
+    total : int
+        Runs to do.
+    wanted : bool, function or None
+        None: on a terminal, after a second. True: always, at once. False: never. A function is
+        called after each run.
+    """
+    if callable(wanted):
+        done = itertools.count(1)
+        yield lambda: wanted(next(done), total)
+        return
+    if wanted is False or (wanted is None and not sys.stderr.isatty()):
+        yield lambda: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    columns = ("Simulating", BarColumn(), MofNCompleteColumn(), "runs", TimeRemainingColumn())
+    progress = Progress(*columns, console=console, transient=wanted is None)
+    row = progress.add_task("", total=total)
+    # A timer, so that the bar also appears during a long first run.
+    timer = threading.Timer(0.0 if wanted else _PATIENCE, progress.start)
+    timer.start()
+    try:
+        yield lambda: progress.advance(row)
+    finally:
+        timer.cancel()
+        timer.join()
+        progress.stop()
+
+
+def _check_progress(wanted: object) -> None:
+    """Refuse anything but a bool, None or a function."""
+    if wanted is not None and not isinstance(wanted, bool) and not callable(wanted):
+        raise SimulationError(
+            f"progress is {wanted!r}; it must be True, False, None (a bar on a terminal), or a "
+            "function of the number of finished runs and of all runs."
+        )

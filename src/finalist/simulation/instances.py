@@ -18,7 +18,7 @@ Matrix = Float[np.ndarray, "K d"]
 
 @dataclass(frozen=True, eq=False)
 class Instance:
-    """Arms with the parameter that makes their rewards.
+    """Arms with their true parameter and noise.
 
     Attributes
     ----------
@@ -57,7 +57,7 @@ def gaussian(K: int, d: int, seed: int) -> Matrix:
 
 
 def unit_sphere(K: int, d: int, seed: int) -> Matrix:
-    """Uniform on the sphere: optima are degenerate, the support grows toward K."""
+    """Uniform on the sphere: optima are degenerate, and the support grows towards K."""
     X = gaussian(K, d, seed)
     return np.asarray(X / np.linalg.norm(X, axis=1, keepdims=True))
 
@@ -90,7 +90,7 @@ def quadratic_grid(d: int, levels: int) -> Matrix:
 
 
 def given(name: str, X: Matrix, theta: Float[np.ndarray, " d"] | list[float]) -> Instance:
-    """Return arms with a parameter that is written down, and noise of size 1."""
+    """Return arms with this parameter, and noise of size 1."""
     return Instance(name, Arms(X), np.asarray(theta, dtype=float), sigma=1.0)
 
 
@@ -146,8 +146,8 @@ def fan(K: int, seed: int) -> Instance:
 def table(name: str) -> Instance:
     """Return a table of `finalist.data` as a Gaussian linear model.
 
-    theta is the least-squares fit to all measurements and sigma the standard deviation of what
-    it leaves, so that means and noise have the size they really had. Rewards are drawn from this
+    theta is the least-squares fit to all measurements and sigma the standard deviation of its
+    residuals, so means and noise have realistic sizes. Rewards are drawn from this
     model, not from the measurements.
 
     Parameters

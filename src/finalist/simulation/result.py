@@ -1,4 +1,4 @@
-"""What a simulation found: arrays over its runs, and their summary."""
+"""The result of a simulation: arrays over its runs, and their summary."""
 
 import math
 from dataclasses import dataclass, fields
@@ -22,24 +22,24 @@ _PULLS = "pulls: "
 
 @dataclass(frozen=True, eq=False)
 class Simulation:
-    """The runs of one simulation, in the order of their numbers.
+    """The runs of one simulation, ordered by number.
 
     Attributes
     ----------
     arms : tuple of str
         Names of the K arms.
     name, strategy : str
-        Name of the strategy, and the strategy with its settings.
+        Name of the strategy, and its repr with all settings.
     delta : float
-        Error probability that was allowed.
+        Allowed error probability.
     seed : int
     requested : int
-        Runs asked for; more than there are if the simulation was interrupted.
+        Runs asked for; more than the runs here if the simulation was interrupted.
     run : (runs,) array of int
         Number of each run.
     winner : (runs,) array of int
-        Index of the arm that was returned, -1 where the run was stopped undecided. With a
-        budget, the arm that is recommended.
+        Index of the winning arm, -1 if the run was stopped undecided. With a budget, the
+        recommended arm.
     correct : (runs,) array of bool
         Whether the winner is (one of) the best, or good enough; False if undecided.
     pulls_per_arm : (runs, K) array of int
@@ -48,10 +48,10 @@ class Simulation:
     seconds : (runs,) array
         Processor time of each run.
     certain : (runs,) array of bool, optional
-        Whether each run decided with its guarantee, at the level delta; by default all that have
-        a winner. Never for a strategy that only keeps a budget.
+        Whether each run decided with its guarantee, at level delta; by default every run with a
+        winner. Never for a strategy that only keeps a budget.
     budget : int or None
-        Pulls there were for a run.
+        Pulls allowed per run.
     costs : (K,) array or None
         Cost of a pull of each arm; None if it is 1.
     """
@@ -74,7 +74,7 @@ class Simulation:
 
     def __post_init__(self) -> None:
         if len(self.run) == 0:
-            raise SimulationError("there are no runs; a simulation has at least one.")
+            raise SimulationError("there are no runs; a simulation needs at least one.")
         if cast(np.ndarray | None, self.certain) is None:
             object.__setattr__(self, "certain", self.decided)
         for field in fields(self):
@@ -87,32 +87,32 @@ class Simulation:
 
     @cached_property
     def samples(self) -> Int[np.ndarray, " runs"]:
-        """Pulls of each run, up to the cap where it was stopped undecided."""
+        """Pulls of each run, up to the cap if it was stopped undecided."""
         return np.asarray(self.pulls_per_arm.sum(axis=1))
 
     @cached_property
     def cost(self) -> Float[np.ndarray, " runs"]:
-        """What the pulls of each run cost; their number, if each costs 1."""
+        """Cost of the pulls of each run; their number if each costs 1."""
         if self.costs is None:
             return self.samples.astype(float)
         return np.asarray(self.pulls_per_arm @ self.costs)
 
     @property
     def decided(self) -> Bool[np.ndarray, " runs"]:
-        """Whether each run ended with a winner, or with a recommendation."""
+        """Whether each run ended with a winner or a recommendation."""
         return np.asarray(self.winner >= 0)
 
     @property
     def errors(self) -> int:
-        """Runs that ended with a wrong winner, or recommendation."""
+        """Number of runs with a wrong winner or recommendation."""
         return int((self.decided & ~self.correct).sum())
 
     def error_bounds(self, confidence: float = 0.95) -> tuple[float, float]:
-        """Return the exact interval of the probability of a wrong winner."""
+        """Return the exact interval for the probability of a wrong winner."""
         return exact_interval(self.errors, len(self), confidence)
 
     def summary(self) -> Summary:
-        """Return means, quantiles and error rates, which print as a few lines."""
+        """Return means, quantiles and error rates; they print as a few lines."""
         samples = self.samples
         mean = float(samples.mean())
         error, half = _uncertainty(samples)
@@ -144,8 +144,8 @@ class Simulation:
     def to_frame(self) -> "pd.DataFrame":
         """Return one row per run: run, winner (a name or None), decided, correct, pulls, ...
 
-        The other columns are batches, seconds, `cost` where it is not 1 for every pull, `certain`
-        with a budget or where a winner has no guarantee, and `pulls: NAME` for each arm.
+        The other columns are batches, seconds, `cost` if pulls do not all cost 1, `certain` with a
+        budget or if a winner has no guarantee, and `pulls: NAME` for each arm.
         """
         import pandas as pd
 
@@ -179,7 +179,7 @@ class Simulation:
         budget: int | None = None,
         costs: ArrayLike | None = None,
     ) -> "Simulation":
-        """Read what `to_frame` returned, also after a way through a CSV file.
+        """Read what `to_frame` returned, directly or through a CSV file.
 
         Parameters
         ----------
@@ -187,7 +187,7 @@ class Simulation:
             From a CSV file read with `dtype={"winner": str}, keep_default_na=False`, so that arms
             called 007 or NA keep their names.
         name, strategy, delta, seed
-            What the frame does not hold; see the attributes.
+            Not in the frame; see the attributes.
         requested : int, optional
             By default the number of rows.
         budget : int, optional
@@ -222,24 +222,24 @@ class Simulation:
         )
 
     def merge(self, *others: "Simulation") -> "Simulation":
-        """Return one simulation with the runs of several, which have the same settings."""
+        """Return one simulation with the runs of several that have the same settings."""
         parts = (self, *others)
         for word in ("arms", "name", "strategy", "delta", "seed", "budget"):
             values = [getattr(part, word) for part in parts]
             if any(value != values[0] for value in values):
                 raise SimulationError(
-                    f"simulations with different {word} cannot be merged; simulate with the same."
+                    f"simulations with different {word} cannot be merged; use the same in each."
                 )
         if any(not _same_costs(part.costs, self.costs) for part in others):
             raise SimulationError(
-                "simulations with different costs cannot be merged; simulate with the same."
+                "simulations with different costs cannot be merged; use the same in each."
             )
         run = np.concatenate([part.run for part in parts])
         numbers, counts = np.unique(run, return_counts=True)
         if counts.max() > 1:
             raise SimulationError(
                 f"run {numbers[counts.argmax()]} is in two of the simulations; "
-                "merge simulations of different runs."
+                "merge only simulations of different runs."
             )
         order = np.argsort(run)
 
@@ -268,20 +268,20 @@ class Simulation:
 def _costs(
     frame: "pd.DataFrame", given: ArrayLike | None, K: int
 ) -> Float[np.ndarray, " K"] | None:
-    """Return the cost of a pull of each arm, which a frame does not hold; None if it is 1."""
+    """Return the cost of a pull of each arm, which is not in the frame; None if all are 1."""
     if given is None and "cost" not in frame.columns:
         return None
     costs = np.array([] if given is None else given, dtype=float)
     if costs.shape != (K,):
         raise SimulationError(
-            f"costs is {given!r}; give the cost of a pull of each of the {K} arms. They are not "
-            "all 1 where a frame has a column 'cost'."
+            f"costs is {given!r}; give the cost of a pull for each of the {K} arms. A frame with a "
+            "column 'cost' needs them."
         )
     return costs
 
 
 def _same_costs(one: np.ndarray | None, other: np.ndarray | None) -> bool:
-    """Tell whether pulls cost the same; None is 1 for all."""
+    """Return whether pulls cost the same; None means 1 for all."""
     return bool(np.all((1.0 if one is None else one) == (1.0 if other is None else other)))
 
 
@@ -301,7 +301,7 @@ def _winners(frame: "pd.DataFrame", arms: tuple[str, ...]) -> Int[np.ndarray, " 
     for name, decided in zip(frame["winner"], frame["decided"], strict=True):
         if decided and str(name) not in index:
             raise SimulationError(
-                f"winner {name!r} is no arm of the frame; read a CSV file with "
+                f"winner {name!r} is not an arm of the frame; read a CSV file with "
                 "dtype={'winner': str}, keep_default_na=False."
             )
         winners.append(index[str(name)] if decided else -1)

@@ -1,13 +1,13 @@
-"""Rewards drawn for a simulation: from the true means, by one pull, or as the sums of a batch.
+"""Rewards drawn for a simulation from the true means, pull by pull or as the sums of a batch.
 
-Least squares needs of a batch only each arm's count, sum and scatter, so the rewards of a million
-pulls are a few draws. One pull at a time, every kind of reward is made from the arm's mean and
-one number that does not depend on the arm: a compiled loop takes those numbers as an array.
+Of a batch, least squares needs only each arm's count, sum and scatter, so the rewards of a million
+pulls take a few draws. Pull by pull, a reward is made of the arm's mean and one number that does
+not depend on the arm: a compiled loop takes those numbers as an array.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, Protocol, get_args, runtime_checkable
+from typing import Literal, get_args
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -21,21 +21,8 @@ Kind = Literal["gaussian", "bounded", "bernoulli"]
 #: Rewards of one arm as a user's function draws them: (arm, how many, generator) -> (n,) array.
 RewardFunction = Callable[[int, int, np.random.Generator], Float[np.ndarray, " n"]]
 
-#: Rewards asked of a user's function at once.
+#: Rewards that a user's function is asked for at once.
 _CHUNK = 65_536
-
-
-@runtime_checkable
-class Rewards(Protocol):
-    """Where the rewards of a simulated run come from."""
-
-    def pulls(self, arms: Int[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
-        """Return the rewards of pulls, in their order."""
-        ...
-
-    def batch(self, counts: Int[np.ndarray, " K"]) -> Statistics:
-        """Return the rewards of a batch, summed up."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,13 +34,13 @@ class DrawnRewards:
     means : (K,) array
         The expected reward of each arm.
     sigma : float or (K,) array
-        Size of the noise, of all arms or of each; not used for Bernoulli rewards.
+        Size of the noise, for all arms or for each; not used for Bernoulli rewards.
     kind : "gaussian", "bounded" or "bernoulli"
-        Normal noise; noise +sigma or -sigma, with probability 1/2 each, the most spread of all
-        bounded ones; rewards 0 and 1.
+        Normal noise; noise of +sigma or -sigma with probability 1/2 each, the widest bounded
+        noise; or rewards 0 and 1.
     rng : numpy.random.Generator
     shift : float
-        Standard deviation of a constant that all rewards of a batch share, 0 for none.
+        Standard deviation of a constant shared by all rewards of a batch; 0 for none.
 
     Examples
     --------
@@ -81,7 +68,7 @@ class DrawnRewards:
         largest = max(-low, high) + 100.0 * (float(np.max(self.sigma)) + self.shift)
         if not largest <= LARGEST_REWARD:
             raise RewardError(
-                f"rewards of size {largest:.3g} would be drawn; the largest is "
+                f"rewards of size {largest:.3g} would be drawn; the largest allowed is "
                 f"{LARGEST_REWARD:g}. Give a smaller sigma or theta."
             )
         if self.binary and self.shift > 0.0:
@@ -96,12 +83,12 @@ class DrawnRewards:
 
     @property
     def spread(self) -> Float[np.ndarray, " K"]:
-        """By what `noise` is multiplied for a pull of each arm: 1 where all are equally noisy."""
+        """The factor of `noise` for a pull of each arm: 1 if all arms are equally noisy."""
         K = len(self.means)
         return np.ones(K) if isinstance(self.sigma, float) else np.array(self.sigma, dtype=float)
 
     def noise(self, n: int) -> Float[np.ndarray, " n"]:
-        """Draw what makes rewards of means, times `spread`, for n pulls of whatever arms."""
+        """Draw the noise of n pulls of any arms, to be multiplied by `spread`."""
         return self._noise(n, self.sigma if isinstance(self.sigma, float) else 1.0)
 
     def _noise(self, n: int, sigma: float | Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
@@ -133,7 +120,7 @@ class DrawnRewards:
             total[pulled] = n * means + noise
             squares[pulled] = sigma**2 * self._chi_square(n - 1)
         else:
-            # The number of the larger of two values.
+            # How often the larger of the two values was drawn.
             k = self.rng.binomial(n, means if self.binary else 0.5)
             low, step = (0.0, 1.0) if self.binary else (means - sigma, 2 * sigma)
             total[pulled] = n * low + step * k
@@ -181,7 +168,7 @@ class FunctionRewards:
         values = np.asarray(self.draw(arm, n, self.rng))
         if values.shape != (n,):
             raise RewardError(
-                f"the function of rewards returned shape {values.shape} for {counted(n, 'pull')} "
-                f"of arm {arm}; it is called as rewards(arm, n, rng) and returns n numbers."
+                f"the rewards function returned shape {values.shape} for {counted(n, 'pull')} "
+                f"of arm {arm}; it is called as rewards(arm, n, rng) and must return n numbers."
             )
         return values

@@ -1,11 +1,18 @@
-"""The figures of a simulation, which print as a few lines for people."""
+"""Figures of a simulation that print as a few lines, and the bootstrap interval of a mean."""
 
 import math
 from dataclasses import dataclass
 
+import numpy as np
+from jaxtyping import Float, Int
+
 from finalist.files import printable
 
-#: Arms whose pulls the text shows, those pulled most.
+#: Resamples of the bootstrap.
+_RESAMPLES = 4000
+#: With fewer values the interval is too short to be called a 95 % interval.
+FEWEST = 30
+#: Arms in the printed text, those pulled most.
 _MAX_ARMS = 10
 
 
@@ -19,11 +26,11 @@ class Summary:
         The strategy.
     arms : tuple of str
     delta : float
-        Error probability that was allowed.
+        Allowed error probability.
     runs, requested : int
-        Runs there are, and runs asked for.
+        Finished runs, and runs asked for.
     undecided : int
-        Runs stopped by the cap; their pulls count up to there, so that the mean is too low.
+        Runs stopped by the cap; their pulls count up to there, so the mean is too low.
     errors : int
         Runs with a wrong winner.
     error_rate : float
@@ -31,21 +38,21 @@ class Summary:
     error_interval : (float, float)
         Exact 95 % interval of the error probability.
     mean, standard_error : float
-        Of the pulls of a run; the error is nan for a single run.
+        Of the pulls per run; the error is nan for a single run.
     interval : (float, float)
         95 % interval of the mean (t).
     median : float
     quantiles : (float, float)
-        A tenth of the runs needs fewer pulls, a tenth needs more.
+        The 10 % and 90 % quantiles of the pulls.
     min, max : int
     mean_batches : float
     mean_pulls_per_arm : tuple of float
     mean_seconds : float
         Processor time.
     budget : int or None
-        Pulls there were for a run; then a winner is a recommendation.
+        Pulls allowed per run; with a budget, a winner is a recommendation.
     certain : int
-        Runs that decided with their guarantee; none if the strategy has no proof of it.
+        Runs that decided with a guarantee; 0 if the strategy has no proof.
     mean_cost : float or None
         Of a run; None if every pull costs 1.
     """
@@ -74,7 +81,7 @@ class Summary:
     mean_cost: float | None = None
 
     def facts(self) -> list[tuple[str, str, str]]:
-        """Return every figure with its name, its value, and what it means in plain words."""
+        """Return every figure: its name, its value, and a plain explanation."""
         (low, high), (few, many) = self.interval, self.quantiles
         mean = "from one run" if math.isnan(low) else f"95 % interval {_n(low)} to {_n(high)}"
         spread = f"10 % of the runs below {_n(few)}, 10 % above {_n(many)}"
@@ -95,7 +102,7 @@ class Summary:
         return [("cost, mean", _n(self.mean_cost), "of the pulls of a run")]
 
     def _ends(self) -> list[tuple[str, str, str]]:
-        """Return how often the answer was wrong, and how many runs have one."""
+        """Return how many answers were wrong, and how many runs have one."""
         least, most = self.error_interval
         wrong = f"{self.errors:,} of {self.runs:,}"
         words = f"probability {least:.2%} to {most:.2%} (exact 95 %)"
@@ -111,7 +118,7 @@ class Summary:
         ]
 
     def _unproven(self) -> bool:
-        """Return whether runs stopped by themselves and yet have no guarantee."""
+        """Return whether runs decided without any guarantee."""
         return self.budget is None and self.certain == 0 and self.undecided < self.runs
 
     def _marked(self) -> str:
@@ -137,5 +144,34 @@ class Summary:
 
 
 def _n(value: float) -> str:
-    """Return a number with as many digits as people read."""
+    """Format a number with as many digits as people read."""
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+
+
+def mean_interval(
+    values: Float[np.ndarray, " n"] | Int[np.ndarray, " n"],
+) -> tuple[float, float]:
+    """Return the 95 % bootstrap interval of the mean; the same one for the same values.
+
+    Strategies with phases end after one of a few numbers of pulls, each a factor apart, for which
+    Student's interval would extend below zero. With few values this one is too short: from 10
+    values of a skewed distribution (log-normal, 0.5) it covers the mean in 87 % of all cases, from
+    30 in 91 %, from 100 in 94 %.
+
+    Parameters
+    ----------
+    values : (n,) array
+
+    Returns
+    -------
+    low, high : float
+
+    Examples
+    --------
+    >>> mean_interval(np.array([1.0, 1.0, 1.0]))
+    (1.0, 1.0)
+    """
+    rng = np.random.default_rng(0)
+    means = rng.choice(values, (_RESAMPLES, len(values))).mean(axis=1)
+    low, high = np.quantile(means, (0.025, 0.975))
+    return float(low), float(high)

@@ -1,8 +1,8 @@
-"""What is simulated, checked once, and one run of it.
+"""A simulation task, checked once, and how one run of it is made.
 
 Run i of a task draws everything from the seed sequence (seed, i): its rewards from the first child,
-the strategy's seed from the second. It is therefore the same in every process, and whatever the
-number of runs around it.
+the strategy's seed from the second. So a run is the same in every process, however many other
+runs there are.
 """
 
 import time
@@ -19,19 +19,20 @@ from finalist.errors import ProblemError, SimulationError
 from finalist.inference.intervals import leaders
 from finalist.inference.pooling import Pooled
 from finalist.problem import Problem, as_problem
-from finalist.problem.noise import Bernoulli, SubGaussian, checked_number
+from finalist.problem.values import checked_number
 from finalist.simulation.rewards import DrawnRewards, FunctionRewards, Kind, RewardFunction
 from finalist.strategies import Playable, Run, Strategy, block_size, guaranteed, named
+from finalist.text import counted
 
-#: Means that differ by less than this part of their size are equally good.
+#: Means that differ by less than this fraction of their size count as tied.
 TIE_TOLERANCE = 1e-12
 
 
 class Outcome(NamedTuple):
-    """How one run ended; `winner` is -1 when it was stopped undecided.
+    """How one run ended; `winner` is -1 if it was stopped undecided.
 
-    With a budget the winner is the recommendation; `certain` tells whether the strategy decided
-    with its guarantee.
+    With a budget the winner is the recommendation; `certain` is whether the strategy decided with
+    its guarantee.
     """
 
     run: int
@@ -45,10 +46,10 @@ class Outcome(NamedTuple):
 
 @runtime_checkable
 class Numbered(Protocol):
-    """Runs by number, each a function of its number alone."""
+    """Numbered runs, each a function of its number alone."""
 
     def run(self, index: int) -> Outcome:
-        """Simulate the run of this number."""
+        """Simulate the run with this number."""
         ...
 
 
@@ -67,7 +68,7 @@ class Task:
     size: int | None = None
 
     def run(self, index: int) -> Outcome:
-        """Simulate the run of this number to its end, to its budget, or to the cap."""
+        """Simulate the run with this number until it decides, or reaches its budget or the cap."""
         begin = time.thread_time()
         for_rewards, for_strategy = np.random.SeedSequence(self.seed, spawn_key=(index,)).spawn(2)
         rewards = self.draw_with(np.random.default_rng(for_rewards))
@@ -86,7 +87,7 @@ class Task:
         return Outcome(index, winner, self.is_correct(winners), pulls, batches, seconds, certain)
 
     def draw_with(self, rng: np.random.Generator) -> DrawnRewards | FunctionRewards:
-        """Return where the rewards of a run come from."""
+        """Return the source of rewards of a run."""
         if callable(self.rewards):
             return FunctionRewards(self.rewards, len(self.means), rng)
         sigma: float | np.ndarray = 0.5
@@ -96,7 +97,7 @@ class Task:
         return DrawnRewards(self.means, sigma, self.rewards, rng, self.shift)
 
     def is_correct(self, winners: Sequence[int]) -> bool:
-        """Return whether arms are the best ones, or as good as the goal asks for."""
+        """Return whether these arms are the best, or as good as the goal asks for."""
         if len(winners) == 0:
             return False
         good = self.problem.sign * self.means
@@ -110,7 +111,7 @@ class Task:
 def finish(
     run: Run, rewards: DrawnRewards | FunctionRewards, K: int, most: int, size: int | None = None
 ) -> tuple[Int[np.ndarray, " K"], int]:
-    """Pull until there is a winner or the next batch would be more than `most` further pulls.
+    """Pull until there is a winner, or until the next batch would exceed `most` further pulls.
 
     Returns
     -------
@@ -124,7 +125,9 @@ def finish(
     while total < most and not run.verdict.decided:
         batch = run.next(block_size(run, size))
         if batch.size == 0:
-            raise SimulationError("the strategy pulls nothing and has no winner; it must do one.")
+            raise SimulationError(
+                "the strategy returns an empty batch and has no winner; it must pull or decide."
+            )
         total += batch.size
         if total > most:
             break
@@ -141,9 +144,9 @@ def spend(
     budget: int,
     size: int | None = None,
 ) -> tuple[tuple[int, ...], Int[np.ndarray, " K"], int]:
-    """Pull until there is a winner or the budget is used up; the last batch is cut to what is left.
+    """Pull until there is a winner or the budget is spent; the last batch is cut to what is left.
 
-    Without a winner, the best of the survivors by the estimate from all rewards is recommended.
+    Without a winner, the survivor with the best estimate from all rewards is recommended.
 
     Returns
     -------
@@ -161,8 +164,8 @@ def spend(
             batch = run.next(left)
         if not 0 < batch.size <= left:
             raise SimulationError(
-                f"the strategy pulls {batch.size} when {left} can be pulled, and has no winner; "
-                "it must take the size that it is asked for."
+                f"the strategy returns a batch of {batch.size} with {counted(left, 'pull')} left, "
+                "and has no winner; it must accept the size it is asked for."
             )
         values = rewards.batch(batch.counts)
         run.record(batch, values)
@@ -195,33 +198,33 @@ def make_task(
         strategy = named(strategy, arms, parameter)
     elif isinstance(strategy, type) or not isinstance(strategy, Strategy):
         raise ProblemError(
-            f"strategy is {strategy!r}; it is a name or a configured object: XYAdaptive(alpha=0.4)."
+            f"strategy is {strategy!r}; give a name, or an object such as XYAdaptive(alpha=0.4)."
         )
     task = Task(
         problem,
         parameter,
         means,
         strategy,
-        default_rewards(problem) if rewards is None else rewards,
+        problem.noise.rewards if rewards is None else rewards,
         whole("seed", seed, 0),
         whole("max_pulls", max_pulls, 1),
         _checked_shift(shift),
         None if size is None else whole("size", size, 1),
     )
     _refuse_unknown_noise(task)
-    task.draw_with(np.random.default_rng(0))  # refuses rewards that do not exist
+    task.draw_with(np.random.default_rng(0))  # refuses unknown kinds of rewards
     return task
 
 
 def _refuse_unknown_noise(task: Task) -> None:
-    """Refuse a strategy that has to know the noise, and noise that cannot be drawn."""
+    """Refuse an unknown sigma if the strategy needs it, or if rewards cannot be drawn without."""
     if task.problem.noise.sigma is not None:
         return
-    task.strategy.start(task.problem)  # says so if it has to know
+    task.strategy.start(task.problem)  # raises if it needs sigma
     if not callable(task.rewards) and task.rewards != "bernoulli":
         raise SimulationError(
-            f"sigma is None, unknown; {task.strategy.name!r} works without, but {task.rewards} "
-            "rewards cannot be drawn. Give rewards=, a function that draws them, or sigma=."
+            f"sigma is None, unknown; {task.strategy.name!r} can do without, but {task.rewards} "
+            "rewards cannot be drawn. Give sigma=, or rewards= as a function that draws them."
         )
 
 
@@ -243,21 +246,14 @@ def _checked_shift(value: object) -> float:
     shift = checked_number(value, "shift")
     if not 0 <= shift < float("inf"):
         raise SimulationError(
-            f"shift is {shift}; it is the standard deviation of a constant that each batch has, 0 "
-            "or more."
+            f"shift is {shift}; it is the standard deviation of the constant of each batch, 0 or "
+            "more."
         )
     return shift
 
 
-def default_rewards(problem: Problem) -> Kind:
-    """Return the rewards that the model of the noise speaks of."""
-    if isinstance(problem.noise, Bernoulli):
-        return "bernoulli"
-    return "bounded" if isinstance(problem.noise, SubGaussian) else "gaussian"
-
-
 def whole(name: str, value: object, least: int) -> int:
-    """Return a whole number that is at least `least`."""
+    """Return the value as int; refuse anything but a whole number of at least `least`."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
         raise SimulationError(f"{name} is {value!r}; it is a whole number, {least} or more.")
     return int(value)

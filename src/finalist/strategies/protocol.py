@@ -1,4 +1,4 @@
-"""What every strategy is: an object that says what to pull next and what is certain so far.
+"""What a strategy is: an object that says what to pull next and what is certain so far.
 
 A strategy is a frozen value with its settings (`XYAdaptive(alpha=0.4)`). `start` gives a `Run` for
 one problem. A run is a deterministic function of the problem, the settings, the seed and the
@@ -10,11 +10,11 @@ real study:
         batch = run.next()
         run.record(batch, rewards_of(batch))
 
-`next` decides and changes nothing; `record` changes the run from the batch and its rewards alone.
-A study can therefore be replayed from its log by `record` only, without solving a design again.
+`next` decides and changes nothing; `record` changes the run by the batch and its rewards alone.
+A study can therefore be replayed from its log with `record` only, without solving a design again.
 
 Strategies that look after every pull have one more method, `play`, which simulates many pulls at
-once in a compiled loop with the same result as `next` and `record`, pull by pull.
+once in a compiled loop, with the same result as `next` and `record` pull by pull.
 """
 
 import math
@@ -31,7 +31,7 @@ from finalist.errors import ProblemError
 from finalist.inference.statistics import Statistics
 from finalist.problem import Feature, Problem
 
-#: What the strategies of the paper carry out beyond its setting.
+#: What the strategies of the paper support beyond its setting.
 SUPPORTED: frozenset[Feature] = frozenset({"minimise", "epsilon-best", "sub-gaussian", "bernoulli"})
 #: What a winner is: wrong with probability at most delta, or the recommendation after a fixed
 #: budget, without a guarantee.
@@ -42,14 +42,14 @@ Allocation = Literal["relaxed", "greedy"]
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """An allocation that is pulled completely before its rewards are looked at.
+    """An allocation that is pulled in full before its rewards are looked at.
 
     Attributes
     ----------
     counts : (K,) array of int
         How often each arm is pulled, read-only.
     note : mapping
-        Whatever else was decided for it, in values that JSON can hold.
+        Whatever else was decided for it, as JSON values.
     """
 
     counts: Int[np.ndarray, " K"]
@@ -66,7 +66,7 @@ class Batch:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What is certain at some moment.
+    """What is certain at one moment.
 
     Attributes
     ----------
@@ -98,9 +98,9 @@ class Verdict:
 
 
 def first_named(winner: int | None, problem: Problem, pulls: int) -> Verdict:
-    """Return the verdict of a rule that names a winner and rules out no arm before.
+    """Return the verdict of a rule that names a winner and rules out no arm before that.
 
-    Where good enough suffices, a winner need not be the best arm: then nobody is ruled out at all.
+    Where good enough suffices, a winner need not be the best arm: then no arm is ruled out at all.
 
     Examples
     --------
@@ -133,13 +133,13 @@ class Run(Protocol):
         Parameters
         ----------
         size : int, optional
-            The most pulls that can be made before the rewards are looked at: a plate of 96.
-            Without it the strategy takes the size it likes best.
+            The most pulls that can be made before the rewards are looked at, as for a plate of 96.
+            Without it the strategy chooses the size.
         """
         ...
 
     def record(self, batch: Batch, rewards: Statistics) -> None:
-        """Take over the rewards of a batch, all of them."""
+        """Take over all rewards of a batch."""
         ...
 
 
@@ -166,7 +166,7 @@ class RewardSource(Protocol):
         ...
 
     def noise(self, n: int) -> Float[np.ndarray, " n"]:
-        """Draw the noise of n pulls, of whatever arms."""
+        """Draw the noise of n pulls of any arms."""
         ...
 
     def pulls(self, arms: Int[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
@@ -224,9 +224,9 @@ def promise_of(strategy: Strategy | type[Strategy]) -> Promise:
 
 
 def guaranteed(strategy: Strategy) -> bool:
-    """Return whether a winner of the strategy is wrong with probability at most delta, by a proof.
+    """Return whether it is proven that a winner is wrong with probability at most delta.
 
-    A strategy whose threshold has none says so: its attribute `proven` is false.
+    A strategy whose threshold has no proof says so: its attribute `proven` is false.
 
     Examples
     --------
@@ -240,7 +240,7 @@ def guaranteed(strategy: Strategy) -> bool:
 
 
 def shown_name(strategy: Strategy) -> str:
-    """Return the name for a table; one that promises delta without a proof is marked.
+    """Return the name for a table, marked if the strategy promises delta without a proof.
 
     Examples
     --------
@@ -253,25 +253,25 @@ def shown_name(strategy: Strategy) -> str:
 
 
 def is_number(value: object) -> TypeGuard[float]:
-    """Tell whether a setting is a number; True and False are none."""
+    """Tell whether a setting is a number; bool does not count as one."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def check_choice(name: str, value: object, choices: Any) -> None:
-    """Refuse a setting that is not one of the words of a Literal."""
+    """Reject a setting that is not one of the words of a Literal."""
     if value not in get_args(choices):
         words = " or ".join(map(repr, get_args(choices)))
-        raise ProblemError(f"{name} is {value!r}; it is {words}.")
+        raise ProblemError(f"{name} is {value!r}; it must be {words}.")
 
 
 def check_size(size: int | None) -> None:
-    """Refuse a batch size that is not a positive whole number."""
+    """Reject a batch size that is not a positive integer."""
     if size is not None and (isinstance(size, bool) or not isinstance(size, int) or size < 1):
-        raise ProblemError(f"size is {size!r}; it is a number of pulls, 1 or more.")
+        raise ProblemError(f"size is {size!r}; it must be a number of pulls, 1 or more.")
 
 
 def check_record(verdict: Verdict, arms: int, batch: Batch, rewards: Statistics) -> None:
-    """Refuse rewards that are not those of the batch, all of them, before anything changes."""
+    """Reject rewards that are not exactly those of the batch, before anything changes."""
     if verdict.decided:
         raise ProblemError("the strategy has decided; it takes no more rewards.")
     if len(batch.counts) != arms:
@@ -281,7 +281,7 @@ def check_record(verdict: Verdict, arms: int, batch: Batch, rewards: Statistics)
 
 
 def refuse_decided(verdict: Verdict) -> None:
-    """Refuse to choose pulls for a run that has a winner."""
+    """Reject a request for pulls once there is a winner."""
     if verdict.decided:
         raise ProblemError("the strategy has decided; there is nothing left to pull.")
 
@@ -289,8 +289,8 @@ def refuse_decided(verdict: Verdict) -> None:
 def block_size(run: Run, size: int | None, *, whole: bool = False) -> int | None:
     """Return the size of the next batch when `size` pulls can be made at a time.
 
-    A size that is large enough to test with is taken as it is. Otherwise, or if `whole` asks for
-    it, it is what the strategy likes best, rounded up to whole parts of that size.
+    A size that is large enough for a test is taken as it is. Otherwise, or if `whole`, it is the
+    size that the strategy would choose, rounded up to a multiple of `size`.
 
     Examples
     --------

@@ -1,6 +1,6 @@
-"""Every strategy by its name: those of finalist, of other packages, and your own.
+"""Every strategy by its name: those of finalist (`table`), of other packages, and your own.
 
-A class is made known by `register`, for this process, or by an entry point of an installed package:
+`register` makes a class known in this process, an entry point does so for an installed package:
 
     [project.entry-points."finalist.strategies"]
     doubling = "my_package:Doubling"
@@ -13,61 +13,26 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import MISSING, fields, is_dataclass, replace
 from threading import RLock
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 from jaxtyping import Float
 
 from finalist.arms import Arms
 from finalist.errors import ProblemError
-from finalist.strategies.budget.g_budget import GBudget
-from finalist.strategies.budget.gse import GSE
-from finalist.strategies.budget.od_linbai import ODLinBAI
-from finalist.strategies.budget.peace import Peace
-from finalist.strategies.gauntlet import Gauntlet
-from finalist.strategies.per_pull.fully_adaptive import FullyAdaptive
-from finalist.strategies.per_pull.lazy_ts import LazyTS
-from finalist.strategies.per_pull.lingame import LinGame
-from finalist.strategies.per_pull.lingape import LinGapE
-from finalist.strategies.per_pull.track_and_stop import TrackAndStop
-from finalist.strategies.phased.rage import RAGE
-from finalist.strategies.phased.xy_adaptive import XYAdaptive
+from finalist.strategies import table
 from finalist.strategies.protocol import Promise, Strategy, check_choice, promise_of
-from finalist.strategies.static.g import GAllocation
-from finalist.strategies.static.uniform import Uniform
-from finalist.strategies.static.v import VAllocation
-from finalist.strategies.static.xy import XYAllocation
-from finalist.strategies.static.xy_oracle import XYOracle
 
 #: The strategies that are loaded, by name; `all_strategies` has those of other packages too.
 STRATEGIES: dict[str, type[Strategy]] = {
-    cls.name: cls
-    for cls in (
-        Gauntlet,
-        Uniform,
-        GAllocation,
-        XYAllocation,
-        VAllocation,
-        XYOracle,
-        XYAdaptive,
-        FullyAdaptive,
-        ODLinBAI,
-        GSE,
-        Peace,
-        GBudget,
-        RAGE,
-        LinGapE,
-        LinGame,
-        LazyTS,
-        TrackAndStop,
-    )
+    cast(Any, cls).name: cls for cls in vars(table).values() if isinstance(cls, type)
 }
 #: Entry points of other packages.
 GROUP = "finalist.strategies"
 
 if TYPE_CHECKING:
     StrategyClass = type[Strategy]
-else:  # at run time nobody can tell whether a class has what a protocol with attributes asks for
+else:  # at run time a protocol with attributes cannot tell whether a class has them
     StrategyClass = type
 _Class = TypeVar("_Class", bound=StrategyClass)
 _loading, _loaded = RLock(), False
@@ -76,9 +41,8 @@ _loading, _loaded = RLock(), False
 def register(cls: _Class) -> _Class:
     """Make a strategy class known by its name in this process; a decorator.
 
-    From then on the name is good for `simulate`, `plan`, `Study.create` and `Study.open`, and the
-    benchmark. A class that is defined again, as by a cell of a notebook, takes the place of the
-    one before.
+    From then on `simulate`, `plan`, `Study.create`, `Study.open` and the benchmark accept the name.
+    A class that is defined again, as when a notebook cell is run twice, replaces the one before.
 
     Parameters
     ----------
@@ -92,11 +56,11 @@ def register(cls: _Class) -> _Class:
 
     Examples
     --------
-    >>> register(Gauntlet).name
+    >>> register(table.Gauntlet).name
     'gauntlet'
     >>> register("gauntlet")
     Traceback (most recent call last):
-    finalist.errors.ProblemError: 'gauntlet' is no strategy; it is a class: ...
+    finalist.errors.ProblemError: 'gauntlet' is not a strategy class; ...
     """
     _check_class(cls)
     other = STRATEGIES.get(cls.name, cls)
@@ -110,7 +74,7 @@ def register(cls: _Class) -> _Class:
 
 
 def all_strategies() -> Mapping[str, StrategyClass]:
-    """Return every strategy by its name, with those that installed packages declare.
+    """Return every strategy by its name, including those that installed packages declare.
 
     Examples
     --------
@@ -122,7 +86,7 @@ def all_strategies() -> Mapping[str, StrategyClass]:
 
 
 def strategy_class(name: str) -> StrategyClass | None:
-    """Return the strategy of that name; None if nobody knows it.
+    """Return the strategy of that name, or None if it is unknown.
 
     Examples
     --------
@@ -159,7 +123,7 @@ def named(name: str, arms: Arms, theta: Float[np.ndarray, " d"] | None = None) -
         return strategy()
     if theta is None:
         raise ProblemError(
-            f"strategy {name!r} has to know the true parameter, so it exists in simulations only "
+            f"strategy {name!r} has to know the true parameter, so it works in simulations only "
             "(or give it what it needs yourself: " + strategy.__name__ + "(...))."
         )
     known: Strategy = knowing(arms, theta)
@@ -184,9 +148,9 @@ def configured(
     arms: Arms,
     theta: Float[np.ndarray, " d"] | None = None,
 ) -> Strategy:
-    """Return the strategy of that name with some settings that are not as usual.
+    """Return the strategy of that name with some settings other than their defaults.
 
-    One that has to know the size of the true parameter is told by theta, or by its setting.
+    One that has to know the size of the true parameter takes it from theta, or from its setting.
 
     Examples
     --------
@@ -207,9 +171,9 @@ def configured(
 
 
 def _check_class(cls: Any) -> None:
-    """Refuse what cannot be a strategy, and settings that a study could not keep."""
+    """Reject what cannot be a strategy, and settings that a study could not keep."""
     if not isinstance(cls, type):
-        raise ProblemError(f"{cls!r} is no strategy; it is a class: put @fl.register above it.")
+        raise ProblemError(f"{cls!r} is not a strategy class; put @fl.register above one.")
     full, name = _full_name(cls), getattr(cls, "name", None)
     if not (isinstance(name, str) and re.fullmatch(r"[^\s:,=]+", name)):
         raise ProblemError(
@@ -221,7 +185,7 @@ def _check_class(cls: Any) -> None:
     check_choice(f"{full}: promise", promise_of(cls), Promise)
     if not (is_dataclass(cls) and cls.__dataclass_params__.frozen):  # type: ignore[attr-defined]
         raise ProblemError(
-            f"{full} is no frozen dataclass, so its settings cannot be written down; put "
+            f"{full} is not a frozen dataclass, so its settings cannot be stored; put "
             "@dataclass(frozen=True) between @fl.register and the class."
         )
     if "name" in (field.name for field in fields(cls)):
@@ -239,9 +203,9 @@ def _full_name(cls: type) -> str:
 
 
 def _load_entry_points() -> None:
-    """Register what installed packages declare, once; a broken one is left out with a warning."""
+    """Register what installed packages declare, once; skip broken ones with a warning."""
     global _loaded
-    with _loading:  # by one thread; modules that ask for a name while they are loaded may do so
+    with _loading:  # by one thread; a module may ask for a name while it is being loaded
         if _loaded:
             return
         _loaded = True

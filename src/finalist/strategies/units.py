@@ -1,10 +1,10 @@
 """Pulls of unequal noise in units of one sigma, and arms that cannot be pulled.
 
-Let sigma be the largest sigma_x of an arm that can be pulled. Divided by sigma_x / sigma, arm and
-reward are a linear model whose errors have all the size sigma, with the same parameter: whatever
-holds for equal noise holds for the rows x sigma / sigma_x. In the design matrix a pull of x counts
-(sigma / sigma_x)^2, which is its weight. Where all are equally noisy every weight is exactly 1, so
-that nothing changes, to the last bit.
+Let sigma be the largest sigma_x of an arm that can be pulled. Divided by sigma_x / sigma, arms and
+rewards follow a linear model with the same parameter in which all errors have the size sigma:
+whatever holds for equal noise holds for the rows x sigma / sigma_x. In the design matrix a pull of
+x counts (sigma / sigma_x)^2, its weight. Where all arms are equally noisy every weight is exactly
+1, so that nothing changes, to the last bit.
 """
 
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from jaxtyping import Float, Int
 from finalist.problem import Feature, Problem
 from finalist.strategies.protocol import SUPPORTED
 
-#: What a strategy carries out that works with these units.
+#: What a strategy that works in these units supports.
 BEYOND: frozenset[Feature] = SUPPORTED | {"sigma per arm", "other candidates"}
 
 
@@ -56,7 +56,7 @@ class Units:
         arms = problem.arms
         each = problem.sigmas
         sigma = float(each[arms.measurable].max())
-        # Nobody sees the noise of an arm that is never pulled.
+        # The noise of an arm that is never pulled does not matter.
         relative = np.where(arms.measurable, each / sigma, 1.0)
         return cls(
             sigma,

@@ -1,7 +1,7 @@
 """Studies: real experiments on disk, with ask and tell."""
 
 from finalist.study.batch import Batch, Pull
-from finalist.study.places import default_place, studies
+from finalist.study.databases import default_place, studies
 from finalist.study.status import ArmStatus, Status
 from finalist.study.study import Study
 

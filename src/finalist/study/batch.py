@@ -46,6 +46,8 @@ class Pull:
 class Batch(Sequence[Pull]):
     """Pulls to measure, in random order; empty when there is nothing to do.
 
+    A strategy's `finalist.strategies.Batch` is another thing: how often to pull each arm.
+
     Attributes
     ----------
     pulls : tuple of Pull

@@ -1,4 +1,4 @@
-"""Other arms in the middle of a study, and a study that begins in the middle of another."""
+"""A study's life between batches: other arms, a stop, a fork."""
 
 from collections.abc import Sequence
 
@@ -8,12 +8,14 @@ from jaxtyping import Int
 from finalist import __version__
 from finalist.arms import Arms
 from finalist.errors import ConflictError, StudyError
-from finalist.problem.noise import PerArm
+from finalist.problem import PerArm
 from finalist.study.log import Log
+from finalist.study.replay import changing
+from finalist.study.rules import check_name, check_text
 from finalist.study.sentences import decided, risk_of
 from finalist.study.settings import roles
-from finalist.study.state import State, change, changed_problem
-from finalist.study.storage.database import Writer
+from finalist.study.state import State, changed_problem
+from finalist.study.storage.writer import Writer
 from finalist.study.tables import arms_table, subset, union
 from finalist.text import counted
 
@@ -78,7 +80,7 @@ def _change_arms(
                 f"{name} is given for the new arms, and this study has one {name} for all."
             )
     problem = changed_problem(now.problem, arms, body)
-    change(now.run, problem, kept, level, afresh=afresh)  # or refuse
+    changing(now.run)(problem, kept, level, afresh=afresh)  # or refuse
     writer.add_arms(log.row.id, stage, *arms_table(arms))
     log.append(writer, now, "changed", body)
     words = (
@@ -112,10 +114,30 @@ def _of_new(
     return [float(value) for value in values]
 
 
+def mark(log: Log, stopped: str | None) -> None:
+    """Write down that a study is stopped, for this reason, or goes on (None)."""
+    if stopped is not None:
+        check_text("reason", stopped)
+    with log.writing() as (writer, now):
+        if now.verdict.decided:
+            raise ConflictError(f"the study has {decided(now)}; it cannot be stopped or resumed.")
+        if stopped is None and now.stopped is None:
+            raise ConflictError("the study was not stopped, so there is nothing to resume.")
+        log.append(writer, now, "decided", {"stopped": stopped})
+
+
+def note(log: Log, text: str) -> None:
+    """Write down a remark."""
+    check_text("note", text)
+    with log.writing() as (writer, now):
+        log.append(writer, now, "note", {"text": text})
+
+
 def copy_until(log: Log, name: str, until: int) -> None:
     """Copy the log of a study up to the issue of a batch, under a new name."""
+    check_name(name)
     source = log.row.id
-    with log.database.write() as writer:
+    with log.storage.write() as writer:
         writer.lock(source)
         events = writer.events(source)
         issued = [e for e in events if e.kind == "issued" and e.body["batch"] == until]

@@ -1,9 +1,9 @@
 """Do the rewards contradict what the guarantee assumes? Tests on everything measured so far.
 
 Each gives a p-value after a batch, the k-th one compared with 2 ALARM / (k (k + 1)). That sums to
-2 ALARM over all batches: a study in which all is well hardly ever gets a warning. And so a warning
-that an assumption fails stays, also where later batches hide it again. Where the tests take long,
-the replay of a study skips batches (`is_look`); a status then adds what they say at its moment.
+2 ALARM over all batches, so a study in which all is well rarely gets a warning, and a warning that
+an assumption fails stays even if later batches hide it again. Where the tests take long, the replay
+of a study skips batches (`is_look`); a status then adds what they find at that moment.
 """
 
 import math
@@ -19,20 +19,19 @@ from finalist.errors import EstimateError
 from finalist.inference.intervals import leader
 from finalist.inference.least_squares import Estimate, LackOfFit
 from finalist.problem import Problem
-from finalist.problem.noise import Gaussian
-from finalist.study.pulls import Fate
+from finalist.study.pulls import Fate, Measured
 from finalist.text import counted, first_few
 
 if TYPE_CHECKING:
-    from finalist.study.state import Measured, State
+    from finalist.study.state import State
 
 ALARM = 1e-3
-#: Degrees of freedom that a test of batches needs: fewer say too little about rewards that are
-#: whole numbers, or 0 and 1.
+#: Degrees of freedom that a test of batches needs: with fewer it says too little about rewards that
+#: are integers, or 0 and 1.
 LEAST_FREEDOM = 10
 #: Cells times the square of the rank up to which the tests take about a millisecond.
 CHEAP = 300_000
-#: What is smaller than this part is rounding.
+#: Relative size of what is rounding error.
 ROUNDING = 1e-12
 
 
@@ -78,7 +77,7 @@ def work_of(state: "State") -> int:
 
 
 def is_look(batches: int, work: int) -> bool:
-    """Tell whether to look after so many batches: where it is dear, ever more seldom.
+    """Return whether to test after so many batches: ever more rarely where it is expensive.
 
     Examples
     --------
@@ -105,9 +104,7 @@ def checks_of(state: "State") -> list[Check]:
     return list(state.checked[1])
 
 
-def found(
-    problem: Problem, fit: Estimate, measured: Sequence["Measured"], stage: int
-) -> list[Check]:
+def found(problem: Problem, fit: Estimate, measured: Sequence[Measured], stage: int) -> list[Check]:
     """Return what the tests have found; `fit` is the estimate from all rewards."""
     if fit.statistics.pulls == 0:
         return []
@@ -155,7 +152,7 @@ def _noise(problem: Problem, fit: Estimate, level: float) -> Check | None:
             "Create a study with a larger sigma, or sigma=None; or the model is wrong (see lack "
             "of fit).",
         )
-    if isinstance(problem.noise, Gaussian) and chdtr(freedom, score) < level:
+    if problem.noise.normal and chdtr(freedom, score) < level:
         return Check(
             "noise",
             f"{seen}, less than {given}",
@@ -207,7 +204,7 @@ def _p_value_within(test: LackOfFit, most: float) -> float:
     return float(1.0 - ncfdtr(test.df_fit, test.df_pure, most / variance, test.f))
 
 
-def _shift(problem: Problem, measured: Sequence["Measured"], level: float) -> Check | None:
+def _shift(problem: Problem, measured: Sequence[Measured], level: float) -> Check | None:
     """Compare batches: their rewards may be shifted against each other, each by a constant."""
     p = shift_p_value(problem.arms, measured, problem.precisions)
     if p is None or not p < level:
@@ -222,7 +219,7 @@ def _shift(problem: Problem, measured: Sequence["Measured"], level: float) -> Ch
 
 
 def shift_p_value(
-    arms: Arms, measured: Sequence["Measured"], precisions: Float[np.ndarray, " K"] | None = None
+    arms: Arms, measured: Sequence[Measured], precisions: Float[np.ndarray, " K"] | None = None
 ) -> float | None:
     """Return the p-value of the F test of a constant for each batch; None if it has no meaning.
 
@@ -268,7 +265,7 @@ def _squares(X: np.ndarray, y: np.ndarray) -> tuple[float, int]:
 
 
 def given_up(state: "State", *, promised: bool = True) -> list[str]:
-    """Warn of pulls that were given up when rewards of their batch were known already."""
+    """Warn of pulls that were given up when rewards of their batch were already known."""
     pulls, first = state.pulls, np.full(len(state.issued) + 1, np.inf)
     first[list(state.first_told)] = list(state.first_told.values())
     missing = pulls.fate == Fate.MISSING

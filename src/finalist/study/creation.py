@@ -1,19 +1,25 @@
-"""What the words of `Study.create` mean, and whether `Study.open` means the same."""
+"""What the arguments of `Study.create` mean, and whether those of `Study.open` agree."""
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from os import PathLike
 from typing import Any
 
+from finalist import __version__
 from finalist.arms import Arms
 from finalist.errors import StudyError
 from finalist.problem import as_problem
+from finalist.problem.noise import NOISES, takes_sigma
 from finalist.strategies import Strategy, named
-from finalist.study.log import Log
+from finalist.study.rules import check_name
 from finalist.study.settings import Settings, difference, from_json, with_roles
-from finalist.study.storage.database import Reader
-from finalist.study.tables import read_arms
+from finalist.study.storage.database import Database
+from finalist.study.storage.reader import Reader
+from finalist.study.storage.rows import StudyRow
+from finalist.study.tables import arms_table, read_arms
 
-#: Where the words of `create` are in the settings.
+#: Arguments of `create` that the settings keep under another name.
 _STORED = {"sigma": "noise"}
 
 
@@ -27,7 +33,9 @@ def settings_of(
     metadata: Mapping[str, Any] | None = None,
     **question: Any,
 ) -> Settings:
-    """Return what the words of `create` mean; refuses what the strategy cannot do."""
+    """Return what the arguments of `create` mean; refuse what the strategy cannot do."""
+    if not isinstance(arms, Arms):
+        raise StudyError(f"arms is of type {type(arms).__name__}; use Arms(features).")
     problem = as_problem(arms, most_pulls=max_pulls_per_arm, **question)
     chosen = named(strategy, arms) if isinstance(strategy, str) else strategy
     drawn = secrets.randbits(53) if seed is None else seed
@@ -36,12 +44,43 @@ def settings_of(
     return settings
 
 
-def check_same(log: Log, reader: Reader, arms: Arms | None, given: dict[str, Any]) -> None:
-    """Refuse arms or words of `create` that are not those of the study."""
+def create(where: str | PathLike[str], name: str, settings: Settings) -> tuple[Database, StudyRow]:
+    """Write down a study that begins, with its arms."""
+    check_name(name)
+    with _opened(where, create=True) as database, database.write() as writer:
+        number = writer.create(name, settings.to_json(), __version__)
+        writer.add_arms(number, 0, *arms_table(settings.problem.arms))
+        writer.append(number, 1, "created", {"version": __version__})
+        return database, writer.study(name)
+
+
+def reopen(
+    where: str | PathLike[str], name: str, arms: Arms | None, given: dict[str, Any]
+) -> tuple[Database, StudyRow]:
+    """Find a study; refuse arms or arguments of `create` that are not those of the study."""
+    with _opened(where) as database, database.read() as reader:
+        row = reader.study(name)
+        _check_same(row, reader, arms, given)
+        return database, row
+
+
+@contextmanager
+def _opened(where: str | PathLike[str], *, create: bool = False) -> Iterator[Database]:
+    """Open a database, and close it again after an error."""
+    database = Database.open(where, create=create)
+    try:
+        yield database
+    except BaseException:
+        database.close()
+        raise
+
+
+def _check_same(row: StudyRow, reader: Reader, arms: Arms | None, given: dict[str, Any]) -> None:
+    """Refuse arms or arguments of `create` that are not those of the study."""
     if arms is None and not given:
         return
-    settings, name = log.row.settings, log.row.name
-    stored = with_roles(read_arms(reader, log.row.id, 0), settings)
+    settings, name = row.settings, row.name
+    stored = with_roles(read_arms(reader, row.id, 0), settings)
     words = {word: value for word, value in given.items() if word != "seed" or value is not None}
     candidates = words.pop("candidates", None)
     if arms is not None and _joined(arms, candidates) != stored:
@@ -71,14 +110,14 @@ def _joined(arms: Arms, candidates: Any) -> Arms:
 
 
 def _left_out(given: Mapping[str, Any], stored: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what given words leave out of the noise: it is as the study has it."""
-    own = stored["model"] == "bernoulli"
+    """Return what the given arguments leave out of the noise, as the study has it."""
+    own = not takes_sigma(stored["model"])
     if "sigma" in given:
         return {} if own else {"noise": stored["model"]}
     if "noise" not in given:
         return {"sigma": 1.0}  # whatever it is: the noise is not compared
     word = "gaussian" if given["noise"] is None else given["noise"]
-    if word == "bernoulli" or not isinstance(word, str):
+    if not (isinstance(word, str) and word in NOISES and takes_sigma(word)):
         return {}
     return {"sigma": stored["sigma"] if word == stored["model"] else 1.0}  # they differ anyway
 
@@ -86,15 +125,15 @@ def _left_out(given: Mapping[str, Any], stored: Mapping[str, Any]) -> dict[str, 
 def _as_stored(
     arms: Arms, candidates: Arms | None, given: Mapping[str, Any], settings: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return given words of `create` as the settings that they are stored as."""
+    """Return given arguments of `create` as the settings that they are stored as."""
     words = {**_left_out(given, settings["noise"]), **given}
     words.setdefault("budget", settings["budget"])  # some strategies need it
     try:
         stored = settings_of(arms, candidates=candidates, **words).to_json()
     except TypeError as error:
-        raise StudyError(f"{error}; give words of Study.create.") from None
+        raise StudyError(f"{error}; give arguments of Study.create.") from None
     keys = [_STORED.get(word, word) for word in given]
     for key in keys:
         if key not in stored:  # a word of `Problem`
-            raise StudyError(f"{key!r} is no word of Study.create; leave it out.")
+            raise StudyError(f"{key!r} is not an argument of Study.create; leave it out.")
     return {key: stored[key] for key in keys}

@@ -1,8 +1,8 @@
 """What no writer could have written: the invariants of a log.
 
 Every event is checked against the state before it, when it is written and whenever it is read
-again. Writers refuse such an event with words for people before it gets here; what arrives here
-all the same is damage, or a mistake in finalist, and is not believed.
+again. Writers refuse an impossible event with a helpful error before it gets here; whatever still
+arrives is damage or a bug in finalist, and is rejected.
 """
 
 from collections.abc import Callable
@@ -126,7 +126,7 @@ def _of_open_batch(state: "State", pull: int, fate: Fate) -> str | None:
 
 
 def _are(state: "State", pulls: Int[np.ndarray, " n"], fate: Fate) -> Bool[np.ndarray, " n"]:
-    """Return which numbers are of pulls that something has become of."""
+    """Return which numbers belong to pulls in this state."""
     known = state.pulls.known(pulls)
     fates = state.pulls.fate[np.where(known, pulls, 1) - 1] if len(state.pulls) else known
     return np.asarray(known & (fates == fate))

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -10,28 +9,31 @@ import numpy as np
 from finalist.arms import Arms
 from finalist.study.settings import from_json
 from finalist.study.state import State
-from finalist.study.storage.database import Database, Reader, StudyRow, Writer
+from finalist.study.storage.protocol import Storage
+from finalist.study.storage.reader import Reader
+from finalist.study.storage.rows import StudyRow
+from finalist.study.storage.writer import Writer
 from finalist.study.tables import read_arms
 
 
 class Log:
-    """A study in a database, with the state after the events that were read so far."""
+    """A study in a storage, with the state after the events that were read so far."""
 
-    def __init__(self, database: Database, row: StudyRow, address: str | PathLike[str]) -> None:
-        self.database, self.row, self.address = database, row, address
+    def __init__(self, storage: Storage, row: StudyRow) -> None:
+        self.storage, self.row = storage, row
         self._state: State | None = None
         self._reader: Reader | None = None
 
     def now(self) -> State:
-        """Return the state after every event that is in the database."""
-        with self.database.read() as reader:
+        """Return the state after every event that is in the storage."""
+        with self.storage.read() as reader:
             return self._synchronise(reader)
 
     @contextmanager
     def writing(self) -> Iterator[tuple[Writer, State]]:
         """Hold the right to write, with the present state; after an error it is read anew."""
         try:
-            with self.database.write() as writer:
+            with self.storage.write() as writer:
                 writer.lock(self.row.id)
                 yield writer, self._synchronise(writer)
         except BaseException:
@@ -48,7 +50,7 @@ class Log:
         client: str | None = None,
         rewards: Any = None,
     ) -> None:
-        """Write an event, and take it over as every later reader will."""
+        """Write an event, and apply it as every later reader will."""
         self._reader = writer
         event = writer.append(self.row.id, now.last + 1, kind, body, client=client, rewards=rewards)
         now.apply(event, None if rewards is None else (rewards[0], rewards[1]))

@@ -1,34 +1,37 @@
 """What was measured before, and what happens between two decisions.
 
-Pulls are given out, rewards come in, some are lost.
-
-Every function writes its events under the lock, or refuses and leaves the log as it was.
+Pulls are handed out, rewards come in, some are lost. Every function writes its events under the
+lock, or refuses and leaves the log as it was.
 """
 
 import hashlib
 import json
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from finalist.errors import ConflictError
-from finalist.study.batch import Pull
+from finalist.study.batch import Batch, Pull
 from finalist.study.log import Log
 from finalist.study.pulls import Fate
 from finalist.study.results import Results, as_results
 from finalist.study.rules import (
+    batch_of,
     batch_size,
     check_noise,
+    check_size,
+    check_text,
     check_told,
     check_values,
+    nothing,
     of_worker,
-    pull,
     row_of,
     share_of,
+    waiting,
 )
 from finalist.study.state import State
-from finalist.study.storage.database import Writer
+from finalist.study.storage.writer import Writer
 from finalist.text import counted
 
 
@@ -50,9 +53,32 @@ def import_history(log: Log, names: Sequence[str], rewards: Sequence[float]) -> 
         log.append(writer, now, "history", body)
 
 
+def ask(log: Log, size: int | None, worker: str | None) -> Batch:
+    """Return what to measure next, for everybody or for one worker; issue a batch if need be."""
+    check_size(size)
+    size = None if size is None else int(size)
+    if worker is not None:
+        check_text("worker", worker)
+    while True:
+        state = log.now()
+        if state.end is not None:
+            return nothing(state.end)
+        if state.open is None:
+            issue(log, state, size, worker)
+            continue
+        if worker is None:
+            return batch_of(state, state.pulls.open(state.open.number)[:size])
+        mine = of_worker(state, worker)
+        if len(mine) > 0:
+            return batch_of(state, mine[:size])
+        if len(share_of(state, size, worker)) == 0:
+            return waiting(state)
+        assign(log, size, worker)
+
+
 def issue(log: Log, state: State, size: int | None, worker: str | None) -> None:
     """Choose the next batch and write it down, unless someone else did so meanwhile."""
-    state.require_strategy()
+    state.replay.require_run()
     last, number = state.last, len(state.issued) + 1  # `state` itself goes on with the log
     batch = state.run.next(batch_size(state, size, worker))
     rng = np.random.default_rng([state.settings.seed, number])
@@ -77,36 +103,41 @@ class Told(NamedTuple):
     """What came of a call that told rewards."""
 
     new: int
+    #: The study right after it, until its handle reads on.
+    state: State
     #: How many were new in the first call of this name, if this one repeats it.
     repeated: int | None = None
 
 
-def tell(log: Log, told: Results, client_id: str | None) -> Told:
+def tell(log: Log, results: Any, client_id: str | None, *, decimal: str = ".") -> Told:
     """Take all rewards, or none on an error."""
+    told = as_results(results, decimal=decimal)
+    if client_id is not None:
+        check_text("client_id", client_id)
     call = _digests(told)
     with log.writing() as (writer, now):
         if client_id is not None:
             earlier = _count_of(log, writer, client_id, call)
             if earlier is not None:
-                return Told(0, repeated=earlier)
+                return Told(0, now, repeated=earlier)
         new = check_told(now, told)
         if not new.any() and client_id is None:
-            return Told(0)
+            return Told(0, now)
         notes = [note for note, fresh in zip(told.notes, new, strict=True) if fresh]
         pulls, values = told.pulls[new], told.rewards[new]
         body = {"count": len(pulls), **call}
         rewards = (pulls, values, notes if any(notes) else None)
         log.append(writer, now, "told", body, client=client_id, rewards=rewards)
         _decide(log, writer, now)
-        return Told(len(pulls))
+        return Told(len(pulls), now)
 
 
 def _digests(told: Results) -> dict[str, str | None]:
-    """Return by what a call is known again: its rewards, and its notes if it has any."""
+    """Return what identifies a call: its rewards, and its notes if it has any."""
     order = np.argsort(told.pulls)
     content = told.pulls[order].tobytes() + told.rewards[order].tobytes()
     notes = {}
-    if any(told.notes):  # hardly ever: a large table is not gone through for nothing
+    if any(told.notes):  # rarely so: a large table is not searched for nothing
         notes = {int(told.pulls[i]): told.notes[i] for i in order if told.notes[i]}
     return {
         "digest": hashlib.sha256(content).hexdigest(),
@@ -139,6 +170,7 @@ def _decide(log: Log, writer: Writer, now: State) -> None:
 
 def void(log: Log, pull_id: int, reason: str) -> Pull:
     """Give up a pull without a reward; return the one that replaces it."""
+    check_text("reason", reason)
     with log.writing() as (writer, now):
         row = row_of(now, pull_id)
         if now.pulls.fate[row] == Fate.VOID:
@@ -147,15 +179,16 @@ def void(log: Log, pull_id: int, reason: str) -> Pull:
         if now.pulls.fate[row] != Fate.OPEN:
             raise ConflictError(
                 f"pull {pull_id} is {Fate(now.pulls.fate[row]).name.lower()}, so it is not "
-                "lost. Drawing again what has been seen breaks the guarantee; a reward that "
-                "was told wrongly is mended with `amend`."
+                "lost. Drawing again what has been seen breaks the guarantee; correct a wrong "
+                "reward with `amend`."
             )
         log.append(writer, now, "voided", {"pull": row + 1, "reason": reason})
-        return pull(now, len(now.pulls))
+        return cast(Pull, batch_of(now, np.array([len(now.pulls)]))[0])
 
 
 def missing(log: Log, pull_id: int, reason: str) -> None:
-    """Go on without the reward of a pull."""
+    """Go on without the reward of a pull that cannot be measured again."""
+    check_text("reason", reason)
     with log.writing() as (writer, now):
         row = row_of(now, pull_id)
         if now.pulls.fate[row] == Fate.MISSING:
@@ -163,7 +196,7 @@ def missing(log: Log, pull_id: int, reason: str) -> None:
         if now.pulls.fate[row] != Fate.OPEN:
             raise ConflictError(
                 f"pull {pull_id} is {Fate(now.pulls.fate[row]).name.lower()}, so it is not "
-                "missing. A wrong reward is mended with `amend`."
+                "missing. Correct a wrong reward with `amend`."
             )
         log.append(writer, now, "missing", {"pull": row + 1, "reason": reason})
         _decide(log, writer, now)
@@ -171,6 +204,7 @@ def missing(log: Log, pull_id: int, reason: str) -> None:
 
 def amend(log: Log, pull_id: int, reward: float, reason: str) -> None:
     """Replace a reward that no decision has used."""
+    check_text("reason", reason)
     with log.writing() as (writer, now):
         row = row_of(now, pull_id)
         told = as_results({row + 1: reward})

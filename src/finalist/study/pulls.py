@@ -1,6 +1,12 @@
-"""Every pull of a study as rows of arrays: a million of them take some tens of megabytes."""
+"""Every pull of a study as rows of arrays, and its batches.
 
+A million pulls take some tens of megabytes.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import IntEnum
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -85,5 +91,40 @@ class Pulls:
         return np.flatnonzero((self.batch == batch) & (self.fate == Fate.OPEN)) + 1
 
     def known(self, pulls: Int[np.ndarray, " n"]) -> Bool[np.ndarray, " n"]:
-        """Tell which numbers belong to pulls."""
+        """Return which numbers belong to pulls."""
         return (pulls >= 1) & (pulls <= self._count)
+
+
+@dataclass(frozen=True, eq=False)
+class Issued:
+    """A batch as it was issued."""
+
+    number: int
+    stage: int
+    note: Mapping[str, Any]
+
+    @property
+    def words(self) -> str:
+        """What the strategy said about it."""
+        return str(self.note.get("words", ""))
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """What a complete batch gave: each arm's count and mean."""
+
+    stage: int
+    arms: Int[np.ndarray, " m"]
+    count: Int[np.ndarray, " m"]
+    mean: Float[np.ndarray, " m"]
+
+
+@dataclass(frozen=True, eq=False)
+class Decision:
+    """What was certain after a batch, as it was written down then."""
+
+    batch: int
+    pulls: int
+    winner: int | None
+    rejected: tuple[int, ...]
+    evidence: Float[np.ndarray, " K"] | None = field(repr=False)

@@ -7,39 +7,39 @@ from typing import cast
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from finalist.arms.inputs import show
 from finalist.errors import ConflictError, RewardError, StudyError, UnknownPullError
 from finalist.files import printable
-from finalist.problem.noise import Bernoulli
 from finalist.strategies import block_size
 from finalist.study.batch import AskState, Batch, Pull
 from finalist.study.pulls import Fate
 from finalist.study.results import Results
 from finalist.study.state import State
+from finalist.text import show
 
-_LONGEST = 10_000
+#: Characters of a name, a note or a reason.
+MAX_TEXT = 10_000
 
 
 def check_name(name: object) -> None:
-    """Refuse a name of a study that could not be found again."""
+    """Reject a study name that is hard to type again."""
     check_text("name", name)
     if str(name) != str(name).strip():
         raise StudyError(f"name is {name!r}; leave out the space around it.")
 
 
 def check_text(what: str, text: object) -> None:
-    """Refuse text that is none, is empty, or cannot be stored."""
+    """Reject anything but a non-empty string that can be stored."""
     if not isinstance(text, str) or not text.strip():
-        raise StudyError(f"{what} is {text!r}; it is a text that is not empty.")
-    if len(text) > _LONGEST or "\0" in text:
+        raise StudyError(f"{what} is {text!r}; it must be a non-empty string.")
+    if len(text) > MAX_TEXT or "\0" in text:
         raise StudyError(
-            f"{what} is {printable(text, 40)!r}; it has at most {_LONGEST} characters, none of "
-            "them null."
+            f"{what} is {printable(text, 40)!r}; it may have at most {MAX_TEXT} characters, none "
+            "of them null."
         )
 
 
 def check_size(size: object) -> None:
-    """Refuse a number of pulls that is none."""
+    """Reject a size that is not a positive integer."""
     if size is None:
         return
     if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 1:
@@ -83,8 +83,8 @@ def of_worker(state: State, worker: str) -> Int[np.ndarray, " n"]:
 def share_of(state: State, size: int | None, worker: str) -> Int[np.ndarray, " n"]:
     """Return the pulls that a worker without any gets: at most `size` of those nobody has.
 
-    Without a size it is a part of them, one for each worker of this batch and one for whoever
-    comes next: who is fast asks more often, and nobody waits long for who is slow.
+    Without a size it is one part of them, of as many as the batch has workers, and one more for
+    whoever comes next: fast workers ask more often, and nobody waits long for a slow one.
     """
     assert state.open is not None
     pulls = state.pulls.open(state.open.number)
@@ -95,16 +95,6 @@ def share_of(state: State, size: int | None, worker: str) -> Int[np.ndarray, " n
             busy.discard(state.workers.index(worker))
         size = math.ceil(len(free) / (len(busy) + 2))
     return np.asarray(free[:size])
-
-
-def pull(state: State, number: int) -> Pull:
-    """Return a pull as people see it."""
-    row = number - 1
-    worker = int(state.pulls.worker[row])
-    stage = state.issued[int(state.pulls.batch[row]) - 1].stage
-    assert stage == state.stage  # only pulls of the open batch are handed out
-    who = None if worker < 0 else state.workers[worker]
-    return Pull(int(number), state.arms.names[int(state.pulls.arm[row])], who)
 
 
 def batch_of(state: State, numbers: Int[np.ndarray, " n"]) -> Batch:
@@ -135,7 +125,7 @@ def nothing(end: str) -> Batch:
 
 
 def row_of(state: State, pull_id: object) -> int:
-    """Return the row of a pull, or refuse a number that belongs to none."""
+    """Return the row of a pull, or refuse the number of a pull that does not exist."""
     whole = isinstance(pull_id, int | np.integer) and not isinstance(pull_id, bool)
     if not whole or not 1 <= cast(int, pull_id) <= len(state.pulls):
         raise UnknownPullError(_no_pull(pull_id, state))
@@ -158,19 +148,19 @@ def check_told(state: State, told: Results) -> Bool[np.ndarray, " n"]:
     _check_arms(state, told)
     for i in np.flatnonzero((fate == Fate.TOLD) & (old != told.rewards))[:1]:
         raise ConflictError(
-            f"pull {told.pulls[i]} has the reward {old[i]} and not {told.rewards[i]}; a wrong one "
-            "is mended with `amend`."
+            f"pull {told.pulls[i]} has the reward {old[i]} and not {told.rewards[i]}; correct a "
+            "wrong one with `amend`."
         )
     for i in np.flatnonzero((fate == Fate.VOID) | (fate == Fate.MISSING))[:1]:
         raise ConflictError(
-            f"pull {told.pulls[i]} is {Fate(fate[i]).name.lower()}; it takes no reward."
+            f"pull {told.pulls[i]} is {Fate(fate[i]).name.lower()}; it cannot have a reward."
         )
     check_noise(state, told)
     return np.asarray(fate == Fate.OPEN)
 
 
 def _check_arms(state: State, told: Results) -> None:
-    """Refuse a table whose arms are not those of its pulls: rows were mixed up."""
+    """Refuse a table whose arms do not match its pulls: rows were mixed up."""
     for number, name in zip(told.pulls, told.arms, strict=True):
         if name is None:
             continue
@@ -187,18 +177,12 @@ def _check_arms(state: State, told: Results) -> None:
 
 
 def check_noise(state: State, told: Results) -> None:
-    """Refuse rewards of pulls that the model of the noise says cannot be."""
+    """Refuse rewards of pulls that are impossible under the noise model."""
     check_values(state, told.rewards, lambda i: f"pull {told.pulls[i]}")
 
 
 def check_values(
     state: State, rewards: Float[np.ndarray, " n"], whose: Callable[[int], str]
 ) -> None:
-    """Refuse rewards that the model of the noise says cannot be; `whose` names one of them."""
-    if isinstance(state.problem.noise, Bernoulli):
-        bad = np.flatnonzero((rewards != 0.0) & (rewards != 1.0))
-        if len(bad):
-            raise RewardError(
-                f"the reward of {whose(int(bad[0]))} is {rewards[bad[0]]}; the noise is "
-                "Bernoulli, so a reward is 0 or 1."
-            )
+    """Refuse rewards that are impossible under the noise model; `whose` names one of them."""
+    state.problem.noise.refuse(rewards, whose)

@@ -5,7 +5,6 @@ import math
 import numpy as np
 
 from finalist.arms import Arms
-from finalist.problem.noise import Bernoulli, Gaussian, SubGaussian
 from finalist.strategies import guaranteed, promise_of
 from finalist.study.checks import checks_of
 from finalist.study.pulls import Fate
@@ -193,14 +192,7 @@ def _several(state: State) -> str:
 
 def assumptions(state: State) -> list[str]:
     """Say what the guarantee rests on."""
-    noise = state.problem.noise
-    if isinstance(noise, Bernoulli):
-        what = "rewards are 0 or 1"
-    elif isinstance(noise, Gaussian):
-        size = "of one unknown size in a batch" if noise.sigma is None else _size(state, noise)
-        what = f"the noise is Gaussian, {size}"
-    else:
-        what = f"the noise is sub-Gaussian {_size(state, noise)}"
+    what = state.problem.noise.assumption(_size(state))
     found = [
         f"{what}, independent between pulls",
         _model(state),
@@ -217,7 +209,7 @@ def assumptions(state: State) -> list[str]:
     if len(state.levels) > 1:
         often = counted(state.stage, "time")
         found.append(f"the arms changed {often}; the levels {_sum(state.levels)} add up")
-    if noise.sigma is None:
+    if state.problem.noise.sigma is None:
         found.append("intervals take sigma from the residuals, at the upper end of what is likely")
     if state.history_pulls:
         earlier = counted(state.history_pulls, "earlier measurement")
@@ -232,12 +224,14 @@ def assumptions(state: State) -> list[str]:
     return found
 
 
-def _size(state: State, noise: Gaussian | SubGaussian) -> str:
-    if isinstance(noise.sigma, tuple):
+def _size(state: State) -> str:
+    """Describe a known sigma."""
+    sigma = state.problem.noise.sigma
+    if isinstance(sigma, tuple):
         measured = state.problem.sigmas[state.arms.measurable]  # others have none
         low, high = measured.min(), measured.max()
         return f"of a size that is given for each arm, {low:.3g} to {high:.3g}"
-    return f"of size {noise.sigma}"
+    return f"of size {sigma}"
 
 
 def _model(state: State) -> str:

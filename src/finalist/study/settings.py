@@ -1,7 +1,7 @@
 """What a study was started with, as values that JSON can hold, and back again.
 
-They are written once, when the study is created. Whoever opens it later gets the same problem, the
-same strategy with the same settings, and the same seed.
+They are written once, when the study is created, so that whoever opens it later gets the same
+problem, strategy and seed.
 """
 
 import math
@@ -12,29 +12,15 @@ from typing import Any, cast
 import numpy as np
 
 from finalist.arms import Arms
-from finalist.arms.inputs import show
 from finalist.errors import StudyError
-from finalist.problem import Problem
-from finalist.problem.noise import (
-    Bernoulli,
-    Best,
-    EpsilonBest,
-    Gaussian,
-    Goal,
-    Noise,
-    PerArm,
-    SubGaussian,
-    TopM,
-)
+from finalist.problem import PerArm, Problem
+from finalist.problem.goals import as_goal
+from finalist.problem.noise import noise_from
 from finalist.problem.rules import rules_of
 from finalist.strategies import Strategy, all_strategies, strategy_class
 from finalist.strategies.registry import StrategyClass
+from finalist.text import show
 
-_MODELS: dict[str, type[Noise]] = {
-    "gaussian": Gaussian,
-    "sub-gaussian": SubGaussian,
-    "bernoulli": Bernoulli,
-}
 #: The largest seed and the largest budget: signed integers of 64 bits.
 _LARGEST = 2**63 - 1
 
@@ -75,7 +61,7 @@ class Settings:
         problem = self.problem
         return {
             "strategy": {"name": self.strategy.name, "settings": _plain(self.strategy)},
-            "noise": {"model": _model(problem.noise), "sigma": _each(problem.noise.sigma)},
+            "noise": {"model": problem.noise.name, "sigma": _each(problem.noise.sigma)},
             "delta": problem.delta,
             "objective": problem.objective,
             "epsilon": problem.epsilon,
@@ -117,13 +103,11 @@ def from_json(settings: Mapping[str, Any], arms: Arms) -> Settings:
     """Return the settings of a study that was written by this version or an earlier one."""
     try:
         noise, strategy, epsilon = (settings[k] for k in ("noise", "strategy", "epsilon"))
-        goal: Goal = EpsilonBest(epsilon) if epsilon else Best()
-        if settings.get("top", 1) > 1:
-            goal = TopM(settings["top"])
+        goal = as_goal(epsilon, settings.get("top", 1), None)
         cost = settings.get("cost", 1.0)  # studies of the first version do not have it
         problem = Problem(
             with_roles(arms, settings),
-            noise=_noise(noise["model"], noise["sigma"]),
+            noise=noise_from(noise["model"], noise["sigma"]),
             goal=goal,
             delta=settings["delta"],
             objective=settings["objective"],
@@ -160,7 +144,7 @@ def _same(one: object, other: object) -> bool:
 
 
 def _class_of(name: str) -> StrategyClass:
-    """Return the strategy that a study was created with, or say how to make it known."""
+    """Return the strategy that a study was created with, or say how to register it."""
     found = strategy_class(name)
     if found is None:
         raise StudyError(
@@ -171,7 +155,7 @@ def _class_of(name: str) -> StrategyClass:
 
 
 def _plain(strategy: Strategy) -> dict[str, Any]:
-    """Return the settings of a strategy; only those of plain values can be kept."""
+    """Return the settings of a strategy; only plain values can be stored."""
     cls = type(strategy)
     if strategy_class(strategy.name) is not cls:
         raise StudyError(
@@ -194,11 +178,3 @@ def _plain(strategy: Strategy) -> dict[str, Any]:
 def _each(value: PerArm | None) -> Any:
     """Return one number, or a list of one for each arm."""
     return list(value) if isinstance(value, tuple) else value
-
-
-def _model(noise: Noise) -> str:
-    return next(word for word, cls in _MODELS.items() if type(noise) is cls)
-
-
-def _noise(model: str, sigma: Any) -> Noise:
-    return Bernoulli() if model == "bernoulli" else _MODELS[model](sigma)  # type: ignore[call-arg]

@@ -6,12 +6,13 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from finalist.arms import Arms
-from finalist.arms.inputs import Table, show
+from finalist.arms.inputs import Table
 from finalist.errors import ArmsError, RewardError, StudyError
 from finalist.study.pulls import Fate
 from finalist.study.results.values import reward_problem
 from finalist.study.state import State
-from finalist.study.storage.database import Reader
+from finalist.study.storage.reader import Reader
+from finalist.text import show
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 def arms_table(arms: Arms) -> tuple[list[str], Float[np.ndarray, "N d"], list[str]]:
     """Return names, features and the names of features, a row for every name an arm has."""
-    table = arms._table()
+    table = arms._parts.table()
     assert table.names is not None
     return list(table.names), table.features, list(table.feature_names)
 
@@ -40,7 +41,7 @@ def union(arms: Arms, more: Arms) -> tuple[Arms, Int[np.ndarray, " n"]]:
     """Return arms with others added, and for each the number it had before, -1 if it is new."""
     if not isinstance(more, Arms):
         raise StudyError(f"arms to add are of type {type(more).__name__}; use Arms(features).")
-    first, second = arms._table(), more._table()
+    first, second = arms._parts.table(), more._parts.table()
     if second.feature_names == own_features(arms) != first.feature_names:
         wider = np.column_stack([second.features, np.ones(len(second.features))])
         second = Table(wider, second.names, first.feature_names)
@@ -53,7 +54,7 @@ def union(arms: Arms, more: Arms) -> tuple[Arms, Int[np.ndarray, " n"]]:
     assert second.names is not None
     taken = sorted(set(first.names) & set(second.names))
     if taken:
-        raise StudyError(f"there is an arm {taken[0]!r} already; give another name.")
+        raise StudyError(f"there is already an arm {taken[0]!r}; give another name.")
     features = np.vstack([first.features, second.features])
     both = Arms._from_table(Table(features, first.names + second.names, arms.feature_names))
     if len(both) == len(arms):
@@ -104,7 +105,7 @@ def history_table(table: Any) -> tuple[list[str], list[float]]:
             ) from None
         names, rewards = [p[0] for p in pairs], [p[1] for p in pairs]
     if not names:
-        raise RewardError("there are no earlier measurements in this table.")
+        raise RewardError("this table has no earlier measurements.")
     for name in names:
         if not isinstance(name, str):
             raise ArmsError(f"an arm is named {name!r}; give its name as text.")

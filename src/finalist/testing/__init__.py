@@ -1,6 +1,6 @@
-"""The contract of strategies, for your own: `check_strategy(MyStrategy)`.
+"""The contract of strategies, to check your own: `check_strategy(MyStrategy)`.
 
-With pytest, each rule as a test of its own; `BUDGET_RULES` for strategies with a fixed budget:
+With pytest, one test per rule; strategies with a fixed budget use `BUDGET_RULES`:
 
     @pytest.mark.parametrize("rule", RULES)
     def test_my_strategy(rule):

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Literal
 
-#: What solves a design, by the module that defines it. Those of strategies keep what they found, so
-#: that the solvers behind them are not always called.
+#: Functions that solve a design, by module. Those of strategies cache their results, so the solvers
+#: behind them are not always called.
 SOLVERS: dict[str, tuple[str, ...]] = {
     "finalist.design.optimal": ("optimal_design", "solve_task"),
     "finalist.design.greedy": ("Greedy", "greedy", "greedy_allocation"),
@@ -23,7 +23,7 @@ SOLVERS: dict[str, tuple[str, ...]] = {
     "finalist.strategies.budget.peace": ("difference_design",),
     "finalist.strategies.per_pull.lingape": ("pair_shares",),
 }
-#: Which method may solve none, and what it does instead.
+#: What a method that may not solve a design should do instead.
 REMEDY = {
     "start": "solve it in `next`, which a replay does not call",
     "record": "keep what it needs in the note of the batch",
@@ -34,8 +34,8 @@ REMEDY = {
 def no_design(where: Literal["start", "record"]) -> Iterator[None]:
     """Make the solvers of finalist raise AssertionError, in all modules that have imported them.
 
-    Not for several threads at once: the solvers are replaced for the whole process. Solvers of
-    other packages are not known here.
+    Not thread-safe: the solvers are replaced for the whole process. Solvers of other packages are
+    unknown here.
 
     Examples
     --------
@@ -60,7 +60,7 @@ def no_design(where: Literal["start", "record"]) -> Iterator[None]:
 
 
 def _places() -> list[tuple[dict[str, Any], str, Callable[..., Any]]]:
-    """Return where the solvers are, under any name: the names of a module, a name, the solver."""
+    """Find every name of a solver: the namespace of a module, the name in it, the solver."""
     solvers = {
         id(vars(sys.modules[home])[name])
         for home, names in SOLVERS.items()

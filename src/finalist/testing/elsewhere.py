@@ -1,4 +1,4 @@
-"""The same pulls in another process: a study that one program began, another goes on with."""
+"""The same pulls in another process: a study may be continued by another program."""
 
 import os
 import pickle
@@ -13,10 +13,10 @@ from finalist.testing.runs import THETA, Make, NotApplicable, ensure, step
 
 
 def same_pulls_in_another_process(make: Make) -> None:
-    """Nothing depends on the order of sets, on addresses, or on what was run before."""
+    """Nothing depends on the order of sets, on addresses, or on what ran before."""
     strategy = make(_arms(), THETA)
     if not sys.executable:
-        raise NotApplicable("there is no interpreter to start")
+        raise NotApplicable("there is no Python interpreter to start")
     here = pulls_of(strategy)
     for seed in ("1", "2"):
         there = _pulls_elsewhere(strategy, seed)
@@ -24,7 +24,7 @@ def same_pulls_in_another_process(make: Make) -> None:
 
 
 def pulls_of(strategy: Strategy) -> str:
-    """Return what a run pulls and finds, as text."""
+    """Return the pulls and the verdict of a run as text."""
     budget = 120 if promise_of(strategy) == "budget" else None
     problem = as_problem(_arms(), sigma=0.5, budget=budget)
     run, log = step(strategy, problem, THETA, seed=2, cap=500)
@@ -32,7 +32,7 @@ def pulls_of(strategy: Strategy) -> str:
 
 
 def answer() -> None:
-    """Read a strategy from standard input and write what it pulls, as the other process."""
+    """Read a strategy from standard input and print its pulls; runs in the other process."""
     print(pulls_of(pickle.load(sys.stdin.buffer)), end="")
 
 
@@ -41,7 +41,7 @@ def _arms() -> Arms:
 
 
 def _pulls_elsewhere(strategy: Strategy, seed: str) -> str:
-    """Return the pulls of a new interpreter, which has another order of sets for each seed."""
+    """Return the pulls in a new interpreter, whose hash seed changes the order of sets."""
     path = os.pathsep.join(place or os.getcwd() for place in sys.path)
     done = subprocess.run(
         [sys.executable, "-c", "from finalist.testing.elsewhere import answer; answer()"],
@@ -56,7 +56,7 @@ def _pulls_elsewhere(strategy: Strategy, seed: str) -> str:
 
 
 def _packed(strategy: Strategy) -> bytes:
-    """Pickle the strategy, with its class if that is defined where nobody can import it."""
+    """Pickle the strategy, with its class if that cannot be imported."""
     try:
         import cloudpickle  # type: ignore[import-untyped]
     except ImportError:  # joblib 1.5 has it inside

@@ -1,4 +1,4 @@
-"""All rules by name, and the check of a strategy against them."""
+"""All rules by name, and `check_strategy`, which applies them."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from finalist.text import counted
 
 @dataclass(frozen=True)
 class Rule:
-    """One rule. Called with a strategy, it returns or raises.
+    """One rule. Called with a strategy, it returns if the rule holds and raises otherwise.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class Report:
     name : str
         Of the strategy.
     checked : tuple of str
-        Rules that it keeps.
+        Rules that hold.
     skipped : mapping from str to str
         Rules that do not apply, with the reason.
     """
@@ -74,7 +74,7 @@ Check = Callable[[Make], None]
 
 
 def _shared(budget: Callable[[int], int | None]) -> dict[str, Check]:
-    """Return the rules of both kinds of strategies, for problems with or without a budget."""
+    """Return the rules for both kinds of strategies, on problems with or without a budget."""
     found: dict[str, Check] = {
         "it is a strategy": partial(runs.is_a_strategy, budget=budget(30)),
         "start solves no design": partial(runs.start_solves_no_design, budget=budget(100)),
@@ -123,7 +123,7 @@ def _shared(budget: Callable[[int], int | None]) -> dict[str, Check]:
 
 
 def _of_confidence() -> dict[str, Check]:
-    """Return the rules that speak of delta, of epsilon, or of runs that may be endless."""
+    """Return the rules about delta, epsilon, and runs that may never end."""
     found: dict[str, Check] = {
         "the cap of a simulation is kept": runs.the_cap_of_a_simulation_is_kept
     }
@@ -143,7 +143,7 @@ def _of_confidence() -> dict[str, Check]:
 
 
 def _of_budgets() -> dict[str, Check]:
-    """Return the rules that speak of the budget."""
+    """Return the rules about budgets."""
     found: dict[str, Check] = {"a budget is needed": budgets.a_budget_is_needed}
     for size in (None, 1, 7, 96):
         words = "own size" if size is None else f"plates of {size}"
@@ -163,10 +163,10 @@ def _named(checks: dict[str, Check]) -> dict[str, Rule]:
     return {name: Rule(name, check) for name, check in checks.items()}
 
 
-#: The rules of strategies that promise an error probability, by name; those that need many runs
-#: come last.
+#: The rules for strategies that promise an error probability, by name; those with many runs come
+#: last.
 RULES: dict[str, Rule] = _named(_shared(lambda _: None) | _of_confidence())
-#: The rules of strategies that spend a fixed budget.
+#: The rules for strategies that spend a fixed budget.
 BUDGET_RULES: dict[str, Rule] = _named(_shared(lambda budget: budget) | _of_budgets())
 
 
@@ -186,18 +186,18 @@ def rules_of(strategy: Any) -> dict[str, Rule]:
     promise: str = promise_of(made)
     if promise not in get_args(Promise):
         raise ProblemError(
-            f"{_name(made)} has promise = {promise!r}; it is 'confidence' or 'budget'."
+            f"{_name(made)} has promise = {promise!r}; it must be 'confidence' or 'budget'."
         )
     if promise == "confidence" and _wants_budget(made, arms):
         raise ProblemError(
-            f"{_name(made)} starts with a budget only and does not say that it spends one; write "
+            f"{_name(made)} starts only with a budget but does not say that it spends one; write "
             'promise: ClassVar[str] = "budget" in its class.'
         )
     return BUDGET_RULES if promise == "budget" else RULES
 
 
 def _wants_budget(strategy: Any, arms: Arms) -> bool:
-    """Tell whether a strategy refuses a problem and takes the same one with a budget."""
+    """Return whether a strategy refuses a problem but accepts it with a budget."""
     try:
         strategy.start(as_problem(arms, sigma=1.0))
         return False
@@ -226,7 +226,7 @@ def check_strategy(strategy: Any, rules: Iterable[str] | None = None) -> Report:
         A class with defaults or with `knowing(arms, theta)`; an object with its settings; the name
         of a registered class; or a function (arms, theta) -> strategy.
     rules : iterable of str, optional
-        Some of their names; all of them unless given, which takes seconds to a minute.
+        Names of rules; by default all, which takes seconds to a minute.
 
     Returns
     -------
@@ -236,7 +236,7 @@ def check_strategy(strategy: Any, rules: Iterable[str] | None = None) -> Report:
     Raises
     ------
     AssertionError
-        Rules are broken; the message says which and how.
+        If rules are broken; the message says which and how.
 
     Examples
     --------
@@ -275,7 +275,7 @@ def _chosen(rules: dict[str, Rule], names: Iterable[str] | None) -> list[Rule]:
     wanted = list(rules if names is None else names)
     unknown = [name for name in wanted if name not in rules]
     if unknown:
-        raise ProblemError(f"{unknown[0]!r} is no rule; the rules are {', '.join(rules)}.")
+        raise ProblemError(f"{unknown[0]!r} is not a rule; the rules are {', '.join(rules)}.")
     return [rules[name] for name in wanted]
 
 

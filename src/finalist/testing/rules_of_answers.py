@@ -1,4 +1,4 @@
-"""Rules about what a strategy answers: the best arm, in all units, also with ties and lost rewards.
+"""Rules about the answers of a strategy: the best arm, in all units, with ties and lost rewards.
 
 Seeds are fixed, so a rule has the same outcome every time.
 """
@@ -78,7 +78,7 @@ def units_of_the_features_change_nothing(make: Make, budget: int | None = None) 
 
 
 def names_and_order_change_no_winner(make: Make, budget: int | None = None) -> None:
-    """Names have no influence; in another order the same arm wins where it is clear."""
+    """Names have no influence; in another order the same arm wins, if it is clearly best."""
     X, order = gaussian(8, 3, 4), np.array([5, 2, 7, 0, 3, 6, 1, 4])
     found = []
     for rows, names in ((X, "abcdefgh"), (X, "zyxwvuts"), (X[order], "abcdefgh")):
@@ -93,7 +93,7 @@ def names_and_order_change_no_winner(make: Make, budget: int | None = None) -> N
 
 
 def ties_never_end_in_a_wrong_answer(make: Make) -> None:
-    """Arms 0 and 1 are tied and far above the rest: until the cap nobody else may win."""
+    """Arms 0 and 1 are tied and far above the rest: up to the cap no other arm may win."""
     arms, theta = Arms.unstructured(4), np.array([1.0, 1.0, 0.0, 0.0])
     strategy, problem = make(arms, theta), as_problem(arms, sigma=1.0, delta=1e-3)
     for seed in range(20):
@@ -103,7 +103,7 @@ def ties_never_end_in_a_wrong_answer(make: Make) -> None:
 
 
 def a_good_enough_arm_ends_a_tie(make: Make) -> None:
-    """With epsilon, two equal arms are no reason to go on."""
+    """With epsilon, two equal arms do not keep a run from ending."""
     arms, theta = Arms.unstructured(4), np.array([1.0, 1.0, 0.0, 0.0])
     problem = as_problem(arms, sigma=1.0, epsilon=0.2, delta=1e-3)
     with where_supported():
@@ -112,7 +112,7 @@ def a_good_enough_arm_ends_a_tie(make: Make) -> None:
 
 
 def an_arm_without_rewards_is_not_ruled_out(make: Make, lost: list[int], epsilon: float) -> None:
-    """Of a batch with missing pulls a study records what is left."""
+    """Of a batch with missing pulls, a study records only the rest."""
     arms, theta = Arms.unstructured(3), np.array([0.0, 1.0, 5.0])
     problem, strategy = as_problem(arms, sigma=1.0, epsilon=epsilon), make(arms, theta)
     if hasattr(strategy, "theta"):

@@ -1,12 +1,12 @@
-"""Rules for strategies that spend a fixed budget: never more of it, one winner, and it learns.
+"""Rules for strategies that spend a fixed budget: no more than it, one winner, and they learn.
 
 A winner after a fixed budget is a recommendation without a promised error probability, so there is
-no delta to hold it against. Held against is what nobody should miss. With a large budget the best
-arm is wrong in `EASY` of the runs at most, on instances where equal shares are hardly ever wrong;
-with a small one it is found more often than by a guess. Bounds are exact (Clopper and Pearson
-1934), and another arm is the best in each run where arms are alike, so that a strategy that always
-names the same arm does no better than one that guesses. A strategy that is wrong less often than
-`EASY` is told off with probability `ALPHA` at most, one that guesses passes with no more.
+no delta to test. The bar is what any sensible strategy reaches. With a large budget it is wrong in
+at most `EASY` of the runs, on instances where equal shares are hardly ever wrong; with a small one
+it beats guessing. Bounds are exact (Clopper and Pearson 1934). Where arms are alike, the best one
+changes from run to run, so that always naming the same arm is no better than guessing. A strategy
+that is wrong less often than `EASY` fails with probability at most `ALPHA`, and one that guesses
+passes with at most that probability.
 """
 
 from dataclasses import dataclass
@@ -23,14 +23,14 @@ from finalist.strategies import Batch
 from finalist.testing.rules_of_errors import ALPHA, TIED
 from finalist.testing.runs import Make, ensure, ensure_refused, play, rewards_of, step
 
-#: The error probability that a strategy may have where the budget is large.
+#: Accepted error probability with a large budget.
 EASY = 0.05
-#: Runs of a statistical rule, and the batches of one at least (some phases make it more).
+#: Runs of a statistical rule, and the fewest batches per run (phases may need more).
 RUNS, BATCHES = 100, 20
 
 
 @dataclass(frozen=True, eq=False)
-class Task:
+class BudgetTrial:
     """An instance and a budget.
 
     Attributes
@@ -39,7 +39,7 @@ class Task:
     theta : (d,) array
     budget : int
     turned : bool
-        Whether another arm is the best in each run; only where all arms are alike.
+        Whether the best arm changes from run to run; only if all arms are alike.
     """
 
     arms: Arms
@@ -48,31 +48,31 @@ class Task:
     turned: bool = True
 
 
-def _alike(means: list[float], budget: int) -> Task:
-    return Task(Arms.unstructured(len(means)), np.array(means), budget)
+def _alike(means: list[float], budget: int) -> BudgetTrial:
+    return BudgetTrial(Arms.unstructured(len(means)), np.array(means), budget)
 
 
-def _linear(budget: int) -> Task:
+def _linear(budget: int) -> BudgetTrial:
     """Return the paper's instance (Soare 2014, Sect. 6) with a wide angle, the best arm last."""
     found = paper(4, 0.8)
-    return Task(Arms(found.features[::-1]), found.theta, budget, turned=False)
+    return BudgetTrial(Arms(found.features[::-1]), found.theta, budget, turned=False)
 
 
-#: Budgets that are large: equal shares leave a standard error of a fifth of the gap or less.
-LARGE: dict[str, Task] = {
+#: Large budgets: with equal shares the standard error is at most a fifth of the gap.
+LARGE: dict[str, BudgetTrial] = {
     "five arms": _alike([0.6, 0.0, 0.0, 0.0, 0.0], 1_000),
     "tied best arms": _alike([0.6, 0.6, 0.0, 0.0, 0.0], 1_000),
     "many arms": _alike([0.6, *[0.0] * 11], 2_400),
     "linear": _linear(1_000),
 }
-#: One that is small: equal shares are right in nine runs of ten.
+#: A small budget: equal shares are right in nine runs of ten.
 SMALL = _alike([0.6, 0.0, 0.0, 0.0, 0.0], 100)
 
 
 def never_more_than_the_budget(make: Make, size: int | None) -> None:
-    """There is a winner when the budget is spent, or before; in batches of any size.
+    """There is a winner by the time the budget is spent, with batches of any size.
 
-    The pulls of the verdict are those that were recorded, and no batch is larger than asked for.
+    The verdict counts the recorded pulls, and no batch is larger than asked for.
     """
     arms = Arms(gaussian(12, 4, 0))
     for budget in (97, 160):
@@ -80,14 +80,17 @@ def never_more_than_the_budget(make: Make, size: int | None) -> None:
         run, log = step(make(arms, np.ones(4)), problem, np.ones(4), seed=0, size=size)
         made = sum(batch.size for batch, _ in log)
         ensure(made <= budget, f"{made} pulls are made with a budget of {budget}")
-        ensure(run.verdict.pulls == made, f"{made} pulls are recorded and {run.verdict} says so")
+        ensure(
+            run.verdict.pulls == made,
+            f"{made} pulls are recorded, but the verdict is {run.verdict}",
+        )
         largest = max(batch.size for batch, _ in log)
         ensure(size is None or largest <= size, f"{largest} pulls when asked for {size}")
         ensure(run.verdict.winner in run.verdict.survivors, f"no survivor wins: {run.verdict}")
 
 
 def who_is_out_stays_out(make: Make) -> None:
-    """Survivors become fewer, and the winner was always among them."""
+    """Survivors only become fewer, and the winner was always among them."""
     arms = Arms(gaussian(12, 4, 0))
     problem = as_problem(arms, sigma=1.0, budget=200)
     run, rewards = make(arms, np.ones(4)).start(problem, seed=1), rewards_of(problem, np.ones(4), 0)
@@ -115,9 +118,9 @@ def a_budget_is_needed(make: Make) -> None:
 
 
 def lost_pulls_are_spent(make: Make) -> None:
-    """Lost pulls count, so nobody makes them again, and the best arm is found.
+    """Lost pulls count as spent and are not made again; the best arm is still found.
 
-    A study records what is left of a batch and then calls `lose` with what is not, if a run has it.
+    A study records the rest of the batch and calls `lose` with the lost pulls, if a run has it.
     """
     arms, theta, budget = Arms.unstructured(4), np.array([0.0, 0.0, 1.0, 0.0]), 60
     problem = as_problem(arms, sigma=0.1, budget=budget)
@@ -150,7 +153,7 @@ def all_rewards_may_be_lost(make: Make) -> None:
 
 
 def a_large_budget_finds_the_best_arm(make: Make, task: str) -> None:
-    """Where equal shares are hardly ever wrong, neither is the strategy."""
+    """If equal shares are hardly ever wrong, neither is the strategy."""
     wrong = _wrong(make, LARGE[task])
     share = ALPHA / (len(LARGE) + 1)
     words = f"it is wrong in {wrong} of {RUNS} runs with {LARGE[task].budget:,} pulls"
@@ -167,8 +170,8 @@ def a_small_budget_is_better_than_a_guess(make: Make) -> None:
     ensure(least > 1.0 / K, f"{words}; a guess among {K} arms may be as good")
 
 
-def _wrong(make: Make, task: Task) -> int:
-    """Return how many runs name an arm that is not among the best."""
+def _wrong(make: Make, task: BudgetTrial) -> int:
+    """Return how many runs name an arm that is not one of the best."""
     problem, wrong = as_problem(task.arms, sigma=1.0, budget=task.budget), 0
     for run in range(RUNS):
         theta = np.roll(task.theta, run) if task.turned else task.theta

@@ -1,19 +1,19 @@
 """Rules about how often a strategy that promises delta is wrong, on several instances.
 
-A strategy is told off only if so many errors have a probability below `ALPHA` whenever each run is
-wrong with probability delta at most: the exact tail of the binomial distribution (Clopper and
-Pearson 1934). `ALPHA` is shared by all trials. A strategy that keeps delta therefore passes all of
-them with probability 1 - `ALPHA` at least. Seeds are fixed, so the outcome is the same every time.
+A strategy fails only if its number of errors would have a probability below `ALPHA` were each run
+wrong with probability at most delta: the exact tail of the binomial distribution (Clopper and
+Pearson 1934). All trials together share `ALPHA`, so a strategy that keeps delta passes all of them
+with probability at least 1 - `ALPHA`. Seeds are fixed, so the outcome is the same every time.
 
-Proofs leave slack, and it hides widths that are too narrow wherever a run goes on until the gaps
-are clear. What is too narrow shows early, where arms are nearly tied: most trials have small gaps,
-end after a few pulls of each arm whether or not there is a winner, and count wrong answers only.
-Two arms leave the least slack to a union bound, so that trial has the most runs.
+Proofs leave slack, which hides widths that are too narrow if a run continues until the gaps are
+clear. Narrow widths show early, with arms that are nearly tied: most trials have small gaps, end
+after a few pulls of each arm whether or not there is a winner, and count only wrong answers. Two
+arms leave the least slack in a union bound, so that trial has the most runs.
 
-What is caught, measured with other seeds by `python -m tests.statistical.contract_power`: with
-widths of a quarter `uniform`, `g` and `xy-adaptive` are wrong in 682, 729 and 528 of 2,000 runs on
+What this catches, measured with other seeds by `python -m tests.statistical.contract_power`: with
+widths of a quarter, `uniform`, `g` and `xy-adaptive` are wrong in 682, 729 and 528 of 2,000 runs on
 two arms, where 8 of 500 are too many, so always. With widths of a half they are wrong in 68, 76 and
-58, which is caught with probability 0.995, 0.999 and 0.978. Not caught is a quarter in `rage`,
+58, which is caught with probability 0.995, 0.999 and 0.978. A quarter is not caught in `rage`,
 whose phases are long: wrong in 7 of 2,000 runs on two arms, and in none on the other instances.
 "many arms" has power against strategies that rule out arms one by one; one that only names a winner
 must be wrong 19 times over.
@@ -38,15 +38,15 @@ from finalist.testing.runs import (
     where_supported,
 )
 
-#: With at most this probability a strategy that keeps delta is told off, by all rules together.
+#: Probability, over all rules together, that a strategy fails although it keeps delta.
 ALPHA = 1e-6
-#: Best arms are tied up to rounding.
+#: Means within this of the best count as tied.
 TIED = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """An instance, and the runs that are made on it.
+    """An instance and the runs to make on it.
 
     Attributes
     ----------
@@ -55,9 +55,9 @@ class Trial:
     runs : int
     delta : float
     rounds : int or None
-        A run ends after so many pulls for each arm, or goes on until there is a winner.
+        Pulls per arm after which a run ends; None to run until there is a winner.
     turned : bool
-        Whether another arm is the best in each run; only where all arms are alike.
+        Whether the best arm changes from run to run; only if all arms are alike.
     """
 
     arms: Arms
@@ -99,10 +99,10 @@ TRIALS: dict[str, Trial] = {
 
 
 def errors_are_as_rare_as_promised(make: Make, trial: str) -> None:
-    """One of the best arms wins or, where a run ends before, one of them is still there.
+    """One of the best arms wins or, if a run ends before that, is still possible.
 
-    An arm that is ruled out never comes back: a run that has none of the best left can only end
-    with a wrong answer.
+    An arm that is ruled out never comes back: a run with none of the best left can only end with
+    a wrong answer.
     """
     given, wrong = TRIALS[trial], 0
     problem = as_problem(given.arms, sigma=1.0, delta=given.delta)
@@ -111,7 +111,7 @@ def errors_are_as_rare_as_promised(make: Make, trial: str) -> None:
         strategy = make(given.arms, theta)
         refuse_without_promise(strategy)
         with where_supported():
-            # One that looks after every pull and has no compiled loop looks after every round.
+            # A strategy that checks every pull but has no compiled loop checks once per round.
             least = len(given.arms)
             played = play(strategy, problem, theta, run, given.cap, least=least, own_seed=run)
         means = given.arms.means(theta)
@@ -123,7 +123,7 @@ def errors_are_as_rare_as_promised(make: Make, trial: str) -> None:
 
 
 def good_enough_rules_out_no_best_arm(make: Make) -> None:
-    """Where an arm within epsilon suffices, the best one stays among the survivors."""
+    """If an arm within epsilon suffices, the best one still stays among the survivors."""
     arms, theta = Arms.unstructured(4), np.array([1.0, 0.9, 0.0, 0.0])
     problem, strategy = as_problem(arms, sigma=1.0, epsilon=0.5, delta=1e-3), make(arms, theta)
     refuse_without_promise(strategy)
@@ -133,28 +133,28 @@ def good_enough_rules_out_no_best_arm(make: Make) -> None:
             verdict = play(strategy, problem, theta, seed).verdict
         ensure(verdict.winner in verdict.survivors, f"no survivor wins: {verdict}")
         missing += 0 not in verdict.survivors
-    ensure_rare(missing, 60, 1e-3, "the best arm is no survivor")
+    ensure_rare(missing, 60, 1e-3, "the best arm is not a survivor")
 
 
 def refuse_without_promise(strategy: Strategy) -> None:
-    """Leave out a rule about errors for a strategy that says that it has no proof."""
+    """Skip a rule about errors for a strategy that declares it has no proof."""
     if not guaranteed(strategy):
         raise NotApplicable("it promises no error probability")
 
 
 def ensure_rare(errors: int, runs: int, delta: float, what: str, made: int | None = None) -> None:
-    """Raise AssertionError if there are too many errors, even if all runs to come were right.
+    """Raise AssertionError if there are too many errors, even if all remaining runs were right.
 
     Parameters
     ----------
     errors, runs : int
-        Errors so far, and runs in all.
+        Errors so far, and the total number of runs.
     delta : float
-        What is promised.
+        The promised error probability.
     what : str
-        What the error is, for the message.
+        The error, for the message.
     made : int, optional
-        Runs so far; all of them unless given.
+        Runs so far; by default all.
     """
     if errors == 0:
         return

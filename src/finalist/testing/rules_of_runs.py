@@ -1,4 +1,4 @@
-"""Rules about how a run behaves: what it may change, what it refuses, what can be replayed."""
+"""Rules about the behaviour of runs: what changes, what is refused, what can be replayed."""
 
 import json
 from collections.abc import Iterator
@@ -11,8 +11,7 @@ import numpy as np
 from finalist.arms import Arms
 from finalist.errors import FinalistError, NotYetSupportedError
 from finalist.inference.statistics import Statistics
-from finalist.problem import as_problem
-from finalist.problem.noise import TopM
+from finalist.problem import TopM, as_problem
 from finalist.simulation.instances import gaussian
 from finalist.simulation.rewards import Kind
 from finalist.strategies import Batch, Playable, Run, Strategy
@@ -27,7 +26,7 @@ from finalist.testing.runs import (
     step,
 )
 
-#: Seeds of arms that no run has seen.
+#: Seeds for arms that no run has seen.
 _NEW = count(10_000)
 
 
@@ -42,22 +41,22 @@ def is_a_strategy(make: Make, budget: int | None = None) -> None:
 
 
 def start_solves_no_design(make: Make, budget: int | None = None) -> None:
-    """`start` is quick: a page, a command and a replay begin with it, and may need no pulls."""
-    arms = Arms(gaussian(5, 5, next(_NEW)))  # new ones: nobody has kept a design for them
+    """`start` is quick: pages, commands and replays call it, often without any pull."""
+    arms = Arms(gaussian(5, 5, next(_NEW)))  # new arms, for which no design is cached
     problem, strategy = as_problem(arms, sigma=1.0, budget=budget), make(arms, np.ones(5))
     with no_design("start"):
         ensure(strategy.start(problem).verdict.winner is None, "an arm wins without a pull")
 
 
 def next_changes_nothing(make: Make, budget: int | None = None) -> None:
-    """Asked again, `next` gives the same batch; two runs with the same seed agree."""
+    """`next` gives the same batch when asked again; two runs with the same seed agree."""
     arms = Arms(gaussian(12, 3, 0))
     problem = as_problem(arms, sigma=1.0, budget=budget)
     strategy = make(arms, 1e-3 * THETA)
     first, second = strategy.start(problem, seed=4), strategy.start(problem, seed=4)
     rewards = rewards_of(problem, 1e-3 * THETA, seed=1)
     for size in (None, 5, 1, None, 7):
-        if first.verdict.decided:  # an oracle may need one batch only
+        if first.verdict.decided:  # an oracle may need only one batch
             break
         verdict, counts = first.verdict, first.next(size).counts
         first.next(3)
@@ -75,7 +74,7 @@ def next_changes_nothing(make: Make, budget: int | None = None) -> None:
 
 
 def replay_equals_live(make: Make, size: int | None, budget: int | None = None) -> None:
-    """`record` alone leads to the same verdict, and solves no design: a study is replayed."""
+    """`record` alone leads to the same verdict without solving a design, as in a replay."""
     arms = Arms(gaussian(10, 3, 1))
     problem, strategy = as_problem(arms, sigma=0.3, budget=budget), make(arms, THETA)
     run, log = step(strategy, problem, THETA, seed=0, size=size)
@@ -88,7 +87,7 @@ def replay_equals_live(make: Make, size: int | None, budget: int | None = None) 
 
 
 def a_log_kept_as_json_goes_on(make: Make, budget: int | None = None) -> None:
-    """Made from JSON, a run goes on with the same pulls, early and late."""
+    """Restored from JSON, a run continues with the same pulls, early and late."""
     arms = Arms(gaussian(10, 3, 1))
     problem, strategy = as_problem(arms, sigma=2.0, budget=budget), make(arms, THETA)
     rewards, live = rewards_of(problem, THETA, 2), strategy.start(problem, seed=3)
@@ -110,7 +109,7 @@ def a_log_kept_as_json_goes_on(make: Make, budget: int | None = None) -> None:
 
 
 def playing_equals_stepping(make: Make, kind: Kind, budget: int | None = None) -> None:
-    """`play` makes the pulls of `next` and `record`, one by one."""
+    """`play` makes the same pulls as `next` and `record`, one at a time."""
     arms, theta = Arms.unstructured(4), np.array([0.9, 0.3, 0.2, 0.1])
     problem, strategy = as_problem(arms, sigma=0.5, budget=budget), make(arms, theta)
     played = _playable(strategy.start(problem, seed=1))
@@ -134,7 +133,7 @@ def the_cap_of_a_simulation_is_kept(make: Make) -> None:
 
 
 def one_arm_needs_no_pull(make: Make, budget: int | None = None) -> None:
-    """Where there is one arm, it wins at once."""
+    """If there is only one arm, it wins at once."""
     arms = Arms([[1.0, 2.0]])
     problem = as_problem(arms, sigma=1.0, budget=budget)
     verdict = make(arms, np.ones(2)).start(problem).verdict
@@ -142,7 +141,7 @@ def one_arm_needs_no_pull(make: Make, budget: int | None = None) -> None:
 
 
 def wrong_rewards_and_sizes_are_refused(make: Make, budget: int | None = None) -> None:
-    """They raise an error of finalist and change nothing."""
+    """They raise a finalist error and change nothing."""
     arms = Arms.unstructured(3)
     run = make(arms, THETA).start(as_problem(arms, sigma=1.0, budget=budget))
     before, batch = run.verdict, run.next()
@@ -157,7 +156,7 @@ def wrong_rewards_and_sizes_are_refused(make: Make, budget: int | None = None) -
 
 
 def a_decided_run_takes_nothing_more(make: Make, budget: int | None = None) -> None:
-    """With a winner, which is a survivor, `next` and `record` are refused."""
+    """Once there is a winner, `next` and `record` are refused; the winner is a survivor."""
     arms = Arms.unstructured(3)
     problem = as_problem(arms, sigma=0.1, budget=budget)
     run, log = step(make(arms, THETA), problem, THETA, seed=0)
@@ -177,7 +176,7 @@ def two_best_arms_or_a_refusal(make: Make, budget: int | None = None) -> None:
 
 
 def other_candidates_or_a_refusal(make: Make, budget: int | None = None) -> None:
-    """No arm is pulled that cannot be and none wins that cannot, or `start` refuses."""
+    """Only measurable arms are pulled and only candidates win, or `start` refuses."""
     theta = np.array([3.0, 1.0, 0.0])
     rows = Arms(np.vstack([np.eye(3), [[0.1, 0.1, 0.1], [-1.0, -2.0, -3.0]]]))
     arms = rows._marked(np.arange(5) < 3, np.arange(5) > 0)  # to pull and to choose from
@@ -192,7 +191,7 @@ def other_candidates_or_a_refusal(make: Make, budget: int | None = None) -> None
 
 
 def limited_pulls_or_a_refusal(make: Make, budget: int | None = None) -> None:
-    """No arm is pulled more often than it can be, or `start` refuses."""
+    """No arm is pulled more often than allowed, or `start` refuses."""
     arms, most = Arms.unstructured(3), 2 if budget is None else budget // 3
     with _may_refuse():
         problem = as_problem(arms, sigma=1.0, most_pulls=most, budget=budget)
@@ -218,7 +217,7 @@ def _written(batch: Batch) -> str:
     try:
         return json.dumps([batch.counts.tolist(), dict(batch.note)])
     except (TypeError, ValueError) as error:
-        raise AssertionError(f"the note of a batch is no JSON: {error}") from error
+        raise AssertionError(f"the note of a batch cannot be written as JSON: {error}") from error
 
 
 def _playable(run: Run) -> Playable:

@@ -1,4 +1,4 @@
-"""What the rules are made of: a strategy for some arms, and runs of it with drawn rewards."""
+"""What the rules are built from: a strategy for some arms, and its runs with drawn rewards."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,12 +20,12 @@ Make = Callable[[Arms, Float[np.ndarray, " d"]], Strategy]
 Log = list[tuple[Batch, Statistics]]
 #: A parameter for three features.
 THETA = np.array([1.0, 0.5, -1.0])
-#: A run of a rule ends long before; more is a strategy that cannot decide.
+#: Runs of a rule end long before this; a strategy that needs more cannot decide.
 MAX_PULLS, MAX_BATCHES = 10**8, 100_000
 
 
 class NotApplicable(Exception):  # noqa: N818
-    """A rule that says nothing about this strategy; the message is the reason."""
+    """Raised by a rule that does not apply to a strategy; the message is the reason."""
 
 
 def maker(given: Any) -> Make:
@@ -65,13 +65,13 @@ def _made(given: Any, arms: Arms, theta: Float[np.ndarray, " d"]) -> Strategy:
     if callable(given):
         return cast(Strategy, given(arms, theta))
     raise ProblemError(
-        f"{given!r} makes no strategy; give a class, an object with its settings, a name, or a "
+        f"{given!r} does not make a strategy; give a class, a configured object, a name, or a "
         "function of arms and theta."
     )
 
 
 def ensure(fine: object, words: str) -> None:
-    """Raise AssertionError unless something is so; also where Python runs without assert."""
+    """Raise AssertionError unless a condition holds, even if Python runs without assert."""
     if not fine:
         raise AssertionError(words)
 
@@ -91,7 +91,7 @@ def ensure_refused(call: Callable[[], object], what: str) -> None:
 
 @contextmanager
 def where_supported() -> Iterator[None]:
-    """Leave out a rule about problems that the strategy refuses by name."""
+    """Skip a rule if the strategy does not support its problem."""
     try:
         yield
     except NotYetSupportedError as error:
@@ -101,7 +101,7 @@ def where_supported() -> Iterator[None]:
 def rewards_of(
     problem: Problem, theta: ArrayLike, seed: int, kind: Kind = "gaussian"
 ) -> DrawnRewards:
-    """Return where the rewards of a run come from."""
+    """Return the source of rewards of a run."""
     means = problem.arms.means(np.asarray(theta, dtype=float))
     return DrawnRewards(means, problem.sigma, kind, np.random.default_rng(seed))
 
@@ -119,8 +119,8 @@ def step(
 ) -> tuple[Run, Log]:
     """Run batch by batch to the end, or to `cap` pulls; return the run and its log.
 
-    `seed` is that of the rewards, `own_seed` that of the strategy. A batch that would be smaller
-    than `least` is asked for again with that size.
+    `seed` is for the rewards, `own_seed` for the strategy. A batch smaller than `least` is replaced
+    by one of that size.
     """
     rewards, run = rewards_of(problem, theta, seed, kind), strategy.start(problem, seed=own_seed)
     log: Log = []

@@ -1,16 +1,16 @@
-"""Addresses of this machine: which of them others can reach, and what they are called."""
+"""Addresses of this machine: which of them others can reach, and under which names."""
 
 import ipaddress
 import socket
 
 from finalist.errors import StudyError
 
-#: Names of this machine that always mean this machine.
+#: Names that always mean this machine.
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether only this machine can reach an address.
+    """Return whether an address can be reached from this machine only.
 
     Examples
     --------
@@ -26,7 +26,7 @@ def is_loopback(host: str) -> bool:
 
 
 def own_hosts(host: str) -> tuple[str, ...]:
-    """Return the names under which a server at this address is called."""
+    """Return the Host names under which clients reach a server at this address."""
     if is_loopback(host):
         return (*LOOPBACK, _in_url(host))
     names = {socket.gethostname().lower(), socket.getfqdn().lower()}
@@ -35,25 +35,25 @@ def own_hosts(host: str) -> tuple[str, ...]:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Return a socket that listens; say what is wrong if it cannot be."""
+    """Return a listening socket, or raise with the reason."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # asyncio sends small answers at once only if the protocol is named
+    # asyncio sets TCP_NODELAY only if the protocol is named
     bound = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         bound.bind((host.strip("[]"), port))
-        bound.listen(2048)  # who comes before the server is ready waits
+        bound.listen(2048)  # clients that connect before the server is ready wait
     except (OSError, OverflowError) as error:
         bound.close()
         raise StudyError(
             f"cannot listen on {host}, port {port}: {getattr(error, 'strerror', None) or error}. "
-            "Give another --port, or end the program that has it."
+            "Choose another --port, or stop the program that uses it."
         ) from error
     return bound
 
 
 def address_of(host: str, bound: socket.socket) -> str:
-    """Return what a person types into the browser."""
+    """Return the address to open in a browser."""
     shown = "127.0.0.1" if host == "0.0.0.0" else "[::1]" if host in ("::", "[::]") else host
     return f"http://{_in_url(shown)}:{bound.getsockname()[1]}/"
 

@@ -1,4 +1,4 @@
-"""The application: the pages and the API on one database."""
+"""The application: pages and API on top of one database."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -6,36 +6,39 @@ from os import PathLike
 from pathlib import Path
 
 from anyio.to_thread import current_default_thread_limiter, run_sync
-from fastapi import Depends, FastAPI
+from fastapi import FastAPI
 from fastapi.staticfiles import StaticFiles
 
 from finalist import __version__
 from finalist.errors import FinalistError, StudyError
+from finalist.web import live
 from finalist.web.addresses import LOOPBACK
-from finalist.web.api import routes as api
-from finalist.web.cache import Looking
-from finalist.web.csrf import check_csrf
+from finalist.web.api import look as api_look
+from finalist.web.api import measure, plan, reference, studies
+from finalist.web.cache import StatusCache
 from finalist.web.deadlines import Deadlines
+from finalist.web.depends import ERRORS
 from finalist.web.errors import add_handlers
 from finalist.web.lifetime import DEADLINE
-from finalist.web.live import Events
-from finalist.web.pages import routes as pages
+from finalist.web.pages import act, change, look, new
+from finalist.web.pages.pictures import SvgCache
+from finalist.web.pages.snapshot import Snapshots
 from finalist.web.pool import Studies
 from finalist.web.render import HERE
 from finalist.web.security import login
 from finalist.web.security.guard import Guard
 from finalist.web.security.tokens import Failures, Sessions, Token
-from finalist.web.workers.asking import Asking
+from finalist.web.workers.issuer import BatchIssuer
 from finalist.web.workers.pool import Workers
 
-#: Requests that are worked on at a time; those that wait for others to write count too.
+#: Requests handled at a time, including those that wait for a writer.
 THREADS = 100
 _DESCRIPTION = """\
-The same as the library, in JSON. A study is known by its number; `GET /api/v1/studies?name=NAME`
-finds it. If the server has a token, send `Authorization: Bearer TOKEN`. Errors have the keys
-`error`, `message` and perhaps `remedy`, and then nothing was changed. Repeat a `tell` that had no
-answer with the same `Idempotency-Key`: it is taken once. Work that takes longer than the
-deadline of the server is ended, with status 504.
+The library over HTTP, in JSON. A study is identified by its number; `GET
+/api/v1/studies?name=NAME` finds it. If the server has a token, send `Authorization: Bearer TOKEN`.
+Errors have the keys `error`, `message` and sometimes `remedy`, and mean that nothing was changed.
+Repeat a `tell` that got no response with the same `Idempotency-Key`: it is carried out once. Work
+that takes longer than the server's deadline is cancelled, with status 504.
 """
 
 
@@ -48,26 +51,26 @@ def create_app(
     behind_tls: bool = False,
     deadline: float = DEADLINE,
 ) -> FastAPI:
-    """Return the server's application.
+    """Return the application that serves a database.
 
     Parameters
     ----------
     place : path-like or str
-        Where studies are kept; a file is made if it is missing.
+        Where studies are kept; a missing file is created.
     token_hash : str, optional
-        SHA-256 of the token that everyone has to give; see `finalist.web.security.tokens`.
+        SHA-256 of the token that every client must present; see `finalist.web.security.tokens`.
     token_file : path-like, optional
-        A file with such a hash, in place of it. It is followed: a new hash is good at once, and
-        the old one no longer.
+        A file with such a hash, instead of `token_hash`. It is watched: a new hash takes effect
+        at once and invalidates the old one.
     hosts : sequence of str
-        Names under which the server may be called, besides those of this machine.
+        Host names the server accepts besides those of this machine.
     behind_tls : bool
-        Whether everybody comes through a proxy that speaks TLS; then cookies are Secure.
+        Whether all clients connect through a TLS proxy; cookies are then marked Secure.
     deadline : float
-        Seconds in which a request has to have its answer; longer work is ended.
+        Seconds within which a request must be answered; longer work is cancelled.
     """
     if not 0 < deadline < float("inf"):
-        raise StudyError(f"deadline is {deadline}; it is a positive number of seconds.")
+        raise StudyError(f"deadline is {deadline}; it must be a positive number of seconds.")
     app = FastAPI(
         title="finalist",
         summary="Find the best of K candidates with few costly, noisy measurements.",
@@ -82,17 +85,20 @@ def create_app(
     )
     app.state.studies = Studies(place)
     app.state.workers = Workers()
-    app.state.looking = Looking(app.state.studies, app.state.workers)
-    app.state.asking = Asking(app.state.studies, app.state.workers)
+    app.state.statuses = StatusCache(app.state.studies, app.state.workers)
+    app.state.issuer = BatchIssuer(app.state.studies, app.state.workers)
+    app.state.snapshots = Snapshots(app.state.studies)
+    app.state.svg_cache = SvgCache()
     app.state.lives = {}
-    app.state.events = Events(app.state.studies)
+    app.state.events = live.Events(app.state.studies)
     app.state.token = Token(token_hash, None if token_file is None else Path(token_file))
     app.state.failures = Failures()
     app.state.sessions = Sessions()
     add_handlers(app)
-    app.include_router(api.router)
-    app.include_router(login.router)
-    app.include_router(pages.router, dependencies=[Depends(check_csrf)], include_in_schema=False)
+    for part in (studies, measure, api_look, plan, live, reference):
+        app.include_router(part.router, prefix="/api/v1", responses=ERRORS)
+    for part in (login, look, new, act, change):
+        app.include_router(part.router, include_in_schema=False)
     app.mount("/static", StaticFiles(directory=HERE / "static"), name="static")
     app.add_middleware(Deadlines, seconds=deadline, lives=app.state.lives)
     app.add_middleware(
@@ -109,8 +115,8 @@ def create_app(
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     current_default_thread_limiter().total_tokens = THREADS
-    with suppress(FinalistError):  # who looks is told
-        await run_sync(app.state.looking.summaries, 0.0)  # begins to read, so that pages need not
+    with suppress(FinalistError):  # reported by the page that needs it
+        await run_sync(app.state.statuses.summaries, 0.0)  # starts reading in the background
     yield
     app.state.events.close()
     app.state.workers.close()

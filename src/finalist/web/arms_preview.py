@@ -1,4 +1,4 @@
-"""A table of arms as somebody gave it: what was found in it, and what is wrong, in place."""
+"""A preview of an uploaded table of arms: what was found in it, with errors marked in place."""
 
 import base64
 import binascii
@@ -14,18 +14,18 @@ from finalist.arms.inputs import is_name
 from finalist.arms.table import ArmsTable, is_readable
 from finalist.errors import ArmsError, FinalistError
 from finalist.files import printable
-from finalist.web.uploads import as_file, check_arms, read_table
+from finalist.web.uploads import as_file, check_arms, read_arms_table
 
-#: Bytes of a table of arms that comes through the page; larger ones are for the command line.
+#: Bytes of a table of arms that the page accepts; larger ones are for the command line.
 MAX_BYTES = 700_000
-#: Arms without features that the page takes, and rows of a table that it shows.
+#: Arms without features that the page accepts, and rows of a table that it shows.
 MAX_UNRELATED, MAX_ROWS = 2_000, 12
-#: Bad cells that are shown in place.
+#: Rows with bad cells that are shown.
 MAX_BAD = 20
 
 
 @dataclass(frozen=True)
-class Cell:
+class PreviewCell:
     """A cell of the preview."""
 
     text: str
@@ -33,11 +33,11 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Row:
+class PreviewRow:
     """A row of the preview, with the line of the file on which it starts."""
 
     line: int
-    cells: tuple[Cell, ...]
+    cells: tuple[PreviewCell, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,14 +54,14 @@ class Preview:
     label : str or None
         The column with the names.
     features : tuple of str
-    rows : tuple of Row
-        The first, and those with a bad cell.
+    rows : tuple of PreviewRow
+        The first ones, and those with a bad cell.
     count : int
         Rows in all.
     packed : str
-        The table, to be sent along.
+        The table as text, to be sent back by the form.
     roles : mapping of str to str
-        Columns that are no features: measurable, sigma, cost.
+        Columns that are not features: measurable, sigma, cost.
     sigma, cost : (K,) array or None
         What those columns hold.
     """
@@ -71,7 +71,7 @@ class Preview:
     columns: tuple[str, ...]
     label: str | None
     features: tuple[str, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[PreviewRow, ...]
     count: int
     packed: str
     roles: Mapping[str, str] = field(default_factory=dict)
@@ -80,22 +80,22 @@ class Preview:
 
     @property
     def unrelated(self) -> bool:
-        """Whether there are names alone."""
+        """Whether the arms have names only."""
         return self.arms is not None and not self.features
 
     @property
     def merged(self) -> list[tuple[str, ...]]:
-        """Names that have the same features: they are one arm."""
+        """Groups of names with the same features: each is one arm."""
         return [] if self.arms is None else [names for names in self.arms.aliases if len(names) > 1]
 
 
 def pack(content: bytes) -> str:
-    """Return a table as text that a form sends back unchanged."""
+    """Return a table as text that a form can send back unchanged."""
     return base64.b64encode(content).decode()
 
 
 def unpack(packed: str) -> bytes:
-    """Return the table that `pack` was given.
+    """Return the table that was packed.
 
     Examples
     --------
@@ -113,7 +113,7 @@ def unpack(packed: str) -> bytes:
 def preview(
     content: bytes, name: str = "the table", roles: Mapping[str, str] | None = None
 ) -> Preview:
-    r"""Look at a table of arms; `roles` are columns that are no features, by what they are for.
+    r"""Preview a table of arms; `roles` maps what is not a feature to its column.
 
     Examples
     --------
@@ -128,7 +128,7 @@ def preview(
     roles = roles or {}
     if len(content) > MAX_BYTES:
         raise ArmsError(
-            f"the table has {len(content):,} bytes; the page takes {MAX_BYTES:,}. Begin larger "
+            f"the table has {len(content):,} bytes; the page accepts {MAX_BYTES:,}. Create larger "
             "studies with the command 'finalist new'; the page shows them like all others."
         )
     check_arms(content, name)
@@ -144,7 +144,7 @@ def preview(
         return Preview(None, str(error), (), None, (), (), 0, "")
     table, error = None, None
     try:
-        table = read_table(content, name, roles)
+        table = read_arms_table(content, name, roles)
     except FinalistError as problem:
         error = str(problem)
     return _found(cells, content, roles, table, error)
@@ -168,10 +168,10 @@ def _found(
         cells.label,
         tuple(cells.numbers),
         tuple(
-            Row(
+            PreviewRow(
                 cells.lines[i],
                 tuple(
-                    Cell(
+                    PreviewCell(
                         printable(unescape(cells.columns[c][i]), 60),
                         c in bad and bool(bad[c][i]),
                     )
@@ -189,7 +189,7 @@ def _found(
 
 
 def _bad_cells(cells: Cells, roles: Mapping[str, str]) -> dict[str, np.ndarray]:
-    """Return for each column that is not text which of its cells cannot be read."""
+    """Return for each column with numbers or roles which of its cells cannot be read."""
     bad = {column: ~np.isfinite(values) for column, values in cells.numbers.items()}
     for role, column in roles.items():
         if column in cells.columns:
@@ -198,7 +198,7 @@ def _bad_cells(cells: Cells, roles: Mapping[str, str]) -> dict[str, np.ndarray]:
 
 
 def _names_alone(content: bytes) -> list[str] | None:
-    """Return names, if the table is a list of them and nothing else."""
+    """Return names, if the table is only a list of names."""
     try:
         lines = content.decode("utf-8-sig").splitlines()
     except UnicodeDecodeError:
@@ -210,11 +210,13 @@ def _names_alone(content: bytes) -> list[str] | None:
 
 
 def _of_names(names: list[str], content: bytes, name: str) -> Preview:
-    rows = tuple(Row(i + 1, (Cell(printable(n, 60)),)) for i, n in enumerate(names[:MAX_ROWS]))
+    rows = tuple(
+        PreviewRow(i + 1, (PreviewCell(printable(n, 60)),)) for i, n in enumerate(names[:MAX_ROWS])
+    )
     try:
         if len(names) > MAX_UNRELATED:
             raise ArmsError(
-                f"{name} has {len(names):,} arms without features; the page takes "
+                f"{name} has {len(names):,} arms without features; the page accepts "
                 f"{MAX_UNRELATED:,}. Describe them by features."
             )
         arms, error = Arms.unstructured([unescape(text) for text in names]), None

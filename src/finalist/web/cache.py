@@ -1,4 +1,9 @@
-"""What people look at, kept until something happens: a study without news is not read again."""
+"""A cache of statuses and list lines: a study is read again only after new events.
+
+This cache and those of snapshots and charts are ordered dicts: an entry per study must be compared
+with its moment and charts are limited by their total size, so that cachetools would save about
+fifteen lines in all, which does not pay for a dependency.
+"""
 
 import contextlib
 import threading
@@ -7,20 +12,21 @@ from typing import Any
 
 from finalist.errors import FinalistError
 from finalist.study import Batch, Status
+from finalist.study.assess import MAX_WORK, assess
+from finalist.study.handles import state_of
 from finalist.study.rules import batch_of, nothing
 from finalist.study.state import State
-from finalist.study.status import MAX_WORK, status_of
-from finalist.web.limits import Single
+from finalist.web.limits import KeyedWorkLimit
 from finalist.web.pool import Moment, Studies
 from finalist.web.workers import jobs
 from finalist.web.workers.pool import FORECAST, Workers
 
-#: Statuses that are kept.
+#: Statuses kept.
 _MAX_KEPT = 200
-#: Those who wait for the forecast of one study, and for how many seconds.
+#: Requests that wait for the forecast of one study, and the seconds they wait.
 _WAITING, _WAIT = 20, 60.0
-_MANY = "many forecasts are being simulated at this moment. Try again in a moment."
-#: What is known of a study after its log was read.
+_MANY = "too many forecasts are being simulated right now. Try again in a moment."
+#: Keys of a list line that are known only after the log was read.
 _READ = (
     "arms",
     "candidates",
@@ -38,7 +44,7 @@ _READ = (
 
 
 def is_unread(line: dict[str, Any]) -> bool:
-    """Return whether a line of the list waits for its study to be read."""
+    """Return whether the study of a list line has not been read yet."""
     return line["verdict"] is None and line["error"] is None
 
 
@@ -47,7 +53,7 @@ def _is_since(kept: Moment, asked: Moment) -> bool:
 
 
 def _may_be_forecast(state: State) -> bool:
-    """Return whether `status_of` might make a forecast; it knows more reasons against it."""
+    """Return whether `assess` may make a forecast; it can still decide against it."""
     return (
         state.end is None
         and state.pooled.pulls > 0
@@ -55,15 +61,8 @@ def _may_be_forecast(state: State) -> bool:
     )
 
 
-class Looking:
-    """Looks at the studies of a server.
-
-    Parameters
-    ----------
-    studies : Studies
-    workers : Workers
-        Which simulate forecasts.
-    """
+class StatusCache:
+    """Statuses and list lines of a server's studies; `workers` simulate forecasts."""
 
     def __init__(self, studies: Studies, workers: Workers) -> None:
         self._studies, self._workers = studies, workers
@@ -71,7 +70,7 @@ class Looking:
         self._kept: OrderedDict[tuple[int, bool], tuple[Moment, Status]] = OrderedDict()
         self._summaries: dict[int, tuple[Moment, dict[str, Any]]] = {}
         self._reader: threading.Thread | None = None
-        self._single = Single(_MANY, _WAITING, _WAIT)
+        self._forecasting = KeyedWorkLimit(_MANY, _WAITING, _WAIT)
 
     def status(self, number: int, *, forecast: bool = False) -> tuple[int, Status]:
         """Return the number of the last event of a study, and its status after that event."""
@@ -82,7 +81,7 @@ class Looking:
         if not forecast:
             last, found = self._status(number)
         else:
-            with self._single.take(number, FORECAST.remedy):
+            with self._forecasting.take(number, FORECAST.remedy):
                 kept = self._kept.get((number, True))
                 if kept is not None and _is_since(kept[0], moment):  # another page wanted the same
                     return kept[0][1], kept[1]
@@ -96,23 +95,23 @@ class Looking:
 
     def _status(self, number: int) -> tuple[int, Status]:
         with self._studies.reading(number) as study:
-            state = study._log.now()
-            return state.last, status_of(study.name, state, forecast=False)
+            state = state_of(study)
+            return state.last, assess(study.name, state, forecast=False)
 
     def _with_forecast(self, number: int) -> tuple[int, Status]:
-        """Let a worker simulate, if there is something to simulate."""
+        """Let a worker simulate, if there is anything to simulate."""
         with self._studies.reading(number) as study:
-            state = study._log.now()
+            state = state_of(study)
             if not _may_be_forecast(state):
-                return state.last, status_of(study.name, state, forecast=False)
+                return state.last, assess(study.name, state, forecast=False)
         place = self._studies.place_of(number)
         found: tuple[int, Status] = self._workers.run(FORECAST, jobs.status, place)
         return found
 
     def open_batch(self, number: int) -> Batch:
-        """Return the pulls that wait for rewards; unlike `ask`, this issues none."""
+        """Return the pulls without rewards; unlike `ask`, this issues none."""
         with self._studies.reading(number) as study:
-            state = study._log.now()
+            state = state_of(study)
             if state.end is not None:
                 return nothing(state.end)
             if state.open is None:
@@ -120,18 +119,17 @@ class Looking:
             return batch_of(state, state.pulls.open(state.open.number))
 
     def summaries(self, patience: float | None = None) -> list[dict[str, Any]]:
-        """Return a line for each study, by name; one that cannot be read hides no other.
+        """Return a line for each study, by name; unreadable ones have an error.
 
         Each has the keys number, name, created, strategy, last, arms, candidates, survivors,
         pulls, open_pulls, verdict, certain, winner, winners, risk, sentence, error; if it is not
-        certain, the winner is a recommendation. Studies with news are read in the background if
-        there is little patience: after so many seconds, those that are not read yet have None in
-        all that has to be read.
+        certain, the winner is a recommendation. With `patience`, studies with new events are read
+        in the background; those not read after so many seconds have None where reading is needed.
         """
         if patience is None:
             return self._lines(read=True)
         lines = self._lines(read=False)
-        if any(is_unread(line) or line["error"] for line in lines):  # an error may pass
+        if any(is_unread(line) or line["error"] for line in lines):  # an error may be temporary
             self._read_on().join(patience)
             lines = self._lines(read=False)
         return lines
@@ -152,8 +150,8 @@ class Looking:
             return self._reader
 
     def read_all(self) -> None:
-        """Read all studies that have news."""
-        with contextlib.suppress(FinalistError):  # who looks next is told
+        """Read all studies with new events."""
+        with contextlib.suppress(FinalistError):  # reported by the next request
             self._lines(read=True)
 
     def summary(self, number: int) -> dict[str, Any]:

@@ -1,9 +1,9 @@
-"""Every request ends: with its answer, at its deadline, or when its client goes.
+"""Every request ends: with its response, at its deadline, or when its client disconnects.
 
-The deadline holds until an answer begins; how long somebody may take to read it is the business
-of `connections`. Streams of news have none. Work in another process is ended with the request (see
-`workers`). A thread cannot be ended: what runs in one is short, and if it is not, the answer comes
-at the deadline all the same, and what the thread does is done.
+The deadline holds until a response begins; how long a client may take to read it is up to
+`connections`. Event streams have none. Work in another process is killed with the request (see
+`workers`). A thread cannot be killed: what runs in one is short, and if it is not, the client still
+gets a response at the deadline, while the thread runs to its end.
 """
 
 import asyncio
@@ -21,22 +21,22 @@ Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 
-#: Seconds after the deadline in which a handler may say itself what took too long.
+#: Seconds after the deadline in which a handler can still say itself what took too long.
 GRACE = 2.0
-#: A page that waits gives its request a name, to ask how far it is.
+#: A page that waits names its request, to ask for its progress.
 _WORK = re.compile(rb"(?:^|&)work=([0-9a-f]{32})(?:&|$)")
 
 
 class Deadlines:
-    """Gives every request its life.
+    """Gives every request a `Life`.
 
     Parameters
     ----------
     app : ASGI application
     seconds : float
-        Until an answer has to begin.
+        Until a response must begin.
     lives : dict
-        Where requests with a name are found while they are worked on.
+        Named requests in progress.
     """
 
     def __init__(
@@ -51,11 +51,11 @@ class Deadlines:
         self._left: set[asyncio.Task[None]] = set()
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
-        """Answer one request."""
+        """Handle one request."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        body = await receive()  # all of it: the guard has waited for it
+        body = await receive()  # all of it: the guard has read it
         if body["type"] == "http.disconnect":
             return
         life, gone = Life(self.seconds), asyncio.Event()
@@ -90,10 +90,10 @@ class Deadlines:
     async def _too_late(
         self, scope: Message, receive: Receive, answer: "_Answer", life: Life, work: Any
     ) -> None:
-        """Answer for work that goes on in a thread; its own answer is not sent."""
+        """Respond in place of work that is still running in a thread."""
         words = (
-            f"this took longer than {life.seconds:g} seconds, which is what a request has on this "
-            "server. It is not known whether it will still be done: look before you repeat it."
+            f"this took longer than {life.seconds:g} seconds, this server's limit for a request. "
+            "It may still complete: look before you repeat it."
         )
         refusal = as_refusal(DeadlineError(words))
         self._left.add(work)
@@ -103,11 +103,11 @@ class Deadlines:
     def _forget(self, work: asyncio.Task[None]) -> None:
         self._left.discard(work)
         if not work.cancelled():
-            work.exception()  # is in the log already
+            work.exception()  # retrieved: it is in the log already
 
 
 class _Answer:
-    """Sends an answer, of which the first part stops the clock."""
+    """Sends a response; its first part stops the clock."""
 
     def __init__(self, send: Send, clock: asyncio.TimerHandle) -> None:
         self._send: Send | None = send
@@ -120,14 +120,14 @@ class _Answer:
             await self._send(message)
 
     def instead(self) -> Send:
-        """Return what sends another answer; this one is no longer sent."""
+        """Return a `send` for another response; this one is discarded."""
         send, self._send = self._send, None
         assert send is not None
         return send
 
 
 class _Handed:
-    """Hands on the body; after that there is only to hear that the client has gone."""
+    """Passes on the body; after that, only the disconnect of the client is left to receive."""
 
     def __init__(self, body: Message, gone: asyncio.Event) -> None:
         self._body: Message | None = body
@@ -142,7 +142,7 @@ class _Handed:
 
 
 async def _watch(receive: Receive, life: Life, gone: asyncio.Event) -> None:
-    """Wait until the client has gone."""
+    """Wait until the client disconnects."""
     while (await receive())["type"] != "http.disconnect":
         pass
     gone.set()

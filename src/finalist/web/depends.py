@@ -1,38 +1,27 @@
-"""What requests need: the studies of this server, the number in the address, the key of a call."""
+"""Dependencies of request handlers: objects of the application, path parameters, CSV bodies."""
 
 from typing import Annotated, Any
 
 from fastapi import Depends, Header, Path, Query, Request
 from pydantic import BaseModel
 
-from finalist.web.cache import Looking
+from finalist.web.cache import StatusCache
+from finalist.web.errors import RefusedError
 from finalist.web.pool import Studies
-from finalist.web.refusals import RefusedError
-from finalist.web.workers.asking import Asking
+from finalist.web.workers.issuer import BatchIssuer
 from finalist.web.workers.pool import Workers
 
 #: Numbers of studies are 32-bit integers in PostgreSQL.
 _LARGEST = 2**31 - 1
 
 
-async def _studies(request: Request) -> Studies:
-    found: Studies = request.app.state.studies
-    return found
+def from_app(name: str) -> Any:
+    """Return the dependency on an object of the application."""
 
+    async def get(request: Request) -> Any:
+        return getattr(request.app.state, name)
 
-async def _looking(request: Request) -> Looking:
-    found: Looking = request.app.state.looking
-    return found
-
-
-async def _workers(request: Request) -> Workers:
-    found: Workers = request.app.state.workers
-    return found
-
-
-async def _asking(request: Request) -> Asking:
-    found: Asking = request.app.state.asking
-    return found
+    return Depends(get)
 
 
 async def _csv(request: Request) -> bytes:
@@ -41,7 +30,7 @@ async def _csv(request: Request) -> bytes:
         raise RefusedError(
             415,
             "content type",
-            "the body is not said to be CSV.",
+            "the body is not declared as CSV.",
             "Send the file with 'Content-Type: text/csv'.",
         )
     return await request.body()
@@ -54,36 +43,36 @@ async def _key(
             alias="Idempotency-Key",
             min_length=1,
             max_length=255,
-            description="A name for this call, at best random. A second call of this name, because "
-            "no answer came to the first, changes nothing and has the same answer.",
+            description="A name for this call, ideally random. Repeating a call that got no "
+            "response under the same name changes nothing and returns the same response.",
         ),
     ] = None,
 ) -> str | None:
     if key is not None and not (key.isascii() and key.isprintable() and key.strip()):
         raise RefusedError(
-            422, "invalid", "Idempotency-Key has plain letters, digits and signs, 1 to 255."
+            422, "invalid", "Idempotency-Key must be 1 to 255 printable ASCII characters."
         )
     return key
 
 
-Opened = Annotated[Studies, Depends(_studies)]
-Looked = Annotated[Looking, Depends(_looking)]
-Working = Annotated[Workers, Depends(_workers)]
-Asked = Annotated[Asking, Depends(_asking)]
+StudiesDep = Annotated[Studies, from_app("studies")]
+StatusesDep = Annotated[StatusCache, from_app("statuses")]
+WorkersDep = Annotated[Workers, from_app("workers")]
+IssuerDep = Annotated[BatchIssuer, from_app("issuer")]
 Csv = Annotated[bytes, Depends(_csv)]
 Key = Annotated[str | None, Depends(_key)]
 Number = Annotated[int, Path(ge=1, le=_LARGEST, description="The number of the study.")]
 PullNumber = Annotated[int, Path(ge=1, le=2**53 - 1, description="The number of the pull.")]
 DecimalMark = Annotated[str, Query(pattern=r"^[.,]$", description="Decimal mark of the file.")]
 
-#: How a body of CSV is described.
+#: OpenAPI description of a CSV body.
 CSV_BODY: dict[str, Any] = {
     "requestBody": {"required": True, "content": {"text/csv": {"schema": {"type": "string"}}}}
 }
 
 
 class ErrorAnswer(BaseModel):
-    """What was wrong, and what to do."""
+    """What was wrong, and what to do about it."""
 
     error: str
     message: str
@@ -93,15 +82,15 @@ class ErrorAnswer(BaseModel):
 _WORDS = {
     400: "The request cannot be read.",
     401: "The token is missing or wrong.",
-    403: "Another site asked for a change.",
+    403: "Another site asked for a change, or a form of unknown origin did.",
     404: "There is no such study, pull or arm.",
     409: "This contradicts what is on record; nothing was changed.",
     413: "The body is too large.",
     415: "The body has the wrong type.",
-    422: "A value is wrong; nothing was changed.",
+    422: "A value is invalid; nothing was changed.",
     429: "Too many wrong tokens.",
-    503: "Too many write, plan or are connected; try again after Retry-After seconds.",
-    504: "This took longer than a request may take, and was ended.",
+    503: "The server is busy or at its connection limit; try again after Retry-After seconds.",
+    504: "This took longer than the server's deadline, and was cancelled.",
 }
 ERRORS: dict[int | str, dict[str, Any]] = {
     status: {"model": ErrorAnswer, "description": words} for status, words in _WORDS.items()

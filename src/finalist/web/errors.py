@@ -1,12 +1,13 @@
-"""Errors of the library as answers of HTTP, with the same words.
+"""Errors of the library as HTTP responses, with the same message.
 
-An answer to a program is {"error": a word, "message": what was wrong, "remedy": what to do}; a
-person gets a page that says the same.
+A program gets {"error": a word, "message": what was wrong, "remedy": what to do}; a person gets a
+page that says the same.
 """
 
 import json
 import logging
 import re
+from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
 
@@ -19,12 +20,11 @@ from starlette.responses import Response
 from finalist import errors
 from finalist.errors import FinalistError
 from finalist.files import finite, printable
-from finalist.study.storage.files import locate
+from finalist.study.databases import locate
 from finalist.web.headers import HEADERS
-from finalist.web.refusals import RefusedError
 from finalist.web.render import render
 
-#: Seconds after which it is worth trying again when others are writing.
+#: Seconds after which a busy server is worth another try.
 RETRY = 1
 _STATUS: tuple[tuple[type[FinalistError], int], ...] = (
     (errors.UnknownStudyError, 404),
@@ -40,16 +40,32 @@ _STATUS: tuple[tuple[type[FinalistError], int], ...] = (
     (errors.MissingExtraError, 501),
     (FinalistError, 422),
 )
-#: Letters of a message: a hostile value comes back cut.
-_LONGEST = 2000
+#: Characters of a message: a hostile value is cut.
+_MAX_MESSAGE = 2000
 _STUDY = re.compile(r"/studies/([1-9][0-9]{0,9})/")
-#: Errors that are shown of a request with many.
+#: Errors shown of a request with many.
 _MAX_SHOWN = 5
 _log = logging.getLogger("finalist.web")
 
 
+class RefusedError(Exception):
+    """A rejected request: the HTTP status, a word for programs, a message and a remedy."""
+
+    def __init__(
+        self,
+        status: int,
+        error: str,
+        message: str,
+        remedy: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.status, self.error, self.message, self.remedy = status, error, message, remedy
+        self.headers = dict(headers or {})
+
+
 class Json(Response):
-    """JSON in ASCII; a number that JSON does not have becomes null."""
+    """JSON in ASCII; NaN and infinity become null."""
 
     media_type = "application/json"
 
@@ -62,20 +78,20 @@ class Json(Response):
         return text.encode()
 
 
-def status_of(error: FinalistError) -> int:
-    """Return the status of HTTP for an error of the library."""
+def http_status(error: FinalistError) -> int:
+    """Return the HTTP status for an error of the library."""
     return next(status for kind, status in _STATUS if isinstance(error, kind))
 
 
 def as_refusal(error: FinalistError) -> RefusedError:
-    """Return an error of the library as an answer."""
-    status = status_of(error)
+    """Return the rejection for an error of the library."""
+    status = http_status(error)
     headers = {"Retry-After": str(RETRY)} if isinstance(error, errors.BusyError) else {}
     return RefusedError(status, type(error).__name__, str(error), headers=headers)
 
 
 def respond(request: Request, refusal: RefusedError) -> Response:
-    """Return the answer for a program, or a page for a person."""
+    """Return the response to a rejected request: JSON for a program, a page for a person."""
     if not wants_page(request):
         content = {"error": refusal.error, "message": _without_folder(request, refusal.message)}
         if refusal.remedy is not None:
@@ -97,19 +113,19 @@ def respond(request: Request, refusal: RefusedError) -> Response:
 
 
 def wants_page(request: Request) -> bool:
-    """Return whether a person with a browser asks, and not a program."""
+    """Return whether a request is for a page, not for the API."""
     path: str = request.scope["path"]
     return path != "/api" and not path.startswith("/api/")
 
 
 def _study(request: Request) -> str | None:
-    """Return the number of the study that an address is about."""
+    """Return the number of the study in a path."""
     found = _STUDY.match(request.scope["path"])
     return None if found is None else found[1]
 
 
 def _without_folder(request: Request, text: str) -> str:
-    """Name the database by its file alone: programs elsewhere need not know where that is."""
+    """Reduce the path of the database to its file name; remote programs need no more."""
     place = locate(request.app.state.studies.place)
     if place.path is None:
         return text.replace(place.shown, "the database")
@@ -124,16 +140,16 @@ def _title(status: int) -> str:
 
 
 def _shown(text: str) -> str:
-    """Return a message of a bounded length, in letters that can be sent."""
+    """Return a message cut to a length, as valid UTF-8."""
     plain = text.encode("utf-8", "backslashreplace").decode()
-    return plain if len(plain) <= _LONGEST else plain[: _LONGEST - 1] + "…"
+    return plain if len(plain) <= _MAX_MESSAGE else plain[: _MAX_MESSAGE - 1] + "…"
 
 
-# ---- what FastAPI catches ------------------------------------------------------------------
+# ---- exception handlers --------------------------------------------------------------------
 
 
 def add_handlers(app: FastAPI) -> None:
-    """Let every error of this application be answered in these words."""
+    """Register a handler for every error of the application."""
     app.add_exception_handler(FinalistError, _library)
     app.add_exception_handler(RefusedError, _refusal)
     app.add_exception_handler(RequestValidationError, _invalid)
@@ -161,7 +177,7 @@ async def _http(request: Request, error: Exception) -> Response:
     headers = dict(error.headers or {})
     words = {
         404: f"there is nothing at {printable(request.scope['path'], 100)}.",
-        405: f"{printable(request.method, 20)} does nothing here.",
+        405: f"{printable(request.method, 20)} is not allowed here.",
     }
     message = words.get(error.status_code, str(error.detail))
     name = "not found" if error.status_code == 404 else HTTPStatus(error.status_code).phrase.lower()
@@ -169,7 +185,7 @@ async def _http(request: Request, error: Exception) -> Response:
 
 
 async def _invalid(request: Request, error: Exception) -> Response:
-    """Say which value is wrong, without repeating more than a little of it."""
+    """Say which values are invalid."""
     assert isinstance(error, RequestValidationError)
     found = error.errors()
     words = []
@@ -177,25 +193,27 @@ async def _invalid(request: Request, error: Exception) -> Response:
         where = ".".join(str(part) for part in problem["loc"][1:]) or str(problem["loc"][0])
         words.append(f"{printable(where, 80)}: {problem['msg']}")
     more = f" ({len(found) - _MAX_SHOWN} more)" if len(found) > _MAX_SHOWN else ""
-    remedy = "The description of the API is at /api/v1/docs."
+    remedy = "The API is described at /api/v1/docs."
     message = "; ".join(words) + more + "."
     return respond(request, RefusedError(422, "invalid", message, remedy))
 
 
 async def _arithmetic(request: Request, error: Exception) -> Response:
-    """Say that numbers were too extreme; the library should have said so itself."""
-    _log.error("arithmetic fails", exc_info=error)
-    message = "the numbers of this study are too large, too small or too close to compute with."
+    """Say that numbers are too extreme; the library should have said so itself."""
+    _log.error("arithmetic failed", exc_info=error)
+    message = (
+        "the numbers of this study are too large, too small or too close together to compute with."
+    )
     return respond(request, RefusedError(422, "arithmetic", message, "Rescale them."))
 
 
 async def _unexpected(request: Request, _: Exception) -> Response:
-    """Say that it is our fault; the traceback is in the log of the server."""
-    message = "something unexpected happened in the server; its log says what."
+    """Say that the fault is ours; the traceback is in the server's log."""
+    message = "an unexpected error occurred in the server; its log says more."
     refusal = RefusedError(500, "unexpected", message)
     try:
         answer = respond(request, refusal)
-    except Exception:  # the page of errors is what fails
+    except Exception:  # the error page itself fails
         answer = Json({"error": refusal.error, "message": message}, refusal.status)
-    answer.headers.update(HEADERS)  # this answer does not pass the guard
+    answer.headers.update(HEADERS)  # this response does not pass the guard
     return answer

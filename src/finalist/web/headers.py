@@ -1,9 +1,9 @@
-"""What every answer tells the browser: run nothing that is not ours, show this nowhere else."""
+"""Headers of every response: the browser runs only our code and embeds it nowhere else."""
 
 from collections.abc import Mapping
 from typing import Any
 
-#: No inline scripts, no eval, nothing from elsewhere; forms go to this server alone.
+#: No inline scripts, no eval, nothing from other sites; forms go to this server only.
 CONTENT_POLICY = "; ".join(
     (
         "default-src 'none'",
@@ -25,18 +25,18 @@ HEADERS = {
     "cross-origin-resource-policy": "same-origin",
     "permissions-policy": "camera=(), geolocation=(), microphone=()",
 }
-#: Answers are about studies, which change and are nobody else's business. Files are not.
+#: Responses about studies are private and change; static files are neither.
 PRIVATE = "no-store"
 FILES = "no-cache"
 
 
 def cookie_name(kind: str, scope: Mapping[str, Any]) -> str:
-    """Return the name of a cookie of this server; browsers know hosts apart, but not ports.
+    """Return the name of a cookie of this server; browsers share cookies between ports.
 
     Examples
     --------
-    >>> cookie_name("form", {"server": ("127.0.0.1", 8765)})
-    'finalist_form_8765'
+    >>> cookie_name("session", {"server": ("127.0.0.1", 8765)})
+    'finalist_session_8765'
     """
     server = scope.get("server")
     return f"finalist_{kind}" if server is None else f"finalist_{kind}_{server[1]}"

@@ -1,8 +1,8 @@
-"""The life of a request: it ends at a deadline, or when whoever sent it has gone.
+"""The life of a request: it ends at a deadline, or when its client disconnects.
 
-Work that takes long asks here whether anybody still waits for it, and says how it can be ended.
-What runs in a thread knows its request by a context variable, which the threads of a request
-inherit; outside of requests there is neither deadline nor anybody who could go.
+Long work checks here whether anybody still waits for it, and registers how it can be cancelled.
+Code in a thread finds its request through a context variable, which the threads of a request
+inherit; outside of requests there is neither a deadline nor a client.
 """
 
 import threading
@@ -13,18 +13,18 @@ from contextvars import ContextVar
 from typing import Literal
 
 from finalist.errors import DeadlineError
-from finalist.web.refusals import RefusedError
+from finalist.web.errors import RefusedError
 
-#: Seconds that a request has unless the server was started with others. They are less than the 60
-#: after which clients and proxies usually give up, so that the answer says why.
+#: Default seconds for a request; less than the 60 after which clients and proxies usually give up,
+#: so that they get a response with the reason.
 DEADLINE = 50.0
 
 
 class GoneError(RefusedError):
-    """Nobody waits for the answer any more."""
+    """The client has disconnected."""
 
     def __init__(self) -> None:
-        super().__init__(503, "gone", "whoever asked has gone; the work was ended.")
+        super().__init__(503, "gone", "the client has disconnected; the work was cancelled.")
 
 
 class Life:
@@ -33,7 +33,7 @@ class Life:
     Parameters
     ----------
     seconds : float, optional
-        That it has; for words alone, `end` is called by whoever has the clock.
+        Its deadline, for messages only: the owner of the clock calls `end`.
 
     Examples
     --------
@@ -48,7 +48,7 @@ class Life:
 
     def __init__(self, seconds: float | None = None) -> None:
         self.seconds, self.begun = seconds, time.monotonic()
-        #: What is done already of the work, and of how much.
+        #: How much of the work is done, and of how much.
         self.progress: tuple[int, int] | None = None
         self._lock = threading.Lock()
         self._ended: Literal["late", "gone"] | None = None
@@ -56,13 +56,13 @@ class Life:
 
     @property
     def left(self) -> float | None:
-        """Seconds that are left to it; None if it has no deadline."""
+        """Seconds left; None without a deadline."""
         if self.seconds is None:
             return None
         return max(self.begun + self.seconds - time.monotonic(), 0.0)
 
     def end(self, why: Literal["late", "gone"]) -> None:
-        """End all that works for it."""
+        """Cancel all its work."""
         with self._lock:
             if self._ended is None:
                 self._ended = why
@@ -71,7 +71,7 @@ class Life:
 
     @contextmanager
     def ending(self, ender: Callable[[], None]) -> Iterator[None]:
-        """Do something that this ends; it is not called before, after, or twice."""
+        """Call `ender` if the request ends within this block, and at most once."""
         with self._lock:
             if self._ended is None:
                 self._enders.append(ender)
@@ -83,11 +83,11 @@ class Life:
                 self._enders.remove(ender)
 
     def check(self, remedy: str = "") -> None:
-        """Raise if it has ended, with what to do about it."""
+        """Raise if it has ended, with a remedy."""
         if self._ended == "late":
             raise DeadlineError(
-                f"this took longer than {self.seconds:g} seconds, which is what a request has on "
-                f"this server, and was ended. {remedy}".rstrip()
+                f"this took longer than {self.seconds:g} seconds, this server's limit for a "
+                f"request, and was cancelled. {remedy}".rstrip()
             )
         if self._ended == "gone":
             raise GoneError
@@ -97,13 +97,13 @@ _life: ContextVar[Life] = ContextVar("life")
 
 
 def life_now() -> Life:
-    """Return the life of the request that this thread works for."""
+    """Return the life of the request this thread works for."""
     return _life.get(None) or Life()
 
 
 @contextmanager
 def living(life: Life) -> Iterator[None]:
-    """Let what is begun here belong to a request."""
+    """Make this the current request for work started in this block."""
     token = _life.set(life)
     try:
         yield

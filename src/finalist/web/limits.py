@@ -1,4 +1,4 @@
-"""Taking turns: work that takes seconds must not take all threads of the server."""
+"""Limits on concurrent work: work that takes seconds must not take all threads of the server."""
 
 import threading
 from collections import deque
@@ -8,44 +8,45 @@ from contextlib import contextmanager
 from finalist.errors import BusyError
 from finalist.web.lifetime import life_now
 
-#: What to do if the wait ends with the request.
-_REMEDY = "Nothing was changed; try again in a moment."
+#: What to do if the request ends while it waits.
+_REMEDY = "Nokey was changed; try again in a moment."
 
 
-class Turns:
-    """Lets few work at a time, and few wait; the others are told to come back.
+class WorkLimit:
+    """Lets a few threads work at a time and a few wait, first come, first served.
 
     Parameters
     ----------
-    words : str
-        What the others are told.
+    message : str
+        Of the `BusyError` for all others.
     at_once, waiting : int
+        How many may work, and wait.
     seconds : float
-        For which one waits at most.
+        The longest wait.
 
     Examples
     --------
-    >>> turns = Turns("others are having plans made. Try again in a moment.", 1, 0, 1.0)
-    >>> with turns.take(), turns.take():
+    >>> limit = WorkLimit("too many plans are being made. Try again in a moment.", 1, 0, 1.0)
+    >>> with limit.take(), limit.take():
     ...     pass
     Traceback (most recent call last):
-    finalist.errors.BusyError: others are having plans made. Try again in a moment.
+    finalist.errors.BusyError: too many plans are being made. Try again in a moment.
     """
 
-    def __init__(self, words: str, at_once: int, waiting: int, seconds: float) -> None:
-        self._words, self._most, self._seconds = words, at_once + waiting, seconds
+    def __init__(self, message: str, at_once: int, waiting: int, seconds: float) -> None:
+        self._message, self._max, self._seconds = message, at_once + waiting, seconds
         self._lock, self._free = threading.Lock(), at_once
-        self._queue: deque[threading.Event] = deque()  # of those who wait, the first one first
+        self._queue: deque[threading.Event] = deque()  # of threads that wait
         #: Threads that work or wait.
         self.inside = 0
 
     @contextmanager
     def take(self, remedy: str = _REMEDY) -> Iterator[None]:
-        """Work when it is one's turn; the wait ends with the request, then with a remedy."""
+        """Wait for a turn and work; the wait ends with the request, whose error has the remedy."""
         turn = threading.Event()
         with self._lock:
-            if self.inside >= self._most:
-                raise BusyError(self._words)
+            if self.inside >= self._max:
+                raise BusyError(self._message)
             self.inside += 1
             self._queue.append(turn)
             self._call_next()
@@ -70,61 +71,61 @@ class Turns:
         if turn.is_set():
             return
         life = life_now()
-        with life.ending(turn.set):  # it need not look now and then, and keeps its place
+        with life.ending(turn.set):  # so that it need not poll
             turn.wait(self._seconds)
         with self._lock:
             called = turn not in self._queue
         if not called:
             life.check(remedy)
-            raise BusyError(self._words)
+            raise BusyError(self._message)
 
 
-class Single:
-    """Lets one at a time work on each of many things; the others wait.
+class KeyedWorkLimit:
+    """Lets one thread at a time work on each key; the others wait.
 
     Parameters
     ----------
-    words : str
-        What they are told who wait in vain.
+    message : str
+        Of the `BusyError` if too many wait, or for too long.
     waiting : int
-        How many may wait for one thing.
+        How many may wait for one key.
     seconds : float
-        For which one waits at most.
+        The longest wait.
 
     Examples
     --------
-    >>> single = Single("others ask too. Try again in a moment.", 0, 1.0)
-    >>> with single.take(1), single.take(2):
-    ...     len(single)
+    >>> limit = KeyedWorkLimit("others ask too. Try again in a moment.", 0, 1.0)
+    >>> with limit.take(1), limit.take(2):
+    ...     len(limit)
     2
-    >>> len(single)
+    >>> len(limit)
     0
     """
 
-    def __init__(self, words: str, waiting: int, seconds: float) -> None:
-        self._words, self._waiting, self._seconds = words, waiting, seconds
+    def __init__(self, message: str, waiting: int, seconds: float) -> None:
+        self._message, self._waiting, self._seconds = message, waiting, seconds
         self._lock = threading.Lock()
-        self._turns: dict[Hashable, tuple[Turns, int]] = {}
+        self._limits: dict[Hashable, tuple[WorkLimit, int]] = {}
 
     def __len__(self) -> int:
-        return len(self._turns)
+        return len(self._limits)
 
     @contextmanager
-    def take(self, thing: Hashable, remedy: str = _REMEDY) -> Iterator[None]:
-        """Work when it is one's turn with a thing."""
+    def take(self, key: Hashable, remedy: str = _REMEDY) -> Iterator[None]:
+        """Wait until nobody else works on a key, and work on it."""
         with self._lock:
-            turns, users = self._turns.get(thing) or (
-                Turns(self._words, 1, self._waiting, self._seconds),
+            limit, users = self._limits.get(key) or (
+                WorkLimit(self._message, 1, self._waiting, self._seconds),
                 0,
             )
-            self._turns[thing] = turns, users + 1
+            self._limits[key] = limit, users + 1
         try:
-            with turns.take(remedy):
+            with limit.take(remedy):
                 yield
         finally:
             with self._lock:
-                turns, users = self._turns[thing]
+                limit, users = self._limits[key]
                 if users > 1:
-                    self._turns[thing] = turns, users - 1
+                    self._limits[key] = limit, users - 1
                 else:
-                    del self._turns[thing]
+                    del self._limits[key]

@@ -1,8 +1,8 @@
-"""News for open pages, as server-sent events.
+"""Live updates of open pages, by server-sent events.
 
-One task for the whole process looks at the numbers of the last events of all studies, twice a
-second and only while a page is open; it is a single short query that no writer waits for. Every
-page is told what is new. When the server ends, all pages are let go.
+One task for the whole process polls the numbers of the last events of all studies, twice a second
+and only while a page is open; it is a single short query that blocks no writer. Every page is sent
+what changed. When the server shuts down, all streams are closed.
 """
 
 import asyncio
@@ -16,20 +16,20 @@ from fastapi import APIRouter, Request
 from starlette.responses import StreamingResponse
 
 from finalist.errors import FinalistError
-from finalist.web.depends import ERRORS, Number, Opened
+from finalist.web.depends import ERRORS, Number, StudiesDep
+from finalist.web.errors import RefusedError
 from finalist.web.pool import Studies
-from finalist.web.refusals import RefusedError
 
-#: Seconds between two looks, and between two signs of life.
+#: Seconds between two polls, and between two keep-alive messages.
 EVERY, ALIVE = 0.5, 15.0
-#: Pages that are open at a time.
+#: Open streams at a time.
 MAX_PAGES = 200
 
 router = APIRouter(tags=["events"])
 
 
 class Events:
-    """Tells pages what is new.
+    """Sends pages what changed.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ class Events:
         return len(self._pages)
 
     def close(self) -> None:
-        """Let all pages go; for signal handlers, from any thread."""
+        """Close all streams; callable from any thread and from signal handlers."""
         self.closed = True
         if self._loop is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._end)
@@ -66,7 +66,7 @@ class Events:
     def page(
         self, number: int | None, lasts: dict[int, int], signed_in: Callable[[], bool]
     ) -> "Iterator[_Page]":
-        """Give a page that is told about one study, or about all."""
+        """Subscribe a page to one study, or to all."""
         page = _Page(number, lasts, signed_in)
         self._pages.add(page)
         self._loop = asyncio.get_running_loop()
@@ -83,7 +83,7 @@ class Events:
                 self._task = None
 
     async def lasts(self) -> dict[int, int]:
-        """Look, in a thread of its own: those of the pool may all be at work."""
+        """Poll in a thread of its own: those of the pool may all be busy."""
         if self._thread is None:
             self._thread = anyio.CapacityLimiter(2)
         return await run_sync(self._studies.lasts, limiter=self._thread)
@@ -95,7 +95,7 @@ class Events:
                     page.woken.set()
             try:
                 lasts = await self.lasts()
-            except FinalistError:  # the next look may do better
+            except FinalistError:  # the next poll may succeed
                 await asyncio.sleep(EVERY)
                 continue
             if lasts != self._lasts:
@@ -106,7 +106,7 @@ class Events:
 
 
 class _Page:
-    """A page that is open."""
+    """An open page."""
 
     def __init__(
         self, number: int | None, lasts: dict[int, int], signed_in: Callable[[], bool]
@@ -120,7 +120,7 @@ class _Page:
         return {n: last for n, last in lasts.items() if self.number in (None, n)}
 
     def see(self, lasts: dict[int, int]) -> None:
-        """Take what is new; what was not sent yet is overtaken by it."""
+        """Note what changed, replacing what was not sent yet."""
         mine = self._mine(lasts)
         news: dict[int, int | None] = {n: k for n, k in mine.items() if self._known.get(n) != k}
         news |= dict.fromkeys(self._known.keys() - mine.keys())
@@ -130,7 +130,7 @@ class _Page:
             self.woken.set()
 
     async def messages(self) -> AsyncIterator[str]:
-        """Yield what to send, until the server or the study ends, or who listens signs out."""
+        """Yield messages until the server stops, the study is deleted or the user signs out."""
         yield "retry: 1000\n\n"
         while not self.ended and self.signed_in():
             news, self._news = self._news, {}
@@ -153,7 +153,7 @@ def _stream(request: Request, number: int | None, lasts: dict[int, int]) -> Stre
         raise RefusedError(
             503,
             "too many pages",
-            f"{MAX_PAGES} pages are open already.",
+            f"{MAX_PAGES} pages are already open.",
             "Close some, or load this one again when you need it.",
             {"Retry-After": "30"},
         )
@@ -171,15 +171,15 @@ def _stream(request: Request, number: int | None, lasts: dict[int, int]) -> Stre
 
 
 @router.get("/studies/{number}/events", response_class=StreamingResponse, responses=ERRORS)
-async def study_events(number: Number, request: Request, studies: Opened) -> StreamingResponse:
-    """Tell when something happens in a study: `event: changed`, data {study, last}."""
+async def study_events(number: Number, request: Request, studies: StudiesDep) -> StreamingResponse:
+    """Stream changes of a study: `event: changed`, data {study, last}."""
     lasts = await request.app.state.events.lasts()
     if number not in lasts:
-        studies.row(number)  # says that there is none
+        studies.row(number)  # raises
     return _stream(request, number, lasts)
 
 
 @router.get("/events", response_class=StreamingResponse, responses=ERRORS)
 async def all_events(request: Request) -> StreamingResponse:
-    """Tell when something happens in any study."""
+    """Stream changes of all studies."""
     return _stream(request, None, await request.app.state.events.lasts())

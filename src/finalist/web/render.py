@@ -1,4 +1,4 @@
-"""Pages from templates; everything that is put into one is escaped."""
+"""Pages from templates; all values are escaped."""
 
 from pathlib import Path
 from typing import Any
@@ -8,7 +8,6 @@ from fastapi.responses import HTMLResponse
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from finalist import __version__
-from finalist.web.csrf import csrf_of
 
 HERE = Path(__file__).parent
 
@@ -24,13 +23,11 @@ environment = Environment(
 def render(request: Request, template: str, code: int = 200, **context: Any) -> HTMLResponse:
     """Return a page.
 
-    Templates have besides `context`: `csrf` for the hidden field of that name in every form,
-    the status of HTTP as `code`, `has_token` (whether one can sign out), `path` of the request,
-    `version`.
+    Besides `context`, templates get the HTTP status as `code`, `has_token` (whether one can sign
+    out), the request's `path`, and `version`.
     """
     text = environment.get_template(template).render(
         code=code,
-        csrf=csrf_of(request),
         has_token=request.app.state.token.hash() is not None,
         path=request.url.path,
         version=__version__,

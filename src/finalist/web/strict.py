@@ -1,4 +1,4 @@
-"""JSON that means one thing: no NaN, no number too large, no key twice, no broken letters."""
+"""Unambiguous JSON: no NaN, no infinite numbers, no repeated keys, no broken Unicode."""
 
 import json
 import math
@@ -13,29 +13,29 @@ from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from finalist.web.refusals import RefusedError
+from finalist.web.errors import RefusedError
 
-#: Bytes of a body that is read in a thread.
+#: Bodies of so many bytes or more are parsed in a thread.
 LARGE = 100_000
-#: The half of a letter that takes two, written with escapes.
-_HALF = re.compile(rb"\\u[dD][89abcdefABCDEF]")
+#: An escaped surrogate, which may lack its other half.
+_SURROGATE = re.compile(rb"\\u[dD][89abcdefABCDEF]")
 
 
 def read_json(body: bytes) -> Any:
-    """Read JSON; raises ValueError with the reason in words.
+    """Parse JSON; raises ValueError with the reason.
 
     Examples
     --------
     >>> read_json(b'{"a": 1, "a": 2}')
     Traceback (most recent call last):
-    ValueError: the key 'a' is there twice
+    ValueError: the key 'a' is repeated
     """
     try:
         text = body.decode("utf-8")
         found = json.loads(
             text, object_pairs_hook=_once, parse_constant=_no_number, parse_float=_finite
         )
-        if _HALF.search(body):
+        if _SURROGATE.search(body):
             json.dumps(found, ensure_ascii=False).encode("utf-8")
     except UnicodeError:
         raise ValueError("a text is not valid Unicode") from None
@@ -50,12 +50,12 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
         twice = Counter(key for key, _ in pairs).most_common(1)[0][0]
-        raise ValueError(f"the key {twice[:60]!r} is there twice")
+        raise ValueError(f"the key {twice[:60]!r} is repeated")
     return found
 
 
 def _no_number(word: str) -> Any:
-    raise ValueError(f"{word} is not a number of JSON")
+    raise ValueError(f"{word} is not a JSON number")
 
 
 def _finite(text: str) -> float:
@@ -66,23 +66,23 @@ def _finite(text: str) -> float:
 
 
 class StrictRequest(Request):
-    """A request whose JSON is read as above."""
+    """A request whose body is parsed by `read_json`."""
 
     async def json(self) -> Any:
-        """Return the body."""
+        """Return the parsed body."""
         body = await self.body()
         try:
-            # Others have their turn while a large body is read.
+            # A large body must not hold up other requests.
             return read_json(body) if len(body) < LARGE else await run_sync(read_json, body)
         except ValueError as error:
-            raise HTTPException(422, f"the body is no good JSON: {error}.") from None
+            raise HTTPException(422, f"the body is not valid JSON: {error}.") from None
 
 
 class StrictRoute(APIRoute):
-    """A route of the API: bodies are JSON, and say so."""
+    """A route whose bodies are JSON and declared as such."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """Return what answers a request."""
+        """Return the handler, behind a check of the content type."""
         handle = super().get_route_handler()
         takes_json = self.body_field is not None
 
@@ -93,7 +93,7 @@ class StrictRoute(APIRoute):
                     raise RefusedError(
                         415,
                         "content type",
-                        "the body is not said to be JSON.",
+                        "the body is not declared as JSON.",
                         "Send it with 'Content-Type: application/json'.",
                     )
             return await handle(StrictRequest(request.scope, request.receive))

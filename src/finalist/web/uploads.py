@@ -1,24 +1,22 @@
-"""Tables that come over the network, read by the library as files; no name of a file is theirs."""
+"""Uploaded tables, read by the library as temporary files under names of our own."""
 
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from finalist.arms import Arms
-from finalist.arms import table as arms_table
-from finalist.arms.table import ArmsTable
+from finalist.arms.table import ArmsTable, read_table
 from finalist.errors import FinalistError, TooLargeError
-from finalist.study import Study
+from finalist.study import Study, handles
 from finalist.study.measure import Told
 
-#: Rows that the server takes at a time.
+#: Rows accepted at a time.
 MAX_ARMS, MAX_RESULTS = 20_000, 200_000
 
 
 @contextmanager
 def as_file(content: bytes, name: str) -> Iterator[Path]:
-    """Give a temporary file with this content; errors speak of `name` in place of its path."""
+    """Give a temporary file with this content; errors say `name` instead of its path."""
     with tempfile.TemporaryDirectory(prefix="finalist-") as folder:
         path = Path(folder) / "table.csv"
         path.write_bytes(content)
@@ -30,7 +28,7 @@ def as_file(content: bytes, name: str) -> Iterator[Path]:
 
 
 def check_lines(content: bytes, most: int, name: str, remedy: str) -> None:
-    r"""Refuse a table with too many lines, without reading it; the first is the header.
+    r"""Reject a table with too many lines, without parsing it; the first is the header.
 
     Examples
     --------
@@ -42,39 +40,34 @@ def check_lines(content: bytes, most: int, name: str, remedy: str) -> None:
     ends = max(content.count(b"\n"), content.count(b"\r"))
     if ends + (not content.endswith((b"\n", b"\r"))) > most + 1:
         raise TooLargeError(
-            f"{name} has more than {most:,} rows, which is what the server takes at a time. "
+            f"{name} has more than {most:,} rows, the server's limit for one request. "
             f"Nothing was changed. {remedy}"
         )
 
 
 def check_arms(content: bytes, name: str) -> None:
-    """Refuse a table of more arms than the server takes."""
-    remedy = "Begin larger studies with the command 'finalist new'; the page shows them."
+    """Reject a table of more arms than the server accepts."""
+    remedy = "Create larger studies with the command 'finalist new'; the page shows them."
     check_lines(content, MAX_ARMS, name, remedy)
 
 
-def read_table(
+def read_arms_table(
     content: bytes, name: str = "the table", columns: Mapping[str, str] | None = None
 ) -> ArmsTable:
-    """Read arms from the bytes of a CSV file; `columns` are those that are no features.
-
-    Their keys are words of `arms_table.read_table`: measurable, sigma, cost.
-    """
-    check_arms(content, name)
-    with as_file(content, name) as path:
-        return arms_table.read_table(path, **(columns or {}))
-
-
-def read_arms(content: bytes, name: str = "the table") -> Arms:
     r"""Read arms from the bytes of a CSV file.
+
+    `columns` are those that are not features, as in `finalist.arms.table.read_table`: measurable,
+    sigma, cost.
 
     Examples
     --------
-    >>> read_arms(b"name,dose\na,1\nb,x\n")
+    >>> read_arms_table(b"name,dose\na,1\nb,x\n")
     Traceback (most recent call last):
     finalist.errors.FileFormatError: the table, line 3, column 'dose': 'x' is not a finite number...
     """
-    return read_table(content, name).arms
+    check_arms(content, name)
+    with as_file(content, name) as path:
+        return read_table(path, **(columns or {}))
 
 
 def tell_table(
@@ -86,7 +79,7 @@ def tell_table(
     name: str = "the table",
 ) -> Told:
     """Tell a study the rewards in the bytes of a CSV file."""
-    remedy = "Send it in parts, or use 'finalist tell' on the machine that has the study."
+    remedy = "Send it in parts, or use 'finalist tell' on the machine that holds the study."
     check_lines(content, MAX_RESULTS, name, remedy)
     with as_file(content, name) as path:
-        return study._tell(path, client_id, decimal=decimal)
+        return handles.tell(study, path, client_id, decimal=decimal)

@@ -44,7 +44,7 @@ row per arm: name, mean, gap, oracle_weight. --format json has everything under 
   lower_bound, gap, status), arms (list of name, aliases, mean, gap,
   oracle_weight, in the order of the file)
 
-What is infinite is null.
+Infinite values are null.
 """
 
 
@@ -78,7 +78,7 @@ def complexity(
 
     import finalist as fl
 
-    arms = inputs.read_arms(arms_file, intercept)
+    arms = inputs.load_arms(arms_file, intercept=intercept).arms
     parameter = np.array(inputs.read_theta(theta, theta_file, arms))
     size = inputs.noise_size(None, sigma, binary="")
     with output.working("Computing complexities..."):
@@ -104,7 +104,7 @@ def complexity(
 
 
 def _picture(arms: "Arms", result: "Complexity") -> "AnyChart":
-    """Return the plane after the oracle's pulls for two features, otherwise the gaps."""
+    """Return the plane with the oracle's pulls for two features, otherwise the gaps."""
     from finalist.charts import fits_plane, gaps_chart, plane_chart
 
     oracle, problem = result.oracle_design, result.problem
@@ -169,7 +169,7 @@ def _as_dict(arms: "Arms", result: "Complexity") -> dict[str, Any]:
 
 
 def facts(arms: "Arms", result: "Complexity") -> list[tuple[str, str, str]]:
-    """Return every quantity with its value and one line of plain words."""
+    """Return every quantity with its value and a plain explanation."""
     bounds, delta = result.bounds, result.problem.delta
     number = output.number
     return [

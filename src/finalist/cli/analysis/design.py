@@ -32,9 +32,9 @@ HELP = """Say how to share measurements among the arms.
 Example:
   finalist design arms.csv --criterion xy --pulls 96
 
-The table has the arms to pull, the heaviest first; --format csv has the same rows in full. Columns
-of ARMS that are no features are named: --sigma-column, --cost-column, --measurable-column; the
-weights are shares of the pulls.
+The table has the arms to pull, the heaviest first; --format csv has the same rows in full
+precision. Name the columns of ARMS that are not features: --sigma-column, --cost-column,
+--measurable-column; the weights are shares of the pulls.
 --format json has every arm, in the order of the file, under the keys
 
 \b
@@ -42,12 +42,12 @@ weights are shares of the pulls.
   features, rank, rows, distinct_arms, merged (lists of names that are one
   arm), pulls, arms (list of name, aliases, weight, pulls)
 
-What is infinite, or was not asked for, is null.
+Values that are infinite or were not asked for are null.
 """
 
 
 class CriterionName(StrEnum):
-    """The criteria that need no further input."""
+    """The criteria that need no other input."""
 
     g = "g"
     d = "d"
@@ -107,7 +107,7 @@ def design(
 
     from finalist.design import optimal_design, round_design
 
-    table = inputs.read_table(arms_file, measurable_column, sigma_column, cost_column, intercept)
+    table = inputs.load_arms(arms_file, measurable_column, sigma_column, cost_column, intercept)
     arms = table.arms
     goal: Any = str((criterion or CriterionName.xy).value)
     if directions is not None:
@@ -141,7 +141,7 @@ def design(
 def _rows(
     arms: "Arms", result: "Design", counts: "np.ndarray | None", everything: bool
 ) -> list[list[Any]]:
-    """Return name, weight and pulls, the heaviest first; the support unless all are wanted."""
+    """Return name, weight and pulls, the heaviest first; only the support unless `everything`."""
     weights = result.weights.tolist()
     order = sorted(range(len(weights)), key=lambda i: -weights[i])
     return [
@@ -205,7 +205,7 @@ def _table(
     return output.to_text(*table, output.facts_table(facts))
 
 
-#: Pulls of the picture of two features when the command does not say how many.
+#: Pulls in the picture of two features if --pulls is not given.
 _PLANE_PULLS = 100
 
 

@@ -7,30 +7,18 @@ import typer
 from finalist.cli import inputs, output
 from finalist.cli.options import (
     ArmsFile,
-    BatchInterceptOption,
-    CandidatesOption,
-    CostColumnOption,
-    DeltaOption,
-    EpsilonOption,
     Format,
     FormatOption,
-    InterceptOption,
     JobsOption,
     MaxPullsOption,
-    MeasurableOption,
-    MisspecificationOption,
-    NoiseName,
-    NoiseOption,
-    Objective,
-    ObjectiveOption,
     OutputOption,
+    ProblemOptions,
     SeedOption,
-    SigmaColumnOption,
     SigmaOption,
     StrategyOption,
     ThetaFileOption,
     ThetaOption,
-    TopOption,
+    with_problem,
 )
 
 if TYPE_CHECKING:
@@ -42,50 +30,41 @@ HELP = """Say before any measurement how many pulls to expect.
 Example:
   finalist plan arms.csv --sigma 1 --gap 0.5
 
-Strategies are simulated with parameters of random direction, under which the best arm leads the
-second best by --gap; or with one parameter, --theta. All of them meet the same parameters, and
-stop by themselves: strategies that spend a fixed budget are for 'finalist simulate'. Columns of
-ARMS that are no features are named: --sigma-column, --cost-column, --measurable-column; with costs
-the plan speaks of cost, not of pulls. --format csv has one row per strategy: name, median, low
+Strategies are simulated with random parameters under which the best arm leads the second best by
+--gap, or with one parameter, --theta. All of them meet the same parameters and stop on their own:
+strategies that spend a fixed budget are for 'finalist simulate'. Name the columns of ARMS that are
+not features: --sigma-column, --cost-column, --measurable-column; with costs, the plan counts cost
+instead of pulls. --format csv has one row per strategy: name, median, low
 (5 %), high (90 %), mean, undecided, wrong. --format json has everything under the keys
 
 \b
   words, gap, sigma, delta, draws, max_pulls, seed, lower_bound, unit,
   rows (list of name, median, low, high, mean, undecided, wrong, pulls)
 
-What is infinite, because draws were stopped undecided, is null, and inf in csv.
+Values that are infinite because draws were stopped undecided are null, and inf in csv.
 """
 
 
+@with_problem
 def plan(
     arms_file: ArmsFile,
+    *,
     gap: Annotated[
         float | None, typer.Option(help="How far the best arm leads, in units of the reward.")
     ] = None,
     theta: ThetaOption = None,
     theta_file: ThetaFileOption = None,
     sigma: SigmaOption = None,
-    delta: DeltaOption = 0.05,
+    problem: ProblemOptions,
     strategy: StrategyOption = "gauntlet",
     against: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NAME",
             help="A strategy to compare with; repeat.",
-            show_default="uniform, if it can do what is asked",
+            show_default="uniform, if it supports the problem",
         ),
     ] = None,
-    epsilon: EpsilonOption = 0.0,
-    top: TopOption = 1,
-    candidates: CandidatesOption = None,
-    measurable_column: MeasurableOption = None,
-    sigma_column: SigmaColumnOption = None,
-    cost_column: CostColumnOption = None,
-    intercept: InterceptOption = False,
-    batch_intercept: BatchInterceptOption = False,
-    misspecification: MisspecificationOption = 0.0,
-    objective: ObjectiveOption = Objective.max,
-    noise: NoiseOption = NoiseName.gaussian,
     draws: Annotated[
         int, typer.Option(metavar="N", help="How often each strategy is simulated.")
     ] = 50,
@@ -99,30 +78,19 @@ def plan(
     output.check_files(out, None)
     import finalist as fl
 
-    table = inputs.read_table(
-        arms_file, measurable_column, sigma_column, cost_column, intercept, candidates
-    )
-    arms = table.arms
+    arms, words = inputs.load_problem(arms_file, problem, sigma)
     given = theta is not None or theta_file is not None
     result: Plan = fl.plan(
         arms,
-        sigma=inputs.noise_size(table.sigma, sigma, noise.value),
-        delta=delta,
         gap=gap,
         theta=inputs.read_theta(theta, theta_file, arms) if given else None,
         strategy=strategy,
-        noise=noise.value,
-        objective=objective.value,
-        epsilon=epsilon,
-        top=top,
-        cost=1.0 if table.cost is None else table.cost,
-        batch_intercept=batch_intercept,
-        misspecification=misspecification,
         draws=draws,
         seed=seed,
         n_jobs=jobs,
         against=against,
         max_pulls=max_pulls,
+        **words,
     )
     if form is Format.json:
         text = output.to_json(result.to_dict())

@@ -24,11 +24,11 @@ Example:
   finalist new oven arms.csv --measurable-column measurable --epsilon 0.08 --delta 0.04 --sigma 1
   finalist region box --low 150,10 --high 250,60 --names celsius,minutes --study oven
 
-The mean is a linear or quadratic function of the coordinates. The arms are the points of a grid, of
-which few are measured, where the G-optimal design over the whole region does; all can win. --study
-says how far the winner of a study of these arms is from the best point of the whole region: give
-the same region, and with --delta more than the study has, because the points between those of the
-grid need a share. --epsilon asks for the command that begins such a study. --format csv has the
+The mean is a linear or quadratic function of the coordinates. The arms are the points of a grid.
+All can win, but only the few points of the G-optimal design over the whole region are measured.
+--study says how far the winner of a study of these arms is from the best point of the region: give
+the same region, and a --delta larger than that of the study, because the points between those of
+the grid need a share. --epsilon prints the command that begins such a study. --format csv has the
 file of arms; --format json has the keys
 
 \b
@@ -36,7 +36,7 @@ file of arms; --format json has the keys
   lower_bound, gap, arms: list of name, weight), question (epsilon, delta),
   found (name, point, epsilon, loss, within, delta, pulls, refine, sentence)
 
-What was not asked for is null.
+Values that were not asked for are null.
 """
 
 
@@ -48,7 +48,7 @@ class Shape(StrEnum):
 
 
 class BasisName(StrEnum):
-    """The bases that need no program."""
+    """The bases that need no code."""
 
     linear = "linear"
     quadratic = "quadratic"
@@ -150,8 +150,8 @@ def _numbers(option: str, text: str) -> list[float]:
             values.append(float(part))
         except ValueError:
             raise ArmsError(
-                f"{option} {text!r}: {part!r} is not a number; write numbers with commas between "
-                "them, such as 0,0.5."
+                f"{option} {text!r}: {part!r} is not a number; write comma-separated numbers, "
+                "such as 0,0.5."
             ) from None
     return values
 

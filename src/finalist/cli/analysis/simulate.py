@@ -10,32 +10,21 @@ from finalist.cli import codes, inputs, output
 from finalist.cli.options import (
     AllOption,
     ArmsFile,
-    BatchInterceptOption,
     BudgetOption,
-    CandidatesOption,
     ChartOption,
-    CostColumnOption,
-    DeltaOption,
-    EpsilonOption,
     Format,
     FormatOption,
-    InterceptOption,
     JobsOption,
     MaxPullsOption,
-    MeasurableOption,
-    MisspecificationOption,
-    NoiseName,
-    NoiseOption,
-    Objective,
-    ObjectiveOption,
     OutputOption,
+    ProblemOptions,
     SeedOption,
-    SigmaColumnOption,
+    SettingsOption,
     SigmaOption,
     StrategyOption,
     ThetaFileOption,
     ThetaOption,
-    TopOption,
+    with_problem,
 )
 from finalist.files import printable
 
@@ -51,13 +40,13 @@ HELP = """Try a strategy many times on drawn rewards, for a given theta.
 Example:
   finalist simulate arms.csv --theta 2,0,-0.5 --sigma 0.3 --runs 200
 
-Run i depends on --seed and i alone: more runs or more processes change nothing about it. With
---budget a run ends when it has so many pulls, at the latest, and the winner is the arm that is
-recommended then: without a guarantee, except in runs that are 'certain', which decided before. A
-name with '(no proof)' is that of a strategy whose delta is not proven; it is never certain. The
-strategies od-linbai, gse, peace and g-budget are for a fixed budget and never certain. Columns of
-ARMS that are no features are named: --sigma-column, --cost-column, --measurable-column. With --top
-the winner is the first of the arms found. --format csv has one row per run: run, winner, decided,
+Run i depends only on --seed and i, not on the number of runs or processes. With --budget a run
+ends after at most that many pulls, and the winner is the arm recommended then: without a
+guarantee, except in runs that are 'certain', which decided before. '(no proof)' marks a strategy
+whose delta is not proven; it is never certain. The strategies od-linbai, gse, peace and g-budget
+are for a fixed budget and never certain. Name the columns of ARMS that are not features:
+--sigma-column, --cost-column, --measurable-column. With --top, the winner is the first of the arms
+found. --format csv has one row per run: run, winner, decided,
 correct, pulls, batches, seconds, with costs cost, with a budget certain, and a column 'pulls: NAME'
 for each arm. --format json has everything under the keys
 
@@ -69,11 +58,11 @@ for each arm. --format json has everything under the keys
   run, winner, decided, correct, pulls, batches, seconds, with costs
   cost, with a budget certain, pulls_per_arm)
 
-What is undefined is null. Ctrl-C prints the runs that are finished and ends with exit code 130.
+Undefined values are null. Ctrl-C prints the finished runs and exits with code 130.
 """
 
 
-class Rewards(StrEnum):
+class RewardKind(StrEnum):
     """What is drawn."""
 
     gaussian = "gaussian"
@@ -81,36 +70,22 @@ class Rewards(StrEnum):
     bernoulli = "bernoulli"
 
 
+@with_problem
 def simulate(
     arms_file: ArmsFile,
+    *,
     theta: ThetaOption = None,
     theta_file: ThetaFileOption = None,
     strategy: StrategyOption = "gauntlet",
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set", metavar="NAME=VALUE", help="A setting of the strategy, as alpha=0.1; repeat."
-        ),
-    ] = None,
+    settings: SettingsOption = None,
     sigma: SigmaOption = None,
-    delta: DeltaOption = 0.05,
-    epsilon: EpsilonOption = 0.0,
-    top: TopOption = 1,
-    candidates: CandidatesOption = None,
-    measurable_column: MeasurableOption = None,
-    sigma_column: SigmaColumnOption = None,
-    cost_column: CostColumnOption = None,
-    intercept: InterceptOption = False,
-    batch_intercept: BatchInterceptOption = False,
-    misspecification: MisspecificationOption = 0.0,
+    problem: ProblemOptions,
     shift: Annotated[
         float,
-        typer.Option(help="Standard deviation of a constant that is drawn for each batch."),
+        typer.Option(help="Standard deviation of the constant drawn for each batch."),
     ] = 0.0,
-    objective: ObjectiveOption = Objective.max,
-    noise: NoiseOption = NoiseName.gaussian,
     rewards: Annotated[
-        Rewards | None,
+        RewardKind | None,
         typer.Option(
             help="What is drawn: normal noise, noise of +sigma or -sigma, rewards 0 and 1. "
             "By default what --noise says."
@@ -137,10 +112,7 @@ def simulate(
     import finalist as fl
     from finalist.strategies import shown_name
 
-    table = inputs.read_table(
-        arms_file, measurable_column, sigma_column, cost_column, intercept, candidates
-    )
-    arms = table.arms
+    arms, words = inputs.load_problem(arms_file, problem, sigma)
     parameter = np.array(inputs.read_theta(theta, theta_file, arms))
     means = arms.means(parameter)
     chosen = inputs.configured(strategy, settings or [], arms, parameter)
@@ -148,16 +120,7 @@ def simulate(
         arms,
         parameter,
         chosen,
-        sigma=inputs.noise_size(table.sigma, sigma, noise.value),
-        delta=delta,
-        epsilon=epsilon,
-        top=top,
-        cost=1.0 if table.cost is None else table.cost,
-        batch_intercept=batch_intercept,
-        misspecification=misspecification,
         shift=shift,
-        objective=objective.value,
-        noise=noise.value,
         rewards=None if rewards is None else rewards.value,
         runs=runs,
         seed=seed,
@@ -165,6 +128,7 @@ def simulate(
         max_pulls=max_pulls,
         budget=budget,
         size=size,
+        **words,
     )
     result = replace(result, name=shown_name(chosen))
     if form is Format.json:
@@ -207,7 +171,7 @@ def _as_dict(result: "Simulation", means: "np.ndarray") -> dict[str, Any]:
 
 
 def _csv(result: "Simulation") -> str:
-    """Return one row per run; no spreadsheet runs the name of a winner as a formula."""
+    """Return one row per run; no spreadsheet takes the name of a winner for a formula."""
     from finalist.arms.files import escape
 
     frame = result.to_frame()
@@ -236,7 +200,7 @@ def _table(result: "Simulation", means: "np.ndarray", everything: bool) -> str:
 
 
 def _picture(result: "Simulation") -> "AnyChart":
-    """Return the share of runs that have decided by a number of pulls."""
+    """Draw the share of runs that have decided, over the pulls."""
     import altair as alt
 
     from finalist.charts.theme import PALETTE, data, finish

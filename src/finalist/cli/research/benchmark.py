@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from finalist.cli import codes, output
-from finalist.cli.options import Printed, PrintedOption, SeedOption
+from finalist.cli.options import FolderOption, JobsOption, Printed, PrintedOption, SeedOption
 from finalist.cli.research.reproduce import table_of
 from finalist.errors import ParameterError
 from finalist.text import counted
@@ -32,13 +32,13 @@ The suites:
             (100 runs of everything: an hour on two cores)
 
 \b
-Strategies are written with commas between them, and with settings if wanted:
+Strategies are comma-separated, with settings if needed:
   --strategies gauntlet,xy-adaptive:alpha=0.1:bound=soare
 
-A cell is one strategy on one instance with one delta. Each is seeded and kept in the store
-(results.sqlite in the folder) as it is simulated: a benchmark that was stopped goes on where it
-was. Another version of finalist or another setting makes a new cell. A cell that a strategy
-refuses stays empty, with the reason; 'no proof' marks a strategy whose delta is not proven.
+A cell is one strategy on one instance with one delta. Each is seeded and stored as it is simulated
+(results.sqlite in the folder): a benchmark that was stopped continues where it was. Another version
+of finalist or another setting makes a new cell. A cell that a strategy declines stays empty, with
+the reason; 'no proof' marks a strategy whose delta is not proven.
 
 \b
 On several machines, with pip install 'finalist[cluster]' on each:
@@ -51,7 +51,7 @@ files and cells: instance, arms, rank, delta, strategy, marks, lower_bound, max_
 undecided, mean_pulls, ratio (both with _low and _high), errors, error_low, error_high,
 mean_batches, median_cpu_seconds. Where runs were cut (undecided), mean_pulls, ratio and
 mean_batches are too small and there is no _high; with fewer than 30 runs there is no _low either.
-Ctrl-C ends with exit code 130.
+Ctrl-C exits with code 130.
 """
 STORE = "results.sqlite"
 
@@ -78,17 +78,13 @@ def benchmark(
             metavar="R", help="Stop a run that needs more than R times the lower bound, undecided."
         ),
     ] = 200.0,
-    jobs: Annotated[
-        int, typer.Option(metavar="N", help="Processes; -1 is one for every core.")
-    ] = -1,
+    jobs: JobsOption = -1,
     scheduler: Annotated[
         str | None,
         typer.Option(metavar="ADDRESS", help="Run on this Dask cluster, tcp://HOST:PORT."),
     ] = None,
     seed: SeedOption = 0,
-    out: Annotated[
-        Path, typer.Option(metavar="DIR", help="Folder for all files; created if missing.")
-    ] = Path("benchmark"),
+    out: FolderOption = Path("benchmark"),
     store: Annotated[
         Path | None,
         typer.Option(
@@ -117,22 +113,16 @@ def benchmark(
         except KeyboardInterrupt:
             done, total = finished()
             typer.echo(
-                f"Interrupted. {done} of {total} cells are finished, and with the finished runs of "
-                f"others kept in {kept}; the same command goes on from there.",
+                f"Interrupted. {done} of {total} cells are finished; they and the finished runs of "
+                f"others are in {kept}. Run the same command again to continue.",
                 err=True,
             )
             raise typer.Exit(codes.INTERRUPTED) from None
     report = package.make_report(plan, outcomes)
     with output.working("Drawing..."):
         files = package.write(report, out)
-    if form is Printed.json:
-        content = {**report.record(), "files": [str(path) for path in files]}
-        typer.echo(output.to_json(content), nl=False)
-        return
-    typer.echo(output.to_text(*_shown(report)), nl=False)
-    typer.echo("Written:")
-    for path in files:
-        typer.echo(f"  {path}")
+    record = report.record() if form is Printed.json else None
+    output.deliver_report(record, _shown(report), files)
 
 
 def _numbers(text: str) -> tuple[float, ...]:
@@ -140,13 +130,13 @@ def _numbers(text: str) -> tuple[float, ...]:
         return tuple(float(part) for part in text.split(","))
     except ValueError:
         raise ParameterError(
-            f"--deltas {text!r}: write numbers with commas between them, such as 0.05,0.001."
+            f"--deltas {text!r}: write comma-separated numbers, such as 0.05,0.001."
         ) from None
 
 
 @contextmanager
 def _progress() -> Iterator[tuple[Callable[[int, int, str], None], Callable[[], tuple[int, int]]]]:
-    """Show how many cells are done, if stderr is a terminal; yields what to call, and the count."""
+    """Show how many cells are done, if stderr is a terminal; yield a callback and the count."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 

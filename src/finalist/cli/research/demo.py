@@ -1,22 +1,24 @@
 """`finalist demo`: a whole study on real measurements, from `new` to the verdict."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from finalist.cli import output
-from finalist.cli.research.demo_live import following
+from finalist.cli.options import FolderOption
 from finalist.cli.research.demo_paper import demo_paper
-from finalist.cli.study.charts import evidence_picture
-from finalist.cli.study.status import report
+from finalist.cli.study.status import arms_table, evidence_picture, report
+from finalist.files import printable
 
 if TYPE_CHECKING:
+    from rich.console import Group
     from rich.table import Table
 
     from finalist.data import Replicates
-    from finalist.study import Study
+    from finalist.study import Status, Study
 
 HELP = """Run a whole study on real measurements, from the first pull to the verdict.
 
@@ -33,10 +35,11 @@ the evidence (evidence.png, .svg), and the pulls that uniform allocation needs. 
 paper's five strategies, and charts.
 """
 NAME, SIZE, RUNS = "oats", 24, 20
-#: A typical one: of the seeds 0 to 19 it needs the median of pulls, not the fewest.
+#: A typical seed: of 0 to 19 it needs the median number of pulls, not the fewest.
 SEED = 15
 #: Covers the noise of every arm: see `_STORY` and the test of it.
 SIGMA = 31.0
+_HEADER = f"{'Batch':>5}  {'Pulls':>6}  {'Left':>8}  Leader"
 
 _STORY = """\
 Which of 12 ways to grow oats yields most: three varieties, four amounts of nitrogen?
@@ -83,9 +86,7 @@ This study again: finalist status {name} --db {file}
 
 
 def demo(
-    out: Annotated[
-        Path, typer.Option(metavar="DIR", help="Folder for all files; created if missing.")
-    ] = Path("demo"),
+    out: FolderOption = Path("demo"),
     paper: Annotated[
         bool, typer.Option("--paper", help="The example of the paper instead of a study.")
     ] = False,
@@ -111,9 +112,7 @@ def demo(
         text = output.to_text(_RACE.format(runs=RUNS), *_comparison(table))
     typer.echo(text)
     table.arms.to_csv(out / "arms.csv")
-    typer.echo("Written:")
-    for path in (file, out / "arms.csv", *files):
-        typer.echo(f"  {path}")
+    output.list_files([file, out / "arms.csv", *files])
     typer.echo()
     typer.echo(_OWN.format(name=NAME, file=file), nl=False)
 
@@ -155,7 +154,7 @@ def _begin(file: Path, table: "Replicates") -> "Study":
 
 
 def _measure(study: "Study", table: "Replicates") -> None:
-    """Ask and tell until there is a winner, with a look at the study after each batch."""
+    """Ask and tell until there is a winner, and show the study after each batch."""
     import numpy as np
 
     rng, arms = np.random.default_rng(SEED), table.arms
@@ -166,6 +165,59 @@ def _measure(study: "Study", table: "Replicates") -> None:
             }
             study.tell(drawn)
             follow(study.status(forecast=False))
+
+
+@contextmanager
+def following(arms: int) -> "Iterator[Callable[[Status], None]]":
+    """Yield a function that shows a status: live on a terminal, else a line when arms drop out.
+
+    Parameters
+    ----------
+    arms : int
+        Number of arms at the start.
+    """
+    from rich.console import Console
+    from rich.live import Live
+
+    console = Console(markup=False, highlight=False, emoji=False)
+    typer.echo(_HEADER)
+    left = arms + 1
+
+    def line(status: "Status") -> None:
+        nonlocal left
+        if len(status.survivors) < left:
+            left = len(status.survivors)
+            console.print(_line(status, arms), soft_wrap=True)
+
+    if not console.is_terminal:
+        yield line
+        return
+    # Nothing else is printed meanwhile, and stdout must keep its encoding for `status.bar`.
+    with Live(
+        console=console,
+        transient=True,
+        refresh_per_second=10,
+        redirect_stdout=False,
+        redirect_stderr=False,
+    ) as live:
+
+        def follow(status: "Status") -> None:
+            line(status)
+            live.update(_view(status, arms))
+
+        yield follow
+
+
+def _line(status: "Status", arms: int) -> str:
+    left, leader = f"{len(status.survivors)} of {arms}", printable(status.leader or "", 40)
+    return f"{status.batches:>5}  {status.pulls:>6,}  {left:>8}  {leader}"
+
+
+def _view(status: "Status", arms: int) -> "Group":
+    """Return the current line and the table of arms."""
+    from rich.console import Group
+
+    return Group("", _line(status, arms), *arms_table(status))
 
 
 def _draw(study: "Study", table: "Replicates", files: list[Path]) -> None:

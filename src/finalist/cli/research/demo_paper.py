@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from finalist.complexity import Complexity
     from finalist.design import Design
 
-#: Angle between the best arm and the runner-up where one can see it; the paper's is 0.01.
+#: An angle between the best arm and the runner-up that is visible; the paper's is 0.01.
 _WIDE_OMEGA = 0.5
 _PLANE_PULLS = 300
 
@@ -64,16 +64,14 @@ def demo_paper(out: Path) -> None:
         )
     typer.echo(text)
     typer.echo(_LESSON)
-    with reproduce.progress(["table"], paper.Plan.quick()) as announce:
+    with reproduce.progress(["table"], paper.Extent.quick()) as announce:
         race = paper.quick(out, jobs=-1, announce=announce)
     shares = race.parts[0].tables[0]
     typer.echo(output.to_text(_RACE, f"{shares.title}:", reproduce.table_of(shares)))
     with output.working("Drawing..."):
         arms.to_csv(out / "arms.csv")
         files = [out / "arms.csv", *_charts(arms, designs, out), *paper.write(race, out)]
-    typer.echo("Written:")
-    for path in files:
-        typer.echo(f"  {path}")
+    output.list_files(files)
     typer.echo("\nNext, plan 1000 pulls of these arms, or of your own file:")
     typer.echo(f"  finalist design {out / 'arms.csv'} --criterion xy --pulls 1000")
 
@@ -132,8 +130,7 @@ def _costs(result: "Complexity", designs: "dict[str, Design]") -> "list[Table | 
 def _charts(arms: "Arms", designs: "dict[str, Design]", out: Path) -> list[Path]:
     import finalist as fl
     from finalist.charts import designs_chart, plane_chart, save
-    from finalist.lab.paper import instance
-    from finalist.lab.paper.experiment import SIGMA
+    from finalist.lab.paper.experiment import SIGMA, instance
 
     flat, theta = instance(2, _WIDE_OMEGA)
     plane = plane_chart(flat, theta, fl.optimal_design(flat, "xy"), _PLANE_PULLS, sigma=SIGMA)

@@ -1,4 +1,4 @@
-"""`finalist db`: care of the database itself."""
+"""`finalist db`: maintenance of the database."""
 
 from pathlib import Path
 from typing import Annotated
@@ -17,32 +17,32 @@ HELP = """Upgrade, copy, restore or check the database of studies.
 Example:
   finalist db backup lab-copy.db --db lab.db
 """
-_UPGRADE_HELP = """Bring the tables of a database up to date; a file is copied before.
+_UPGRADE_HELP = """Bring the tables of a database up to date; a file is backed up first.
 
 \b
 Example:
   finalist db upgrade --db lab.db
 
-This happens by itself when a study is opened. --format json has the keys where, words.
+Opening a study does this automatically. --format json has the keys where, words.
 """
-_BACKUP_HELP = """Copy the file of studies, also while it is in use.
+_BACKUP_HELP = """Copy the file of studies, even while it is in use.
 
 \b
 Example:
   finalist db backup lab-copy.db --db lab.db
 
-A file that is there is not replaced. For PostgreSQL use pg_dump. --format json has the keys where,
+An existing file is not replaced. For PostgreSQL use pg_dump. --format json has the keys where,
 file.
 """
-_RESTORE_HELP = """Put a copy of a backup in the place of the file of studies.
+_RESTORE_HELP = """Replace the file of studies by a copy of a backup.
 
 \b
 Example:
   finalist db restore lab-copy.db --db lab.db
 
-Use this and not cp: changes that a killed program left beside the file (lab.db-wal) belong to the
-old file, and would be played into the backup. The old file is kept, under the name that is
-printed. Programs that have it open go on with the restored one, or say that it was replaced.
+Use this instead of cp: changes that a killed program left beside the file (lab.db-wal) belong to
+the old file and would be applied to the backup. The old file is kept under the name printed.
+Programs that have it open continue with the restored one, or report that it was replaced.
 --format json has the keys where, file, words.
 """
 _CHECK_HELP = """Look for damage in the whole database.
@@ -68,9 +68,9 @@ database = typer.Typer(
 @database.command("upgrade", help=_UPGRADE_HELP, epilog=codes.EPILOG)
 def upgrade(db: DbOption = None, form: PrintedOption = Printed.table) -> None:
     """Bring tables up to date."""
-    from finalist.study.storage import upgrade as tables
+    from finalist.study import databases
 
-    words = printable(tables.upgrade(where(db)))
+    words = printable(databases.upgrade(where(db)))
     say(form, words, where=shown(db), words=words)
 
 
@@ -81,9 +81,9 @@ def backup(
     form: PrintedOption = Printed.table,
 ) -> None:
     """Copy the file."""
-    from finalist.study.storage import upgrade as tables
+    from finalist.study import databases
 
-    copy = tables.backup(where(db), to)
+    copy = databases.backup(where(db), to)
     say(form, f"{printable(str(copy))} is a copy of {shown(db)}.", where=shown(db), file=str(copy))
 
 
@@ -94,18 +94,18 @@ def restore(
     form: PrintedOption = Printed.table,
 ) -> None:
     """Go back to a backup."""
-    from finalist.study.storage import upgrade as tables
+    from finalist.study import databases
 
-    words = printable(tables.restore(where(db), backup))
+    words = printable(databases.restore(where(db), backup))
     say(form, words, where=shown(db), file=str(backup), words=words)
 
 
 @database.command("check", help=_CHECK_HELP, epilog=codes.EPILOG)
 def check(db: DbOption = None, form: PrintedOption = Printed.table) -> None:
-    """Look through everything."""
-    from finalist.study.storage import upgrade as tables
+    """Check everything."""
+    from finalist.study import databases
 
-    problems = tables.check(where(db))
+    problems = databases.check(where(db))
     words = "\n".join(map(printable, problems)) or f"{shown(db)} is in order."
     say(form, words, where=shown(db), problems=problems)
     if problems:

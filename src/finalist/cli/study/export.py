@@ -1,21 +1,16 @@
-"""`finalist export`: all pulls as a table, or everything as JSON."""
+"""`finalist export` and `finalist report`: a study as a file, to compute with or to read."""
 
-import io
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from finalist.cli import output
 from finalist.cli.options import OutputOption
-from finalist.cli.study.common import DbOption, DecimalOption, StudyName, opened
-from finalist.files import printable
+from finalist.cli.study.common import DbOption, DecimalOption, StudyName, opened, shown
 
-if TYPE_CHECKING:
-    from finalist.study import Study
-
-HELP = """Write every pull as CSV, or everything as JSON.
+EXPORT_HELP = """Write every pull as CSV, or everything as JSON.
 
 \b
 Example:
@@ -30,6 +25,18 @@ everything under the keys
   kind and what each kind has), pulls (list of the columns above)
 
 The default is JSON if FILE ends in .json, otherwise CSV.
+"""
+
+
+REPORT_HELP = """Write everything about a study into one HTML file.
+
+\b
+Example:
+  finalist report seeds -o report.html
+
+It has the verdict, what is certain, every arm with evidence, estimate and interval, the charts,
+the settings, what the guarantee rests on, and the latest events. The file is self-contained: it
+can be kept, e-mailed and printed. Without -o it is named after the study, in this folder.
 """
 
 
@@ -55,22 +62,40 @@ def export(
     if form is None:
         is_json = out is not None and out.suffix.lower() == ".json"
         form = Exported.json if is_json else Exported.csv
-    from finalist.study.exports import everything
+    from finalist.study.exports import everything, write_csv
 
     with opened(db, name) as study:
         if form is Exported.json:
             output.deliver(output.to_json(everything(study)), out)
         else:
-            _write_csv(study, out, decimal)
+            output.deliver_csv(lambda target: write_csv(study, target, decimal=decimal), out)
 
 
-def _write_csv(study: "Study", out: Path | None, decimal: str) -> None:
-    from finalist.study.exports import write_csv
+def report(
+    name: StudyName,
+    out: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", metavar="FILE", help="The file.", show_default="NAME.html"),
+    ] = None,
+    db: DbOption = None,
+) -> None:
+    """Read, draw, write."""
+    target = out or Path(_file_name(name))
+    output.check_files(target, None)
+    from finalist.web.pages.report import report_of
 
-    if out is not None:
-        write_csv(study, out, decimal=decimal)
-        typer.echo(f"Wrote {printable(str(out))}", err=True)
-        return
-    buffer = io.StringIO(newline="")
-    write_csv(study, buffer, decimal=decimal)
-    typer.echo(buffer.getvalue(), nl=False)
+    with opened(db, name) as study, output.working("Drawing..."):
+        text = report_of(study, shown(db))
+    output.deliver(text, target)
+
+
+def _file_name(name: str) -> str:
+    """Return a safe file name for a study, whatever its name.
+
+    Examples
+    --------
+    >>> _file_name("../a b/c")
+    'a-b-c.html'
+    """
+    plain = "".join(letter if letter.isalnum() else "-" for letter in name[:60])
+    return ("-".join(filter(None, plain.split("-"))) or "report") + ".html"

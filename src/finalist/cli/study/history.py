@@ -11,7 +11,7 @@ _DELIMITERS = (",", ";", "\t")
 
 
 def read_history(path: Path, decimal: str) -> list[tuple[str, float]]:
-    """Return pairs of an arm and a reward; a bad cell is named by its line and column."""
+    """Return pairs of an arm and a reward; a bad cell is reported by line and column."""
     from finalist.arms.files import unescape
     from finalist.study.results.numbers import floats
     from finalist.study.results.tables import check_decimal
@@ -21,7 +21,7 @@ def read_history(path: Path, decimal: str) -> list[tuple[str, float]]:
     for line, arm, reward in _rows(path):
         value = float(floats([reward], decimal)[0])
         if not arm.strip():
-            raise FileFormatError(f"{path}, line {line}, column 'arm': it is empty.")
+            raise FileFormatError(f"{path}, line {line}, column 'arm': the cell is empty.")
         if not math.isfinite(value):
             raise FileFormatError(
                 f"{path}, line {line}, column 'reward': {reward!r} is not a finite number with "

@@ -24,10 +24,10 @@ STOP_HELP = """Stop without a winner, and say what is certain.
 Example:
   finalist stop seeds --reason "the season is over"
 
-This may be done at any time. 'finalist resume' goes on. --format json has the keys of 'finalist
+This is allowed at any time. 'finalist resume' continues. --format json has the keys of 'finalist
 status'.
 """
-RESUME_HELP = """Go on after 'finalist stop'.
+RESUME_HELP = """Continue after 'finalist stop'.
 
 \b
 Example:
@@ -41,9 +41,9 @@ FORK_HELP = """Start a new study from the log before the decision on a batch.
 Example:
   finalist fork seeds seeds-2 --until 3
 
-The new study has all that was told before batch 3, and that batch open, without its rewards: tell
-them again, as they should be. Whoever forks because of how the results look has two answers, each
-wrong with the probability delta. --format json has the keys name, fork_of, until.
+The new study has everything told before batch 3, and that batch open, without its rewards: tell
+them again, corrected. If you fork because of how the results look, you have two answers, each wrong
+with probability delta. --format json has the keys name, fork_of, until.
 """
 DELETE_HELP = """Delete a study with all its events, for good.
 
@@ -84,14 +84,14 @@ def stop(
     db: DbOption = None,
     form: PrintedOption = Printed.table,
 ) -> None:
-    """Stop, say what is certain."""
+    """Stop and say what is certain."""
     with opened(db, name) as study:
         found = study.stop(reason)
     say(form, printable(found.sentence), **found.to_dict())
 
 
 def resume(name: StudyName, db: DbOption = None, form: PrintedOption = Printed.table) -> None:
-    """Go on."""
+    """Continue."""
     with opened(db, name) as study:
         study.resume()
         found = study.status(forecast=False)
@@ -106,7 +106,7 @@ def fork(
     db: DbOption = None,
     form: PrintedOption = Printed.table,
 ) -> None:
-    """Start anew from before a batch."""
+    """Restart from before a batch."""
     with opened(db, name) as study:
         study.fork(new, until)
     words = (
@@ -122,7 +122,7 @@ def delete(
     db: DbOption = None,
     form: PrintedOption = Printed.table,
 ) -> None:
-    """Delete, if that is meant."""
+    """Delete, if --yes is given."""
     with opened(db, name) as study:
         if not yes:
             raise StudyError(
@@ -166,7 +166,7 @@ _COLUMNS = (
 
 
 def _row(db: str | None, name: str) -> dict[str, Any]:
-    """Return what the list says about a study; one that cannot be read does not hide the others."""
+    """Return the row of a study; one that cannot be read does not hide the others."""
     row: dict[str, Any] = dict.fromkeys(_COLUMNS) | {"name": name}
     try:
         with opened(db, name) as study:

@@ -1,6 +1,5 @@
-"""`finalist ask` and `finalist tell`: what to measure, and what came out."""
+"""`finalist ask`, `tell`, `void`, `missing` and `amend`: what to measure, and what came out."""
 
-import io
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -8,7 +7,16 @@ import typer
 
 from finalist.cli import codes, output
 from finalist.cli.options import AllOption, Format, Printed, PrintedOption
-from finalist.cli.study.common import DbOption, DecimalOption, StudyName, command, opened, say
+from finalist.cli.study.common import (
+    DbOption,
+    DecimalOption,
+    PullNumber,
+    ReasonOption,
+    StudyName,
+    command,
+    opened,
+    say,
+)
 from finalist.cli.study.status import certain
 from finalist.files import printable
 from finalist.text import counted
@@ -22,10 +30,10 @@ ASK_HELP = """Say what to measure next.
 Example:
   finalist ask seeds --size 96 -o batch.csv
 
-With -o it writes a CSV file with an empty column 'reward' for a spreadsheet: fill it in and give
-it to 'finalist tell'. Rows are in random order; measure them in that order. The same batch comes
-again until all of it is told. If there is nothing to measure, no file is written. --format csv
-prints what the file would have; --format json has the keys
+With -o it writes a CSV file with an empty column 'reward': fill it in and pass it to 'finalist
+tell'. Rows are in random order; measure them in that order. The same batch is returned until all
+of it is told. If there is nothing to measure, no file is written. --format csv prints what the
+file would contain; --format json has the keys
 
 \b
   state (open, waiting, decided, stopped, budget, exhausted), reason, batch,
@@ -38,10 +46,37 @@ TELL_HELP = """Enter rewards from a CSV file: all of them, or none.
 Example:
   finalist tell seeds batch.csv
 
-The columns 'pull_id' and 'reward' are needed, in any order. An empty reward is a pull that is not
-measured yet; 'arm' is checked, other columns are kept as notes. If a cell is wrong, it is named by
-line and column, and nothing is stored. Telling the same again changes nothing. --format json has
-the keys new (how many rewards), file, status (as in 'finalist status', without a forecast).
+The columns 'pull_id' and 'reward' are required, in any order. An empty reward is a pull not yet
+measured; 'arm' is checked, and other columns are kept as notes. A wrong cell is reported by line
+and column, and nothing is stored. Telling the same again changes nothing. --format json has the
+keys new (how many rewards), file, status (as in 'finalist status', without a forecast).
+"""
+VOID_HELP = """Give up a failed measurement; the same arm is measured again.
+
+\b
+Example:
+  finalist void seeds 17 --reason "the plate was dropped"
+
+The reason must have nothing to do with the value: omitting rewards because of their values breaks
+the guarantee. --format json has the keys name, void, replacement (pull_id, arm, worker).
+"""
+MISSING_HELP = """Continue without a measurement, if the arm cannot be measured again.
+
+\b
+Example:
+  finalist missing seeds 17 --reason "no seeds are left"
+
+As with 'finalist void', the loss must have nothing to do with the value. --format json has the keys
+name, missing, status (as in 'finalist status', without a forecast).
+"""
+AMEND_HELP = """Correct a reward, as long as no decision has used it.
+
+\b
+Example:
+  finalist amend seeds 17 0.53 --reason "a typing error"
+
+The old value stays in the log. After the decision, use 'finalist fork' to restart from before it.
+--format json has the keys name, amended, reward.
 """
 
 
@@ -53,7 +88,7 @@ def ask(
     ] = None,
     worker: Annotated[
         str | None,
-        typer.Option(metavar="WHO", help="Who asks; each has pulls of their own."),
+        typer.Option(metavar="WHO", help="Who asks; every worker gets pulls of their own."),
     ] = None,
     features: Annotated[
         bool, typer.Option("--features", help="With the features of the arms.")
@@ -97,7 +132,7 @@ def _code(batch: "Batch") -> int:
 
 
 def _rows(study: "Study", batch: "Batch", features: bool) -> list[dict[str, Any]]:
-    """Return the pulls as rows, if wanted with the features of their arms."""
+    """Return the pulls as rows, optionally with the features of their arms."""
     rows: list[dict[str, Any]] = [dict(vars(pull)) for pull in batch]
     if features:
         arms = study.arms
@@ -127,13 +162,7 @@ def _write_csv(rows: list[dict[str, Any]], out: Path | None, decimal: str) -> No
     flat = [
         {k: v for k, v in row.items() if k != "features"} | row.get("features", {}) for row in rows
     ]
-    if out is not None:
-        write_pulls(out, flat, decimal=decimal)
-        typer.echo(f"Wrote {printable(str(out))}", err=True)
-        return
-    buffer = io.StringIO(newline="")
-    write_pulls(buffer, flat, decimal=decimal)
-    typer.echo(buffer.getvalue(), nl=False)
+    output.deliver_csv(lambda target: write_pulls(target, flat, decimal=decimal), out)
 
 
 def _content(batch: "Batch", rows: list[dict[str, Any]]) -> dict[str, Any]:
@@ -173,7 +202,7 @@ def tell(
     decimal: DecimalOption = ".",
     client_id: Annotated[
         str | None,
-        typer.Option(metavar="ID", help="A name for this call: a second one changes nothing."),
+        typer.Option(metavar="ID", help="A name for this call: repeating it changes nothing."),
     ] = None,
     db: DbOption = None,
     form: PrintedOption = Printed.table,
@@ -199,3 +228,52 @@ def _told(new: int, found: "Status", ask_again: str) -> list[str]:
     elif found.verdict == "continue":
         lines.append(f"Next: {ask_again}")
     return lines
+
+
+def void(
+    name: StudyName,
+    pull: PullNumber,
+    reason: ReasonOption,
+    db: DbOption = None,
+    form: PrintedOption = Printed.table,
+) -> None:
+    """Give up a pull."""
+    with opened(db, name) as study:
+        new = study.void(pull, reason)
+    words = f"Pull {pull} is void. Pull {new.pull_id} replaces it: {printable(new.arm)}."
+    say(form, words, name=name, void=pull, replacement=vars(new))
+
+
+def missing(
+    name: StudyName,
+    pull: PullNumber,
+    reason: ReasonOption,
+    db: DbOption = None,
+    form: PrintedOption = Printed.table,
+) -> None:
+    """Go on without a pull."""
+    with opened(db, name) as study:
+        study.missing(pull, reason)
+        found = study.status(forecast=False)
+    words = f"Pull {pull} is missing; the study goes on without it.\n{printable(found.sentence)}"
+    say(form, words, name=name, missing=pull, status=found.to_dict())
+
+
+def amend(
+    name: StudyName,
+    pull: PullNumber,
+    reward: Annotated[float, typer.Argument(metavar="REWARD", help="What it should have been.")],
+    reason: ReasonOption,
+    db: DbOption = None,
+    form: PrintedOption = Printed.table,
+) -> None:
+    """Correct a reward."""
+    with opened(db, name) as study:
+        study.amend(pull, reward, reason)
+    say(
+        form,
+        f"The reward of pull {pull} is {reward!r} now.",
+        name=name,
+        amended=pull,
+        reward=reward,
+    )

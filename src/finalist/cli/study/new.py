@@ -8,24 +8,13 @@ import typer
 from finalist.cli import inputs
 from finalist.cli.options import (
     ArmsFile,
-    BatchInterceptOption,
     BudgetOption,
-    CandidatesOption,
-    CostColumnOption,
-    DeltaOption,
-    EpsilonOption,
-    InterceptOption,
-    MeasurableOption,
-    MisspecificationOption,
-    NoiseName,
-    NoiseOption,
-    Objective,
-    ObjectiveOption,
     Printed,
     PrintedOption,
-    SigmaColumnOption,
+    ProblemOptions,
+    SettingsOption,
     StrategyOption,
-    TopOption,
+    with_problem,
 )
 from finalist.cli.study.common import DbOption, DecimalOption, NewName, command, say, shown, where
 from finalist.cli.study.history import read_history
@@ -36,12 +25,12 @@ from finalist.text import counted
 if TYPE_CHECKING:
     import numpy as np
 
-    from finalist.problem.noise import Unset
+    from finalist.problem import Unset
 
-#: How an unknown size of the noise is said here.
+#: How to give an unknown size of the noise here.
 _UNKNOWN = "'unknown': the gauntlet then estimates Gaussian noise from the rewards"
 
-HELP = """Begin a study: an experiment that is kept on disk.
+HELP = """Begin a study: an experiment kept on disk.
 
 \b
 Example:
@@ -52,43 +41,31 @@ Example:
 
 --sigma is the size of the noise of one measurement, or 'unknown'; a sigma that is too small makes
 the answer worthless, so there is no default (only --noise bernoulli needs none). --history is a
-CSV file with the columns 'arm' and 'reward' of measurements made before: they help to choose and
-are never tested. With --budget the best of the arms that are left is recommended when so many
-pulls are used up; the strategies od-linbai, gse, peace and g-budget are made for that, need it, and
-guarantee no probability of error. Columns of ARMS that are no features are named: --sigma-column,
+CSV file with the columns 'arm' and 'reward' of earlier measurements: they guide choices and are
+never tested. With --budget, the best remaining arm is recommended when that many pulls are spent;
+the strategies od-linbai, gse, peace and g-budget are made for this, require it, and guarantee no
+error probability. Name the columns of ARMS that are not features: --sigma-column,
 --cost-column, --measurable-column. With --intercept the expected result is a constant plus a part
 for each feature; without, it is 0 where all features are. --format json has the keys name, where,
 created, arms, measurable and candidates (how many there are of each), history, settings.
 """
 
 
+@with_problem
 def new(
     name: NewName,
     arms_file: ArmsFile,
+    *,
     sigma: Annotated[
         str | None,
         typer.Option(metavar="SIZE", help="Size of the noise, or 'unknown'.", show_default="none"),
     ] = None,
-    delta: DeltaOption = 0.05,
-    noise: NoiseOption = NoiseName.gaussian,
-    epsilon: EpsilonOption = 0.0,
-    top: TopOption = 1,
-    candidates: CandidatesOption = None,
-    measurable_column: MeasurableOption = None,
-    sigma_column: SigmaColumnOption = None,
-    cost_column: CostColumnOption = None,
-    intercept: InterceptOption = False,
-    batch_intercept: BatchInterceptOption = False,
-    misspecification: MisspecificationOption = 0.0,
-    objective: ObjectiveOption = Objective.max,
+    problem: ProblemOptions,
     minimise: Annotated[
         bool, typer.Option("--minimise", help="The same as --objective min.")
     ] = False,
     strategy: StrategyOption = "gauntlet",
-    settings: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="A setting of the strategy; repeat."),
-    ] = None,
+    settings: SettingsOption = None,
     budget: BudgetOption = None,
     max_pulls_per_arm: Annotated[
         int | None, typer.Option(metavar="N", help="The most pulls of an arm.", show_default="none")
@@ -107,10 +84,10 @@ def new(
     form: PrintedOption = Printed.table,
 ) -> None:
     """Read, create, say."""
-    table = inputs.read_table(
-        arms_file, measurable_column, sigma_column, cost_column, intercept, candidates
-    )
-    arms = table.arms
+    arms, words = inputs.load_problem(arms_file, problem, sigma, unknown=_UNKNOWN)
+    words["sigma"] = _size(words["sigma"])
+    if minimise:
+        words["objective"] = "min"
     earlier = [] if history is None else read_history(history, decimal)
     for arm, _ in earlier:
         arms.index(arm)  # an unknown one is refused before anything is created
@@ -122,18 +99,10 @@ def new(
         name,
         arms,
         inputs.configured(strategy, settings or [], arms, None),
-        sigma=_size(inputs.noise_size(table.sigma, sigma, noise.value, unknown=_UNKNOWN)),
-        noise=noise.value,
-        delta=delta,
-        epsilon=epsilon,
-        top=top,
-        cost=1.0 if table.cost is None else table.cost,
-        batch_intercept=batch_intercept,
-        misspecification=misspecification,
-        objective="min" if minimise else objective.value,
         budget=budget,
         max_pulls_per_arm=max_pulls_per_arm,
         seed=seed,
+        **words,
     )
     with study:
         every = study.arms
@@ -154,17 +123,17 @@ def new(
             "settings": study.settings,
         }
     before = f", {counted(len(earlier), 'earlier measurement')}" if earlier else ""
-    words = (
+    told = (
         f"Study {printable(name, 60)!r} is in {shown(db)}: {counted_arms(every)}, "
         f"{strategy}{before}. Next:\n  {command(db, 'ask', name, '-o', 'batch.csv')}"
     )
-    if not (every.has_intercept or batch_intercept):
-        words += (
+    if not (every.has_intercept or problem.batch_intercept):
+        told += (
             "\nNote: the features have no constant, so an arm whose features are all 0 has an "
             "expected result of 0.\n      If results have a level of their own, begin with "
             "--intercept."
         )
-    say(form, words, **content)
+    say(form, told, **content)
 
 
 def _size(given: "np.ndarray | str | Unset") -> "np.ndarray | float | Unset | None":

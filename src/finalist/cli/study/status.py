@@ -1,4 +1,4 @@
-"""`finalist status`: what is certain, what speaks against each arm, what is still needed."""
+"""`finalist status`: what is certain, the evidence against each arm, what is still needed."""
 
 import sys
 from collections.abc import Iterator
@@ -9,15 +9,16 @@ import typer
 
 from finalist.cli import codes, output
 from finalist.cli.options import AllOption, ChartOption, Format, FormatOption, OutputOption
-from finalist.cli.study.charts import evidence_picture
 from finalist.cli.study.common import DbOption, StudyName, opened
+from finalist.errors import ChartError
 from finalist.files import printable
 from finalist.text import counted, first_few
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from finalist.study import ArmStatus, Status
+    from finalist.charts.theme import AnyChart
+    from finalist.study import ArmStatus, Status, Study
 
 HELP = """Say what is certain now, and what is still needed.
 
@@ -26,7 +27,7 @@ Example:
   finalist status seeds --chart evidence.png
 
 For each arm: the evidence against it (an arm is out at 1), the estimate of its mean with an
-interval that holds for all arms and times together with 95 %, and its pulls. --chart draws the
+interval that holds with 95 % for all arms and times together, and its pulls. --chart draws the
 evidence over the pulls. --format csv has one row per arm; --format json has everything under the
 keys
 
@@ -39,9 +40,9 @@ keys
   estimate, low, high, evidence, p_value, rival, survives, measurable,
   candidate)
 
-'recommendation' is the arm to take when a study has ended. Without a guarantee (the budget is used
-up, or the strategy is one for a fixed budget or without a proof, whose 'risk' is null) it is null
-if the rewards tell of no arm that is left, and has two figures, unless an assumption fails:
+'recommendation' is the arm to take when a study has ended. Without a guarantee (the budget is
+spent, or the strategy is for a fixed budget or has no proof; then 'risk' is null) it is null if
+no remaining arm has an estimate. It comes with two figures, unless an assumption fails:
 'error_estimate', the probability that another arm is better, which is an estimate under a flat
 prior, and 'certainty', the confidence with which none is, from a bound that holds at all times.
 """
@@ -90,8 +91,36 @@ def status(
     raise typer.Exit(codes.of_verdict(found.verdict))
 
 
+def evidence_picture(
+    study: "Study", title: str | None = None, remarks: tuple[str, ...] = ()
+) -> "AnyChart":
+    """Draw the evidence against each arm after each batch, since the arms last changed."""
+    import numpy as np
+
+    from finalist.charts.evidence import evidence_chart
+
+    pulls, evidence = study.evidence()
+    grown = np.diff(pulls, prepend=0) > 0  # a batch whose pulls are all missing adds nothing
+    if not grown.any():
+        raise ChartError(
+            f"there is no evidence to draw in study {printable(study.name, 60)!r}: no batch is "
+            "complete, or its strategy has none (the gauntlet has), or there are too many arms."
+        )
+    arms, won = study.arms, study.status(forecast=False).winners
+    tested = np.flatnonzero(arms.candidate)
+    names = [arms.names[i] for i in tested]
+    return evidence_chart(
+        pulls[grown],
+        evidence[np.ix_(grown, tested)],
+        names,
+        winner=[names.index(name) for name in won],
+        title=title or f"Evidence against each arm: {printable(study.name, 60)}",
+        subtitle=("An arm is out when its line reaches 1.", *remarks),
+    )
+
+
 def report(found: "Status", everything: bool = False) -> "Iterator[Table | str]":
-    """Yield a status for people, part by part."""
+    """Yield the parts of a status for people."""
     yield printable(found.sentence)
     yield from certain(found)
     if found.advice is not None:
@@ -107,7 +136,7 @@ def report(found: "Status", everything: bool = False) -> "Iterator[Table | str]"
 
 
 def certain(found: "Status") -> Iterator[str]:
-    """Yield what is certain while a study goes on; when it has ended, the sentence says it."""
+    """Yield what is certain while a study continues; later, its sentence says so."""
     if found.verdict != "continue" or found.risk is None:
         return
     left, all_ = len(found.survivors), sum(arm.candidate for arm in found.arms)
@@ -135,7 +164,7 @@ def _pulls(found: "Status") -> str:
 
 
 def arms_table(found: "Status", everything: bool = False) -> "Iterator[Table | str]":
-    """Yield the table of arms: those that are left first, then by their estimates."""
+    """Yield the table of arms, the remaining ones first, then by estimate."""
     least = found.leader is not None and _is_minimum(found)
     arms = sorted(found.arms, key=lambda arm: (not arm.survives, _key(arm, least)))
     with_evidence = any(arm.evidence is not None for arm in arms)
@@ -168,9 +197,9 @@ def _state(arm: "ArmStatus", found: "Status") -> str:
 
 
 def _is_minimum(found: "Status") -> bool:
-    """Tell whether the leader has the smallest estimate: then small ones come first.
+    """Return whether the leader has the smallest estimate: then small ones come first.
 
-    Arms that are only measured do not lead, however good they are.
+    Arms that are only measured cannot lead.
     """
     estimates = [a.estimate for a in found.arms if a.candidate and a.estimate is not None]
     leader = next(arm.estimate for arm in found.arms if arm.name == found.leader)
@@ -184,7 +213,7 @@ def _key(arm: "ArmStatus", least: bool) -> float:
 
 
 def bar(share: float) -> str:
-    """Return evidence as a bar and a number; it is full where an arm is out."""
+    """Return evidence as a bar and a number; the bar is full when an arm is out."""
     full, empty = ("█", "░") if _shows("█░") else ("#", ".")
     filled = min(max(int(share * _BAR), 0), _BAR)
     return full * filled + empty * (_BAR - filled) + f" {max(share, 0.0):5.2f}"

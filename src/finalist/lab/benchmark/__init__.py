@@ -1,8 +1,7 @@
 """The benchmark: every strategy on many instances, pulls beside a lower bound on their mean."""
 
 from finalist.lab.benchmark.engine import run
-from finalist.lab.benchmark.plan import Plan
+from finalist.lab.benchmark.plan import SUITES, Plan
 from finalist.lab.benchmark.report import Report, make_report, write
-from finalist.lab.benchmark.suites import SUITES
 
 __all__ = ["SUITES", "Plan", "Report", "make_report", "run", "write"]

@@ -1,7 +1,7 @@
-"""Blocks of runs on a Dask cluster; this process alone writes the results.
+"""Blocks of runs on a Dask cluster; only this process writes to the store.
 
-A block is a pure function of its task and its numbers. When a worker dies, Dask runs its blocks
-again elsewhere, with the same outcomes.
+A block is a pure function of its task and its run numbers: when a worker dies, Dask runs its
+blocks elsewhere and gets the same outcomes.
 """
 
 import hashlib
@@ -27,11 +27,11 @@ from finalist.simulation.task import Outcome, Task
 if TYPE_CHECKING:
     from distributed import Client, Future
 
-#: Errors by which a strategy says that it cannot do a problem.
+#: Errors with which a strategy declines a problem.
 REFUSALS = (ProblemError, NotYetSupportedError, DesignError)
-#: What a cell gave: its runs, or why there are none.
-Found = Simulation | str
-#: What Dask can connect to; its client leaves threads behind when it fails at anything else.
+#: The result of a cell: its runs, or the reason there are none.
+RunsOrReason = Simulation | str
+#: Addresses Dask can connect to; given anything else, its client fails and leaves threads behind.
 ADDRESS = re.compile(r"((tcp|tls|ws|wss|ucx)://)?[^\s/]+:[0-9]{1,5}|inproc://\S+")
 #: Seconds to wait for the scheduler, and for its first worker.
 CONNECT, FIRST_WORKER = 10, 60
@@ -51,7 +51,7 @@ def on_cluster(
     block: int,
     address: str,
     told: Callable[[int, int], None],
-) -> dict[int, Found]:
+) -> dict[int, RunsOrReason]:
     """Simulate tasks on the workers of a scheduler, all blocks at once.
 
     Parameters
@@ -59,13 +59,13 @@ def on_cluster(
     tasks : mapping of int to Task
         By the number of the cell.
     store : Store
-        What it has is not simulated again; blocks are kept in it as they end.
+        Runs in it are not simulated again; blocks are stored as they finish.
     runs, block : int
         Runs of each task, and how many are sent together.
     address : str
         Of the scheduler.
     told : function
-        Called with the number of a cell that is done and how many are.
+        Called with the number of a finished cell and how many are finished.
     """
     done: dict[int, list[Outcome]] = {}
     missing: dict[int, list[range]] = {}
@@ -88,17 +88,17 @@ def on_cluster(
 
 
 def simulate_block(task: Task, first: int, end: int) -> tuple[str, list[Outcome]]:
-    """Simulate runs of a task, on a worker; also return the version that did it."""
+    """Simulate runs of a task on a worker; also return the worker's version of finalist."""
     return __version__, [task.run(index) for index in range(first, end)]
 
 
 def _blocks(
     client: "Client", tasks: Mapping[int, Task], missing: Mapping[int, list[range]]
 ) -> Iterator[tuple[Block, list[Outcome] | str]]:
-    """Send all blocks to the workers and yield them as they end."""
+    """Send all blocks to the workers and yield them as they finish."""
     from distributed import as_completed
 
-    units: dict[str, list[Block]] = {}  # two cells may be the same task
+    units: dict[str, list[Block]] = {}  # two cells can have the same task
     futures: list[Future] = []
     for cell, parts in missing.items():
         name = hashlib.sha256(json.dumps(settings_of(tasks[cell])).encode()).hexdigest()
@@ -119,7 +119,7 @@ def _blocks(
 
 
 def _result(future: "Future") -> list[Outcome] | str:
-    """Return the outcomes of a block, or why the strategy refuses."""
+    """Return the outcomes of a block, or the reason why the strategy declined."""
     from concurrent.futures import CancelledError
 
     from distributed import KilledWorker
@@ -130,29 +130,29 @@ def _result(future: "Future") -> list[Outcome] | str:
         return str(error)
     except KilledWorker as error:
         raise SimulationError(
-            "several workers died one after the other with the same runs; see their logs, often "
-            "memory is short. Finished cells are kept: the same command goes on."
+            "several workers in a row died on the same runs; see their logs (often they run out "
+            "of memory). Finished cells are kept: run the same command again to continue."
         ) from error
     except (CancelledError, OSError) as error:
         raise SimulationError(
-            "the connection to the cluster was lost. Finished cells are kept: the same command "
-            "goes on."
+            "the connection to the cluster was lost. Finished cells are kept: run the same command "
+            "again to continue."
         ) from error
     except ImportError as error:
         raise SimulationError(
-            f"a worker cannot load finalist ({error}); install finalist {__version__} where the "
+            f"a worker cannot import finalist ({error}); install finalist {__version__} where the "
             "workers run."
         ) from error
     if version != __version__:
         raise SimulationError(
-            f"a worker has finalist {version} and this is {__version__}; install the same version."
+            f"a worker runs finalist {version} and this is {__version__}; install the same version."
         )
     return list(outcomes)
 
 
 @contextmanager
 def _connected(address: str) -> "Iterator[Client]":
-    """Connect to a scheduler that has a worker, or say within a minute why not."""
+    """Connect to a scheduler and wait for its first worker; fail within about a minute."""
     try:
         from distributed import Client
     except ImportError as error:
@@ -160,7 +160,7 @@ def _connected(address: str) -> "Iterator[Client]":
             "a cluster needs Dask; install it with: pip install 'finalist[cluster]'"
         ) from error
     if not ADDRESS.fullmatch(address):
-        raise _no_scheduler(address, "it is no address")
+        raise _no_scheduler(address, "this is not an address")
     try:
         client = Client(address, timeout=CONNECT, set_as_default=False)
     except (OSError, ValueError) as error:

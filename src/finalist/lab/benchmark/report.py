@@ -15,32 +15,20 @@ from finalist.charts.ratios import (
     survival_chart,
     survival_domain,
 )
-from finalist.charts.theme import PALETTE, save
+from finalist.charts.theme import PALETTE
 from finalist.files import write_file
 from finalist.lab.benchmark import tables
-from finalist.lab.benchmark.outcome import Outcome
-from finalist.lab.benchmark.plan import Plan, exact
+from finalist.lab.benchmark.engine import CellResult
+from finalist.lab.benchmark.plan import TUNED_ON, Plan, exact
 from finalist.lab.benchmark.specs import KNOWS
-from finalist.lab.benchmark.suites import TUNED_ON
-from finalist.lab.page import Picture, contents, document, figure, paragraphs, section, table_part
+from finalist.lab.page import Part, Picture, page, write_pictures
 from finalist.lab.tables import Table, listed
-from finalist.simulation.bootstrap import FEWEST
+from finalist.simulation.summary import FEWEST
 
 TITLE = "Strategies side by side"
 PAGE, MARKDOWN = "index.html", "benchmark.md"
-#: Strategies in one picture.
+#: Strategies per picture.
 _CURVES = len(PALETTE)
-
-
-@dataclass(frozen=True, eq=False)
-class Part:
-    """One section: text, pictures, tables."""
-
-    name: str
-    title: str
-    text: tuple[str, ...]
-    pictures: tuple[Picture, ...]
-    tables: tuple[Table, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,14 +38,14 @@ class Report:
     Attributes
     ----------
     plan : Plan
-    outcomes : tuple of Outcome
+    outcomes : tuple of CellResult
     lead : str
         What the figures are.
     parts : tuple of Part
     """
 
     plan: Plan
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[CellResult, ...]
     lead: str
     parts: tuple[Part, ...]
 
@@ -73,23 +61,23 @@ class Report:
         return [tables.overview(self.outcomes, delta) for delta in deltas]
 
 
-def make_report(plan: Plan, outcomes: Sequence[Outcome]) -> Report:
-    """Put outcomes together.
+def make_report(plan: Plan, outcomes: Sequence[CellResult]) -> Report:
+    """Make a report of the results.
 
     Parameters
     ----------
     plan : Plan
-    outcomes : sequence of Outcome
+    outcomes : sequence of CellResult
         What `run` returned for this plan.
     """
     parts = [_delta_part(outcomes, delta) for delta in dict.fromkeys(plan.deltas)]
     parts += [
-        Part(f"instance-{number}", name, (), (), (tables.detail_table(outcomes, name),))
+        Part(f"instance-{number}", name, tables=(tables.detail_table(outcomes, name),))
         for number, name in enumerate(tables.instances(outcomes), 1)
     ]
     missing = tables.missing_table(outcomes)
     if missing.rows:
-        parts.append(Part("missing", missing.title, (), (), (missing,)))
+        parts.append(Part("missing", missing.title, tables=(missing,)))
     return Report(plan, tuple(outcomes), _lead(plan), tuple(parts))
 
 
@@ -109,7 +97,7 @@ def _lead(plan: Plan) -> str:
     )
 
 
-def _delta_part(outcomes: Sequence[Outcome], delta: float) -> Part:
+def _delta_part(outcomes: Sequence[CellResult], delta: float) -> Part:
     chosen = tables.at(outcomes, delta)
     done = [o for o in chosen if o.result is not None]
     pictures = [_ratio_picture(chosen, delta)] if done else []
@@ -120,7 +108,7 @@ def _delta_part(outcomes: Sequence[Outcome], delta: float) -> Part:
     found[1:1] = [halves] if halves.rows else []
     text = (_tuned(tables.instances(chosen)),) if halves.rows else ()
     title = f"delta = {exact(delta)}"
-    return Part(f"delta-{exact(delta)}", title, text, tuple(pictures), tuple(found))
+    return Part(f"delta-{exact(delta)}", title, text, (), tuple(found), tuple(pictures))
 
 
 def _tuned(names: Sequence[str]) -> str:
@@ -132,12 +120,12 @@ def _tuned(names: Sequence[str]) -> str:
 
 
 def _unbound(heads: Iterable[str]) -> list[str]:
-    """Name the strategies that the lower bound does not bind."""
+    """Name the strategies to which the lower bound does not apply."""
     told = [head for head in heads if KNOWS in head]
     return [f"The bound does not bind {listed(told)}"] if told else []
 
 
-def _ratio_picture(outcomes: Sequence[Outcome], delta: float) -> Picture:
+def _ratio_picture(outcomes: Sequence[CellResult], delta: float) -> Picture:
     heads = tables.headings(outcomes)
     ratios = [
         Ratio(head, o.cell.instance.name, None)
@@ -158,8 +146,8 @@ def _ratio_picture(outcomes: Sequence[Outcome], delta: float) -> Picture:
     return Picture(f"ratio-{exact(delta)}", chart, f"{title}, delta = {exact(delta)}.")
 
 
-def _survival_pictures(outcomes: Sequence[Outcome], delta: float) -> list[Picture]:
-    """Draw all strategies of which a run decided, some in each picture, on the same axis."""
+def _survival_pictures(outcomes: Sequence[CellResult], delta: float) -> list[Picture]:
+    """Draw all strategies with a decided run, several per picture, on one common axis."""
     heads = tables.headings(outcomes)
     deciding = {o.cell.spec.label for o in outcomes if o.measured.decided.any()}
     drawn = [label for label in heads if label in deciding]
@@ -183,7 +171,7 @@ def _survival_pictures(outcomes: Sequence[Outcome], delta: float) -> list[Pictur
     return pictures
 
 
-def _curves(outcomes: Sequence[Outcome], labels: Sequence[str]) -> list[Survival]:
+def _curves(outcomes: Sequence[CellResult], labels: Sequence[str]) -> list[Survival]:
     """Return the curves of some strategies, one for each instance."""
     heads = tables.headings(outcomes)
     return [
@@ -212,23 +200,17 @@ def write(report: Report, folder: Path) -> list[Path]:
     """
     cells = tables.cells_table(report.outcomes)
     files = [write_file(folder / f"{cells.name}.csv", cells.csv().encode())]
-    pictures = [picture for part in report.parts for picture in part.pictures]
-    files += [
-        save(picture.chart, folder / f"{picture.name}.{suffix}")
-        for picture in pictures
-        for suffix in ("png", "svg")
-    ]
-    drawings = {
-        picture.name: (folder / f"{picture.name}.svg").read_text(encoding="utf-8")
-        for picture in pictures
-    }
+    pictures, drawings = write_pictures(report.parts, folder)
+    files += pictures
+    made = _made(report.plan)
+    html = page(TITLE, report.lead, report.parts, drawings, made=made, broad=True)
     files.append(write_file(folder / MARKDOWN, markdown(report).encode()))
-    files.append(write_file(folder / PAGE, page(report, drawings).encode()))
+    files.append(write_file(folder / PAGE, html.encode()))
     return files
 
 
 def markdown(report: Report) -> str:
-    """Return the report as Markdown; pictures lie beside it."""
+    """Return the report as Markdown; its pictures are files beside it."""
     blocks = [f"# {TITLE}", report.lead]
     for part in report.parts:
         blocks += [f"## {part.title}", *part.text]
@@ -236,23 +218,6 @@ def markdown(report: Report) -> str:
         for table in part.tables:
             blocks += [f"{table.title}:", table.markdown()] if table.rows else [f"{table.title}."]
     return "\n\n".join([*blocks, _made(report.plan)]) + "\n"
-
-
-def page(report: Report, drawings: dict[str, str]) -> str:
-    """Return the report as one HTML page, given the SVG of each picture by its name."""
-    body = [contents({part.name: part.title for part in report.parts})]
-    body += [section(part.name, part.title, _body(part, drawings)) for part in report.parts]
-    body += ["<h2>How this was made</h2>", paragraphs([_made(report.plan)])]
-    return document(TITLE, report.lead, "\n".join(body), broad=True)
-
-
-def _body(part: Part, drawings: dict[str, str]) -> str:
-    pictures = [figure(picture, drawings[picture.name]) for picture in part.pictures]
-    found = [
-        table_part(table) if table.rows else paragraphs([f"{table.title}."])
-        for table in part.tables
-    ]
-    return "\n".join([paragraphs(part.text), *pictures, *found])
 
 
 def _made(plan: Plan) -> str:

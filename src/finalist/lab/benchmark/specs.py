@@ -1,4 +1,4 @@
-"""Strategies with settings, written as a word: `xy-adaptive:alpha=0.1:bound=soare`."""
+"""Strategies with settings in one word: `xy-adaptive:alpha=0.1:bound=soare`."""
 
 import json
 from collections.abc import Iterable
@@ -17,15 +17,15 @@ from finalist.strategies import (
 )
 
 Value = bool | int | float | str | None
-#: The mark of a strategy that is told the parameter.
+#: Marks a strategy that is told the parameter.
 KNOWS = "knows theta"
-#: A norm that is smaller by no more than this part is the same one.
+#: Relative tolerance when norms are compared.
 _ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
 class Spec:
-    """A strategy by its name, with the settings that differ from its own.
+    """A strategy by name, with the settings that differ from its defaults.
 
     Attributes
     ----------
@@ -42,12 +42,12 @@ class Spec:
         return ":".join([self.name, *(f"{word}={_written(v)}" for word, v in self.settings)])
 
     def strategy(self, instance: Instance) -> Strategy:
-        """Return the configured strategy; one that has to know theta is told."""
+        """Return the configured strategy; one that needs theta is told."""
         return configured(self.name, dict(self.settings), instance.arms, instance.theta)
 
 
 def parse_spec(text: str) -> Spec:
-    """Read a strategy with settings; values are numbers, true, false, null, or else text.
+    """Parse a strategy with settings; values are numbers, true, false, null, or otherwise text.
 
     Examples
     --------
@@ -68,7 +68,7 @@ def parse_spec(text: str) -> Spec:
         word, equals, value = part.partition("=")
         if not (equals and word.isidentifier()) or word in settings:
             raise ProblemError(
-                f"strategy {text!r}: {part!r} is no setting, or there twice; write "
+                f"strategy {text!r}: {part!r} is not a setting, or appears twice; write "
                 "NAME:SETTING=VALUE:SETTING=VALUE, for example xy-adaptive:alpha=0.1."
             )
         settings[word] = _value(text, value)
@@ -76,12 +76,12 @@ def parse_spec(text: str) -> Spec:
 
 
 def parse_specs(texts: Iterable[str]) -> tuple[Spec, ...]:
-    """Read strategies with commas between them, each once; none at all means every one."""
+    """Parse comma-separated strategies, without repeats; by default all of them."""
     return tuple(dict.fromkeys(map(parse_spec, split_words(texts) or confident())))
 
 
 def split_words(texts: Iterable[str]) -> tuple[str, ...]:
-    """Split texts at commas, without empty words; refuse texts of which nothing is left.
+    """Split texts at commas and drop empty words; refuse texts that leave nothing.
 
     Examples
     --------
@@ -104,9 +104,9 @@ def confident() -> list[str]:
 
 
 def marks(spec: Spec, instance: Instance) -> tuple[str, ...]:
-    """Return what a reader has to know of a strategy besides its name; mostly nothing.
+    """Return what a reader must know about a strategy besides its name; usually nothing.
 
-    A `theta_norm` that is given instead of the true one is a claim. The proof needs it to be true.
+    A given `theta_norm` is a claim about theta, and the proof holds only if the claim is true.
     """
     strategy: Any = spec.strategy(instance)
     told: Any = named(spec.name, instance.arms, instance.theta)
@@ -125,13 +125,15 @@ def marks(spec: Spec, instance: Instance) -> tuple[str, ...]:
 
 
 def _value(text: str, value: str) -> Value:
-    """Read a number, true, false or null as JSON has them; anything else is text."""
+    """Parse a JSON number, true, false or null; anything else is text."""
     try:
         found = json.loads(value)
     except ValueError:
         return value
     if isinstance(found, list | dict):
-        raise ProblemError(f"strategy {text!r}: {value!r} is no number, true, false, null or word.")
+        raise ProblemError(
+            f"strategy {text!r}: {value!r} is not a number, true, false, null or a word."
+        )
     checked: Value = found
     return checked
 

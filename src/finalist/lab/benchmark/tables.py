@@ -1,4 +1,4 @@
-"""The tables of a benchmark: all instances together, ratios, and every figure of a cell."""
+"""The tables of a benchmark: over all instances, by instance, and every figure of a cell."""
 
 import math
 from collections import Counter
@@ -7,16 +7,15 @@ from collections.abc import Sequence
 import numpy as np
 
 from finalist.charts.ratios import ratio_text
-from finalist.lab.benchmark.outcome import Outcome
-from finalist.lab.benchmark.plan import exact
-from finalist.lab.benchmark.suites import TUNED_ON
+from finalist.lab.benchmark.engine import CellResult
+from finalist.lab.benchmark.plan import TUNED_ON, exact
 from finalist.lab.tables import Table, listed, shown
 
-Outcomes = Sequence[Outcome]
+Outcomes = Sequence[CellResult]
 
 
 def strategies(outcomes: Outcomes) -> list[str]:
-    """Return the strategies, those first that did most instances, then by their mean ratio."""
+    """Return the strategies, ordered by instances solved, then by mean ratio."""
 
     def rank(label: str) -> tuple[int, float]:
         done = [o for o in _of(outcomes, label) if o.result is not None]
@@ -30,21 +29,21 @@ def instances(outcomes: Outcomes) -> list[str]:
     return list(dict.fromkeys(o.cell.instance.name for o in outcomes))
 
 
-def at(outcomes: Outcomes, delta: float) -> list[Outcome]:
+def at(outcomes: Outcomes, delta: float) -> list[CellResult]:
     """Return the cells with this error probability."""
     return [o for o in outcomes if o.cell.delta == delta]
 
 
 def geometric_mean(outcomes: Outcomes) -> float:
-    """Return the geometric mean of the ratios; infinite for none."""
+    """Return the geometric mean of the ratios; infinite if there are none."""
     logs = [math.log(o.ratio) for o in outcomes]
     return math.exp(sum(logs) / len(logs)) if logs else math.inf
 
 
 def marked(outcomes: Outcomes) -> str:
-    """Return the strategy of some cells, with what a reader has to know of it.
+    """Return the strategy of some cells with its marks.
 
-    A mark that holds on some of the cells says on how many.
+    A mark that holds for only some of the cells says for how many.
     """
     count = Counter(mark for o in outcomes for mark in o.cell.marks)
     total, label = len(outcomes), outcomes[0].cell.spec.label
@@ -53,7 +52,7 @@ def marked(outcomes: Outcomes) -> str:
 
 
 def headings(outcomes: Outcomes) -> dict[str, str]:
-    """Return the strategies in their order, each with its marks."""
+    """Return the strategies in order, each with its marks."""
     return {label: marked(_of(outcomes, label)) for label in strategies(outcomes)}
 
 
@@ -87,9 +86,9 @@ def _line(outcomes: Outcomes) -> tuple[str, ...]:
 
 
 def halves(outcomes: Outcomes, delta: float) -> Table:
-    """Return geometric means over the instances that were tuned on, and over the others.
+    """Return geometric means over the instances tuned on and over the others.
 
-    Without rows unless there are both.
+    The table is empty unless there are both.
     """
     chosen = at(outcomes, delta)
     tuned = [name for name in instances(chosen) if name in TUNED_ON]
@@ -112,7 +111,7 @@ def _mean_over(outcomes: Outcomes, names: Sequence[str]) -> str:
 
 
 def ratio_table(outcomes: Outcomes, delta: float) -> Table:
-    """Return mean pulls over the lower bound: a row for each instance, a column each strategy."""
+    """Return mean pulls over the lower bound, instances by strategies."""
     chosen = at(outcomes, delta)
     labels = headings(chosen)
     cells = {(o.cell.instance.name, o.cell.spec.label): o for o in chosen}
@@ -136,7 +135,7 @@ def detail_table(outcomes: Outcomes, name: str) -> Table:
     return Table("details", title, tuple(words.split(",")), rows, "page", figures=True)
 
 
-def _detail(outcome: Outcome) -> tuple[str, ...]:
+def _detail(outcome: CellResult) -> tuple[str, ...]:
     found, bound = outcome.measured, outcome.cell.bound
     least, most = found.error_bounds()
     cut = bool(outcome.undecided)
@@ -184,11 +183,11 @@ def cells_table(outcomes: Outcomes) -> Table:
     return Table("cells", "All cells", tuple(records[0]), rows, "file")
 
 
-def _of(outcomes: Outcomes, label: str) -> list[Outcome]:
+def _of(outcomes: Outcomes, label: str) -> list[CellResult]:
     return [o for o in outcomes if o.cell.spec.label == label]
 
 
-def _ratio(outcome: Outcome) -> str:
+def _ratio(outcome: CellResult) -> str:
     if outcome.result is None:
         return ratio_text(None)
     return ratio_text(outcome.ratio, bool(outcome.undecided))
@@ -205,17 +204,17 @@ def _interval(low: float | None, high: float | None) -> str:
 
 
 def _least(value: float, cut: bool) -> str:
-    """Return a mean, which is larger if runs were cut."""
+    """Format a mean; ≥ if runs were cut, since it is then too small."""
     return f"{'≥ ' if cut else ''}{_about(value)}"
 
 
 def _about(value: float) -> str:
-    """Return a number with three digits, or all of them before the point."""
+    """Format a number with three digits, or with all digits before the point."""
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def _seconds(value: float) -> str:
-    """Return a duration with two digits."""
+    """Format a duration with two digits."""
     if value >= 0.995:
         return f"{value:.2g} s" if value < 9.95 else f"{value:,.0f} s"
     return f"{1000 * value:.2g} ms" if value < 0.00995 else f"{1000 * value:.0f} ms"

@@ -1,11 +1,11 @@
 """Statements of the appendix of Soare 2014, computed: examples, Lemma 2, rounding, theorems.
 
-Where the print is wrong, the corrected statement stands beside it: the lower end of Lemma 2 has L^2
-and Delta(y)^2, and an allocation is worse than its design by at most n / (n - p), not by 1 + p/n.
+Where the paper misprints a statement, the corrected one is beside it: the lower end of Lemma 2 has
+L^2 and Delta(y)^2, and an allocation is worse than its design by at most n / (n - p), not 1 + p/n.
 """
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,18 +16,20 @@ from finalist.charts.curves import Curve, Range, curves_chart, ranges_chart
 from finalist.complexity import Complexity, complexity
 from finalist.design import design_value, optimal_design, round_design
 from finalist.inference.bounds import Bound
-from finalist.lab.page import Picture
-from finalist.lab.paper.cells import Cell, Method, Outcome, Plan
+from finalist.lab.page import Finding, Part, Picture
 from finalist.lab.paper.experiment import (
     DELTA,
     OUR_ALPHA,
     PAPER_ALPHA,
     SIGMA,
     TABLE_DIMENSION,
-    Instance,
+    Case,
+    Extent,
+    KnownProblem,
+    Method,
     instance,
 )
-from finalist.lab.paper.parts import Finding, Part
+from finalist.lab.paper.measure import Tallies
 from finalist.lab.tables import Table, listed
 
 _CANONICAL = "canonical basis"
@@ -60,7 +62,7 @@ class Lemma2:
 
     @property
     def printed(self) -> float:
-        """Max ||y||^2 / (L Delta_min^2), which the paper has as the lower limit."""
+        """Max ||y||^2 / (L Delta_min^2), the lower limit that the paper prints."""
         X, c = self.complexity.problem.arms.features, self.complexity
         largest = float(np.max(np.sum((X[c.best] - X[c.others]) ** 2, axis=1)))
         return largest / (float(np.linalg.norm(X, axis=1).max()) * c.delta_min**2)
@@ -73,12 +75,12 @@ def lemma2_problems() -> list[Lemma2]:
     circle = 2 * math.pi * np.arange(12) / 12
     problems = {
         **{f"the experiment, d = {d}": instance(d) for d in (2, 5, 10)},
-        f"{_CANONICAL}, equal gaps": Instance(Arms(np.eye(5)), np.array([1.0, 0, 0, 0, 0])),
-        f"{_CANONICAL}, gaps 0.1 to 1": Instance(
+        f"{_CANONICAL}, equal gaps": KnownProblem(Arms(np.eye(5)), np.array([1.0, 0, 0, 0, 0])),
+        f"{_CANONICAL}, gaps 0.1 to 1": KnownProblem(
             Arms(np.eye(5)), 1.0 - np.array([0.0, 0.1, 0.4, 0.7, 1.0])
         ),
-        "20 random arms, d = 4": Instance(gaussian, rng.standard_normal(4)),
-        "12 arms on a circle": Instance(
+        "20 random arms, d = 4": KnownProblem(gaussian, rng.standard_normal(4)),
+        "12 arms on a circle": KnownProblem(
             Arms(np.column_stack([np.cos(circle), np.sin(circle)])), np.array([1.0, 0.1])
         ),
     }
@@ -100,7 +102,7 @@ def lemma2_table() -> Table:
 
 
 def rounding_table() -> Table:
-    """Return what rounding costs: value of n pulls over the optimum, and the two guarantees."""
+    """Return the cost of rounding: the value of n pulls over the optimum, and both guarantees."""
     rng = np.random.default_rng(2014)
     sets = {_BASIS: Arms(np.eye(3)), "20 random arms, d = 4": Arms(rng.normal(size=(20, 4)))}
     rows = [
@@ -128,9 +130,9 @@ def _rounding_rows(label: str, arms: Arms, pulls: Iterable[int]) -> list[tuple[A
     return rows
 
 
-def theorem_cells(plan: Plan) -> list[Cell]:
-    """Return the cells whose budgets the theorems speak of."""
-    return [Cell(method, bound, TABLE_DIMENSION) for bound in plan.bounds for method in _THEOREMS]
+def theorem_cases(extent: Extent) -> list[Case]:
+    """Return the cases whose budgets the theorems bound."""
+    return [Case(method, bound, TABLE_DIMENSION) for bound in extent.bounds for method in _THEOREMS]
 
 
 _THEOREMS = {
@@ -142,20 +144,20 @@ _THEOREMS = {
 }
 
 
-def theorems_table(plan: Plan, outcomes: Mapping[Cell, Outcome]) -> Table:
+def theorems_table(extent: Extent, tallies: Tallies) -> Table:
     """Return the budgets that the paper proves beside those measured."""
     rows = []
-    for cell in theorem_cells(plan):
-        proven, mean = proven_budget(cell.method, cell.bound, cell.d), outcomes[cell].mean
-        label = f"{cell.method.label}, {cell.bound}"
-        rows.append((label, _THEOREMS[cell.method], proven, mean, proven / mean))
+    for case in theorem_cases(extent):
+        proven, mean = proven_budget(case.method, case.bound, case.d), tallies[case].mean
+        label = f"{case.method.label}, {case.bound}"
+        rows.append((label, _THEOREMS[case.method], proven, mean, proven / mean))
     columns = ("strategy and constants", "statement", "proven", "measured mean", "ratio")
     title = f"Proven and measured budgets, d = {TABLE_DIMENSION}"
     return Table("appendix-theorems", title, columns, tuple(rows))
 
 
 def proven_budget(method: Method, bound: Bound, d: int) -> int:
-    """Return what the paper proves for a strategy, its misprints corrected."""
+    """Return the budget that the paper proves for a strategy, with misprints corrected."""
     alpha = OUR_ALPHA if method.alpha is None else method.alpha
     c = complexity(*instance(d), SIGMA, DELTA, bound, alpha=alpha)
     budgets = {"g": "theorem1", "xy": "theorem2", "xy-adaptive": "theorem3"}
@@ -164,10 +166,10 @@ def proven_budget(method: Method, bound: Bound, d: int) -> int:
     return int(getattr(c.bounds, budgets[method.name]))
 
 
-def appendix_part(plan: Plan, outcomes: Mapping[Cell, Outcome]) -> Part:
-    """Put the statements of the appendix together."""
+def appendix_part(extent: Extent, tallies: Tallies) -> Part:
+    """Assemble the statements of the appendix."""
     examples, lemma, rounding = examples_table(), lemma2_table(), rounding_table()
-    theorems = theorems_table(plan, outcomes)
+    theorems = theorems_table(extent, tallies)
     text = (
         "G and XY on the two examples of the appendix, Lemma 2 on problems of different kinds, "
         "what rounding a design costs, and the budgets that the theorems prove. Two statements "

@@ -8,23 +8,25 @@ from finalist.charts.curves import Curve, curves_chart
 from finalist.complexity import complexity
 from finalist.design import optimal_design
 from finalist.inference.bounds import Bound
-from finalist.lab.page import Picture
-from finalist.lab.paper.cells import (
+from finalist.lab.page import Finding, Part, Picture
+from finalist.lab.paper.experiment import (
     CONSTANTS,
+    DELTA,
     METHODS,
+    OUR_ALPHA,
+    PAPER_ALPHA,
+    SIGMA,
     STATIC,
-    Cell,
+    Case,
+    Extent,
     Method,
-    Outcome,
-    Plan,
-    budget_cells,
+    budget_cases,
+    instance,
 )
-from finalist.lab.paper.experiment import DELTA, OUR_ALPHA, PAPER_ALPHA, SIGMA, instance
-from finalist.lab.paper.parts import Finding, Part
+from finalist.lab.paper.measure import Tallies, Tally
 from finalist.lab.paper.table import lower_bound
 from finalist.lab.tables import Table, listed
 
-Outcomes = Mapping[Cell, Outcome]
 LOWER_BOUND = "Lower bound"
 DODGED = "Points stand a little beside each other, so that no interval hides another."
 _ORACLE, _FULLY = Method("xy-oracle"), Method("fully-adaptive")
@@ -32,58 +34,58 @@ _ADAPTIVE = (Method("xy-adaptive", PAPER_ALPHA), Method("xy-adaptive", OUR_ALPHA
 _STATIC = tuple(Method(name) for name in STATIC)
 
 
-def figure_cells(plan: Plan) -> list[Cell]:
-    """Return the cells of the figure."""
-    return budget_cells(plan, plan.dimensions)
+def figure_cases(extent: Extent) -> list[Case]:
+    """Return the cases of the figure."""
+    return budget_cases(extent, extent.dimensions)
 
 
-def budget_part(plan: Plan, outcomes: Outcomes) -> Part:
-    """Put the figure, its tables and what they show together."""
+def budget_part(extent: Extent, tallies: Tallies) -> Part:
+    """Assemble the figure, its tables and the findings."""
     text = (
         "The figure of the paper: the pulls until the best arm is identified, averaged over "
-        f"runs, for d = {plan.dimensions[0]} to {plan.dimensions[-1]}. Only the second "
+        f"runs, for d = {extent.dimensions[0]} to {extent.dimensions[-1]}. Only the second "
         "coordinate of θ matters however many there are, so the oracle and whoever learns from "
         "rewards should not care about d, and whoever treats all directions alike should pay "
         "for every one.",
     )
-    findings = [f for bound in plan.bounds for f in _findings(plan, bound, outcomes)]
-    tables = [_means(plan, bound, outcomes) for bound in plan.bounds]
-    pictures = [_picture(plan, bound, outcomes) for bound in plan.bounds]
+    findings = [f for bound in extent.bounds for f in _findings(extent, bound, tallies)]
+    tables = [_means(extent, bound, tallies) for bound in extent.bounds]
+    pictures = [_picture(extent, bound, tallies) for bound in extent.bounds]
     return Part(
         "budget",
         "The budget as the dimension grows",
         text,
         tuple(findings),
-        (*tables, _long(plan, outcomes)),
+        (*tables, _long(extent, tallies)),
         tuple(pictures),
     )
 
 
-def _long(plan: Plan, outcomes: Outcomes) -> Table:
-    """Return everything that was measured, one row for each cell."""
+def _long(extent: Extent, tallies: Tallies) -> Table:
+    """Return everything that was measured, one row for each case."""
     rows = []
-    for cell in figure_cells(plan):
-        outcome, floor = outcomes[cell], lower_bound(cell.d)
-        numbers = (outcome.mean, *outcome.interval, outcome.runs, outcome.wrong, floor)
-        rows.append((cell.method.label, cell.bound, cell.d, *numbers))
+    for case in figure_cases(extent):
+        tally, floor = tallies[case], lower_bound(case.d)
+        numbers = (tally.mean, *tally.interval, tally.runs, tally.wrong, floor)
+        rows.append((case.method.label, case.bound, case.d, *numbers))
     columns = ("strategy", "constants", "d", "mean", "low", "high", "runs", "wrong", "lower_bound")
     return Table("budget", "Budgets with 95 % intervals", columns, tuple(rows), where="file")
 
 
-def _means(plan: Plan, bound: Bound, outcomes: Outcomes) -> Table:
+def _means(extent: Extent, bound: Bound, tallies: Tallies) -> Table:
     rows = [
-        (m.label, *(outcomes[Cell(m, bound, d)].mean / 1e6 for d in plan.dimensions))
+        (m.label, *(tallies[Case(m, bound, d)].mean / 1e6 for d in extent.dimensions))
         for m in METHODS
     ]
-    rows.append((LOWER_BOUND, *(lower_bound(d) / 1e6 for d in plan.dimensions)))
-    columns = ("strategy", *(f"d = {d}" for d in plan.dimensions))
+    rows.append((LOWER_BOUND, *(lower_bound(d) / 1e6 for d in extent.dimensions)))
+    columns = ("strategy", *(f"d = {d}" for d in extent.dimensions))
     title = f"Mean budget in million pulls, {bound} constants"
     return Table(f"budget-{bound}", title, columns, tuple(rows))
 
 
-def _findings(plan: Plan, bound: Bound, outcomes: Outcomes) -> list[Finding]:
-    ds = plan.dimensions
-    means = {m: {d: outcomes[Cell(m, bound, d)].mean for d in ds} for m in METHODS}
+def _findings(extent: Extent, bound: Bound, tallies: Tallies) -> list[Finding]:
+    ds = extent.dimensions
+    means = {m: {d: tallies[Case(m, bound, d)].mean for d in ds} for m in METHODS}
     rest = [m for m in METHODS if m != _ORACLE]
     return [
         _below("XY-Oracle needs the fewest pulls", bound, means, _ORACLE, rest),
@@ -105,7 +107,7 @@ Means = Mapping[Method, Mapping[int, float]]
 
 
 def _below(claim: str, bound: Bound, means: Means, low: Method, high: Sequence[Method]) -> Finding:
-    """Say whether a strategy is below others in every dimension, and where not."""
+    """Say whether a strategy is below the others in every dimension, and where it is not."""
     fails = [
         f"{m.label} for {_where(ds, means[low])}"
         for m in high
@@ -168,7 +170,7 @@ def _widening(bound: Bound, method: Method, means: Means) -> Finding:
 
 
 def _no_advantage(bound: Bound, means: Means) -> Finding:
-    """Say where the fully adaptive rule stands beside the static ones."""
+    """Compare the fully adaptive rule with the static ones."""
     wins = [d for d in means[_FULLY] if means[_FULLY][d] < min(means[m][d] for m in _STATIC)]
     first, last = min(means[_FULLY]), max(means[_FULLY])
     ratio = means[_FULLY][last] / means[_FULLY][first]
@@ -182,17 +184,17 @@ def _no_advantage(bound: Bound, means: Means) -> Finding:
     )
 
 
-def measured_curve(label: str, x: Iterable[float], outcomes: Iterable[Outcome]) -> Curve:
+def measured_curve(label: str, x: Iterable[float], tallies: Iterable[Tally]) -> Curve:
     """Return means with their intervals."""
-    cells = list(outcomes)
-    low, high = zip(*(cell.interval for cell in cells), strict=True)
-    return Curve(label, tuple(map(float, x)), tuple(cell.mean for cell in cells), low, high)
+    cases = list(tallies)
+    low, high = zip(*(case.interval for case in cases), strict=True)
+    return Curve(label, tuple(map(float, x)), tuple(case.mean for case in cases), low, high)
 
 
-def _picture(plan: Plan, bound: Bound, outcomes: Outcomes) -> Picture:
-    ds = plan.dimensions
+def _picture(extent: Extent, bound: Bound, tallies: Tallies) -> Picture:
+    ds = extent.dimensions
     curves = [
-        measured_curve(m.label, ds, (outcomes[Cell(m, bound, d)] for d in ds)) for m in METHODS
+        measured_curve(m.label, ds, (tallies[Case(m, bound, d)] for d in ds)) for m in METHODS
     ]
     floor = tuple(lower_bound(d) for d in ds)
     curves.append(Curve(LOWER_BOUND, tuple(map(float, ds)), floor, reference=True))

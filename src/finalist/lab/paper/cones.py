@@ -1,12 +1,13 @@
 """Figure 1 of Soare 2014: cones of three arms in the plane and the confidence sets of the text.
 
 `oracle_set` is S*(x_n) (eq:oracle.conf.set): a one-sided bound for each direction x* - x, so that
-the set is the cone of the best arm moved outwards, without end on one side. `empirical_set` is
+the set is the cone of the best arm moved outwards, unbounded on one side. `empirical_set` is
 S_hat(x_n) (eq:emp.conf.set): all directions, hence a bounded polygon around the estimate. It is
-drawn for an estimate that equals theta, the middle of where estimates fall.
+drawn for an estimate equal to theta, around which estimates fall.
 
 XY-Adaptive is followed through three phases, each on the arms that the one before left possible.
-Each phase counts by itself, as in the algorithm, so its sets compare with a G-allocation as long.
+Each phase counts its own pulls only, as in the algorithm, so its sets compare with a G-allocation
+of the same length.
 """
 
 from collections.abc import Iterable
@@ -17,21 +18,20 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from finalist.arms import Arms
-from finalist.charts.geometry import Region
+from finalist.charts.geometry import ConvexSet
 from finalist.charts.regions import Panel, region_chart, regions_chart
 from finalist.complexity import complexity
 from finalist.design import optimal_design, round_design
 from finalist.inference.bounds import static_radius
 from finalist.inference.information import information
-from finalist.lab.page import Picture
+from finalist.lab.page import Finding, Part, Picture
 from finalist.lab.paper.experiment import DELTA, instance
-from finalist.lab.paper.parts import Finding, Part
 from finalist.lab.tables import Table, listed
 
-#: In the plane a larger angle than in the experiment shows what happens; noise to match 1000 pulls.
+#: A larger angle than in the experiment, to be visible in the plane; noise that suits 1000 pulls.
 ANGLE, NOISE = 0.4, 1.5
 PULLS = (100, 500, 1000)
-#: After so many pulls of the oracle x2 is out of the question and x3 is not.
+#: After this many pulls of the oracle, x2 is ruled out and x3 is not.
 FIGURE_PULLS = 400
 #: The runner-up and the third arm, whose border the set has to leave.
 RUNNER_UP, THIRD = 2, 1
@@ -40,16 +40,16 @@ _SIDE = 4.6
 
 
 @dataclass(frozen=True, eq=False)
-class Snapshot:
+class ConfidenceSet:
     """A confidence set after some pulls.
 
     Attributes
     ----------
     allocation : str
-        Who shared the pulls.
+        Whose allocation it is.
     pulls : int
     counts : (K,) array of int
-    region : Region
+    region : ConvexSet
     possible : tuple of str
         Arms that are best for some parameter in the set.
     borders : bool
@@ -59,12 +59,14 @@ class Snapshot:
     allocation: str
     pulls: int
     counts: Int[np.ndarray, " K"]
-    region: Region
+    region: ConvexSet
     possible: tuple[str, ...]
     borders: bool
 
 
-def oracle_set(arms: Arms, theta: Float[np.ndarray, " 2"], counts: Int[np.ndarray, " K"]) -> Region:
+def oracle_set(
+    arms: Arms, theta: Float[np.ndarray, " 2"], counts: Int[np.ndarray, " K"]
+) -> ConvexSet:
     """Return S*(x_n) = {t : y'(theta - t) <= radius ||y||_{A^-1} for y in Y*}."""
     best = int(arms.means(theta).argmax())
     pairs = [(best, other) for other in range(len(arms)) if other != best]
@@ -73,7 +75,7 @@ def oracle_set(arms: Arms, theta: Float[np.ndarray, " 2"], counts: Int[np.ndarra
 
 def empirical_set(
     arms: Arms, centre: Float[np.ndarray, " 2"], counts: Int[np.ndarray, " K"]
-) -> Region:
+) -> ConvexSet:
     """Return S_hat(x_n) = {t : y'(centre - t) <= radius ||y||_{A^-1} for y in Y}."""
     return _set(arms, centre, counts, permutations(range(len(arms)), 2))
 
@@ -83,66 +85,68 @@ def _set(
     centre: Float[np.ndarray, " 2"],
     counts: Int[np.ndarray, " K"],
     pairs: Iterable[tuple[int, int]],
-) -> Region:
+) -> ConvexSet:
     a, b = np.array(list(pairs)).T
     Y, Z = arms.features[a] - arms.features[b], arms.coordinates
     norms = np.sqrt(information(Z, counts.astype(float)).variances(Z[a] - Z[b]))
     radius = static_radius(float(counts.sum()), len(arms), DELTA, NOISE)
-    return Region(-Y, radius * norms - Y @ centre)
+    return ConvexSet(-Y, radius * norms - Y @ centre)
 
 
-def figure() -> Snapshot:
+def figure() -> ConfidenceSet:
     """Return the set S* of the paper's figure, under the oracle's allocation."""
-    return oracle_snapshots((FIGURE_PULLS,))[0]
+    return oracle_sets((FIGURE_PULLS,))[0]
 
 
-def oracle_snapshots(pulls: tuple[int, ...] = PULLS) -> list[Snapshot]:
+def oracle_sets(pulls: tuple[int, ...] = PULLS) -> list[ConfidenceSet]:
     """Return S* under the oracle's allocation."""
     arms, theta = instance(2, ANGLE)
     design = complexity(arms, theta, NOISE, DELTA).oracle_design
     found = []
     for n in pulls:
         counts = round_design(design, n)
-        found.append(_snapshot("Oracle", arms, counts, oracle_set(arms, theta, counts)))
+        found.append(_confidence_set("Oracle", arms, counts, oracle_set(arms, theta, counts)))
     return found
 
 
-def g_snapshots() -> list[Snapshot]:
+def g_sets() -> list[ConfidenceSet]:
     """Return S_hat under the G-allocation."""
     arms, theta = instance(2, ANGLE)
     design = optimal_design(arms, "g")
     return [_empirical("G", arms, theta, round_design(design, n)) for n in PULLS]
 
 
-def adaptive_snapshots() -> list[Snapshot]:
+def adaptive_sets() -> list[ConfidenceSet]:
     """Return S_hat of three phases of XY-Adaptive, each on the survivors of the one before."""
     arms, theta = instance(2, ANGLE)
     survivors, found = np.arange(len(arms)), []
     for n in PULLS:
         if len(survivors) > 1:
             design = optimal_design(arms, "xy", among=survivors)
-        snapshot = _empirical("XY-Adaptive", arms, theta, round_design(design, n))
-        possible = [arms.index(name) for name in snapshot.possible]
+        current = _empirical("XY-Adaptive", arms, theta, round_design(design, n))
+        possible = [arms.index(name) for name in current.possible]
         survivors = np.intersect1d(survivors, possible)
-        found.append(snapshot)
+        found.append(current)
     return found
 
 
 def _empirical(
     label: str, arms: Arms, theta: Float[np.ndarray, " 2"], counts: Int[np.ndarray, " K"]
-) -> Snapshot:
-    return _snapshot(label, arms, counts, empirical_set(arms, theta, counts))
+) -> ConfidenceSet:
+    return _confidence_set(label, arms, counts, empirical_set(arms, theta, counts))
 
 
-def _snapshot(label: str, arms: Arms, counts: Int[np.ndarray, " K"], region: Region) -> Snapshot:
+def _confidence_set(
+    label: str, arms: Arms, counts: Int[np.ndarray, " K"], region: ConvexSet
+) -> ConfidenceSet:
     possible = tuple(arms.names[i] for i in sorted(region.possible(arms.features)))
     borders = region.meets_border(arms.features, THIRD, RUNNER_UP)
-    return Snapshot(label, int(counts.sum()), counts, region, possible, borders)
+    return ConfidenceSet(label, int(counts.sum()), counts, region, possible, borders)
 
 
 def cones_part() -> Part:
-    """Put the figure, its sequel, a table and what they show together."""
-    first, rows = figure(), [g_snapshots(), adaptive_snapshots(), oracle_snapshots()]
+    """Assemble the figure, its sequel, a table and the findings."""
+    first, rows = figure(), [g_sets(), adaptive_sets(), oracle_sets()]
     text = (
         "Every arm is best for the parameters in its cone. A confidence set that lies in one cone "
         "settles the matter; one that does not leaves the arms of all the cones it meets "
@@ -154,13 +158,13 @@ def cones_part() -> Part:
         "paper's source compares allocations after 100, 500 and 1000 pulls; it is redrawn below.",
     )
     findings = (_figure_finding(first), _shapes_finding(rows[0], rows[1]))
-    snapshots = [first, *(s for row in rows for s in row)]
+    sets = [first, *(s for row in rows for s in row)]
     pictures = (_first_picture(first), _second_picture(rows))
     title = "Cones and confidence sets in the plane"
-    return Part("cones", title, text, findings, (cones_table(snapshots),), pictures)
+    return Part("cones", title, text, findings, (cones_table(sets),), pictures)
 
 
-def _figure_finding(first: Snapshot) -> Finding:
+def _figure_finding(first: ConfidenceSet) -> Finding:
     left = "" if first.borders else "no longer "
     return Finding(
         "In Figure 1 both x1 and x3 may be optimal, and x2 - x3 can be discarded",
@@ -170,7 +174,7 @@ def _figure_finding(first: Snapshot) -> Finding:
     )
 
 
-def _shapes_finding(static: list[Snapshot], adaptive: list[Snapshot]) -> Finding:
+def _shapes_finding(static: list[ConfidenceSet], adaptive: list[ConfidenceSet]) -> Finding:
     """Compare how much of the pulls goes to x2, and what is left possible at the end."""
     share = [s[-1].counts[THIRD] / s[-1].pulls for s in (static, adaptive)]
     return Finding(
@@ -182,7 +186,7 @@ def _shapes_finding(static: list[Snapshot], adaptive: list[Snapshot]) -> Finding
     )
 
 
-def _first_picture(first: Snapshot) -> Picture:
+def _first_picture(first: ConfidenceSet) -> Picture:
     arms, theta = instance(2, ANGLE)
     title = f"After {first.pulls} pulls of the oracle, {listed(first.possible)} may be best"
     subtitle = [
@@ -193,7 +197,7 @@ def _first_picture(first: Snapshot) -> Picture:
     return Picture("cones", chart, "Figure 1 of the paper, from its formulas.")
 
 
-def _second_picture(rows: list[list[Snapshot]]) -> Picture:
+def _second_picture(rows: list[list[ConfidenceSet]]) -> Picture:
     arms, theta = instance(2, ANGLE)
     panels = [
         [Panel(f"{s.allocation}, {s.pulls:,}: {listed(s.possible)}", s.region) for s in row]
@@ -207,12 +211,11 @@ def _second_picture(rows: list[list[Snapshot]]) -> Picture:
     return Picture("cones-pulls", chart, "Confidence sets after 100, 500 and 1000 pulls.")
 
 
-def cones_table(snapshots: Iterable[Snapshot]) -> Table:
+def cones_table(sets: Iterable[ConfidenceSet]) -> Table:
     """Return how the pulls were shared and which arms each set leaves possible."""
     columns = ("allocation", "pulls", "x1", "x2", "x3", "may be best", "meets border of x2 and x3")
     rows = tuple(
-        (s.allocation, s.pulls, *s.counts.tolist(), listed(s.possible), s.borders)
-        for s in snapshots
+        (s.allocation, s.pulls, *s.counts.tolist(), listed(s.possible), s.borders) for s in sets
     )
     title = f"Confidence sets in the plane (noise {NOISE:g}, angle {ANGLE:g})"
     return Table("cones", title, columns, rows)

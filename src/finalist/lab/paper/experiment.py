@@ -3,20 +3,30 @@
 The arms are the canonical basis of R^d and a last arm at the angle omega = 0.01 from the first;
 theta = (2, 0, ..., 0). The first arm is best, the last one hardly worse, and what tells them apart
 is the second coordinate of theta, which e_2 measures.
+
+A case is one strategy with one set of constants in one dimension. The parts of the reproduction
+share cases, so each is simulated once.
 """
 
-from typing import NamedTuple
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
 from finalist.arms import Arms
+from finalist.errors import ProblemError
+from finalist.inference.bounds import Bound
 from finalist.simulation import instances
+
+if TYPE_CHECKING:
+    from finalist.strategies import Strategy
 
 OMEGA = 0.01
 SIGMA = 1.0
 DELTA = 0.05
-#: The paper's setting of XY-Adaptive, and the one finalist has by default.
+#: The paper's setting of XY-Adaptive, and finalist's default.
 PAPER_ALPHA, OUR_ALPHA = 0.1, 0.4
 #: The dimensions of the paper's figure, and of its table.
 DIMENSIONS = tuple(range(2, 11))
@@ -32,14 +42,14 @@ PRINTED: dict[str, tuple[int, ...]] = {
 }
 
 
-class Instance(NamedTuple):
-    """Arms with the parameter that makes their rewards."""
+class KnownProblem(NamedTuple):
+    """Arms and their true parameter."""
 
     arms: Arms
     theta: Float[np.ndarray, " d"]
 
 
-def instance(d: int = TABLE_DIMENSION, omega: float = OMEGA) -> Instance:
+def instance(d: int = TABLE_DIMENSION, omega: float = OMEGA) -> KnownProblem:
     """Return the arms and theta of the experiment.
 
     Parameters
@@ -58,4 +68,136 @@ def instance(d: int = TABLE_DIMENSION, omega: float = OMEGA) -> Instance:
     [2.0, 0.0, 0.0, 1.9999]
     """
     made = instances.paper(d, omega)
-    return Instance(made.arms, made.theta)
+    return KnownProblem(made.arms, made.theta)
+
+
+_LABELS = {
+    "xy-oracle": "XY-Oracle",
+    "xy-adaptive": "XY-Adaptive",
+    "xy": "XY",
+    "g": "G",
+    "fully-adaptive": "Fully adaptive",
+}
+#: The two sets of constants, in words.
+CONSTANTS: dict[Bound, str] = {
+    "soare": "the constants the paper states",
+    "sharp": "the tightest constants we can prove",
+}
+#: Strategies that test after every pull and never change their allocation.
+STATIC = ("xy", "g")
+
+
+@dataclass(frozen=True)
+class Method:
+    """A strategy of the paper by name; XY-Adaptive has an alpha."""
+
+    name: str
+    alpha: float | None = None
+
+    @property
+    def label(self) -> str:
+        """The label in tables; the number after XY-Adaptive is alpha."""
+        alpha = "" if self.alpha is None else f" ({self.alpha:g})"
+        return _LABELS[self.name] + alpha
+
+
+#: The strategies of the table and the figure, in the paper's order.
+METHODS = (
+    Method("xy-oracle"),
+    Method("xy-adaptive", PAPER_ALPHA),
+    Method("xy-adaptive", OUR_ALPHA),
+    Method("xy"),
+    Method("g"),
+    Method("fully-adaptive"),
+)
+
+
+@dataclass(frozen=True)
+class Case:
+    """One strategy with one set of constants in one dimension."""
+
+    method: Method
+    bound: Bound
+    d: int
+
+    @property
+    def label(self) -> str:
+        """The text of the progress line."""
+        return f"{self.method.label}, {self.bound} constants, d = {self.d}"
+
+    def seconds(self, runs: int) -> float:
+        """Estimate how long the runs take on one core, for the progress bar."""
+        if self.method.name == "xy-oracle":
+            return 0.1
+        if self.method.name == "xy-adaptive":
+            return 1.0 + 0.05 * runs
+        return runs * self.d * (0.11 if self.bound == "soare" else 0.035)
+
+    def strategy(self, instance: KnownProblem) -> "Strategy":
+        """Return the configured strategy."""
+        from finalist.strategies import named
+
+        settings: dict[str, Any] = {"bound": self.bound}
+        if self.method.alpha is not None:
+            settings["alpha"] = self.method.alpha
+        plain: Any = named(self.method.name, *instance)
+        configured: Strategy = replace(plain, **settings)
+        return configured
+
+
+@dataclass(frozen=True)
+class Extent:
+    """How much is simulated.
+
+    Attributes
+    ----------
+    dimensions, alpha_dimensions : tuple of int
+        Of the figure of budgets, and of the comparison of values of alpha.
+    bounds : tuple of "soare" or "sharp"
+    alphas : tuple of float
+    runs, static_runs : int
+        Runs of a case, and of a static strategy with the printed constants, which needs most pulls.
+    """
+
+    dimensions: tuple[int, ...] = DIMENSIONS
+    alpha_dimensions: tuple[int, ...] = (2, 5, 10)
+    bounds: tuple[Bound, ...] = ("soare", "sharp")
+    alphas: tuple[float, ...] = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7)
+    runs: int = 100
+    static_runs: int = 20
+
+    @classmethod
+    def quick(cls) -> "Extent":
+        """Return an extent that takes about a minute."""
+        alphas = (PAPER_ALPHA, OUR_ALPHA, 0.7)
+        return cls((2, 5, 10), bounds=("sharp",), alphas=alphas, runs=10, static_runs=10)
+
+    def with_runs(self, runs: int | None) -> "Extent":
+        """Return the same extent with another number of runs everywhere."""
+        if runs is None:
+            return self
+        if runs < 2:
+            raise ProblemError(f"runs is {runs}; an interval for a mean needs 2 or more.")
+        return replace(self, runs=runs, static_runs=runs)
+
+    def runs_of(self, case: Case) -> int:
+        """Return how often a case is simulated."""
+        long = case.bound == "soare" and case.method.name in STATIC
+        return self.static_runs if long else self.runs
+
+
+def budget_cases(extent: Extent, dimensions: Iterable[int]) -> list[Case]:
+    """Return every strategy under every set of constants in these dimensions."""
+    return [
+        Case(method, bound, d) for bound in extent.bounds for d in dimensions for method in METHODS
+    ]
+
+
+def alpha_cases(extent: Extent) -> list[Case]:
+    """Return XY-Adaptive for every alpha, under every set of constants."""
+    return [
+        Case(Method("xy-adaptive", alpha), bound, d)
+        for bound in extent.bounds
+        for d in extent.alpha_dimensions
+        for alpha in extent.alphas
+    ]

@@ -1,68 +1,116 @@
-"""Simulate cells through a store of results, so that a stopped reproduction goes on."""
+"""Simulate cases through a store of results, so that a stopped reproduction can continue."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from finalist.lab.paper.cells import Cell, Outcome, Plan
-from finalist.lab.paper.experiment import DELTA, SIGMA, instance
+import numpy as np
+from jaxtyping import Float, Int
+
+from finalist.lab.paper.experiment import DELTA, SIGMA, Case, Extent, instance
+from finalist.simulation.summary import mean_interval
 
 if TYPE_CHECKING:
     from finalist.simulation import Simulation
 
-#: Called before each cell with its number, how many there are, and the cell.
-Announce = Callable[[int, int, Cell], None]
+#: Called before each case with its number, how many there are, and the case.
+Announce = Callable[[int, int, Case], None]
 STORE = "results.sqlite"
-#: Runs kept together: a quick reproduction leaves blocks that a full one goes on from.
+#: Runs stored together: a full reproduction reuses the blocks of a quick one.
 _BLOCK = 10
 
 
-def distinct(cells: Iterable[Cell]) -> list[Cell]:
-    """Return every cell once, the quickest first, so that errors show early."""
-    return sorted(dict.fromkeys(cells), key=lambda cell: cell.seconds(1))
+@dataclass(frozen=True, eq=False)
+class Tally:
+    """The results of the runs of a case.
+
+    Attributes
+    ----------
+    samples : (runs,) array of int
+        Pulls of each run.
+    pulls : (K,) array
+        Mean pulls of each arm.
+    wrong : int
+        Runs that did not return the best arm.
+    """
+
+    samples: Int[np.ndarray, " runs"]
+    pulls: Float[np.ndarray, " K"]
+    wrong: int
+
+    @property
+    def runs(self) -> int:
+        """Number of runs."""
+        return len(self.samples)
+
+    @property
+    def mean(self) -> float:
+        """Mean pulls of a run."""
+        return float(self.samples.mean())
+
+    @cached_property
+    def interval(self) -> tuple[float, float]:
+        """The 95 % bootstrap interval of the mean."""
+        return mean_interval(self.samples)
+
+    @property
+    def shares(self) -> Float[np.ndarray, " K"]:
+        """The share of all pulls that each arm gets."""
+        return np.asarray(self.pulls / self.pulls.sum())
+
+
+#: What was measured of each case.
+Tallies = Mapping[Case, Tally]
+
+
+def distinct(cases: Iterable[Case]) -> list[Case]:
+    """Return every case once, the quickest first, so that errors show early."""
+    return sorted(dict.fromkeys(cases), key=lambda case: case.seconds(1))
 
 
 def measure(
-    cells: Iterable[Cell],
-    plan: Plan,
+    cases: Iterable[Case],
+    extent: Extent,
     folder: Path,
     *,
     seed: int = 0,
     jobs: int = 1,
     announce: Announce | None = None,
-) -> dict[Cell, Outcome]:
-    """Simulate every cell once; what the store in the folder has is not simulated again.
+) -> dict[Case, Tally]:
+    """Simulate every case once; runs in the folder's store are not simulated again.
 
     Parameters
     ----------
-    cells : iterable of Cell
-    plan : Plan
-        How many runs each cell gets.
+    cases : iterable of Case
+    extent : Extent
+        How many runs each case gets.
     folder : Path
         Where `results.sqlite` is, or will be.
     seed, jobs : int
         Of the simulations; results do not depend on the number of jobs.
     announce : function, optional
-        Called before each cell.
+        Called before each case.
 
     Raises
     ------
     KeyboardInterrupt
-        When the simulation of a cell was interrupted; what it finished is in the store.
+        If the simulation of a case is interrupted; finished blocks are in the store.
     """
     from finalist.lab.store import Store
 
-    outcomes: dict[Cell, Outcome] = {}
-    wanted = distinct(cells)
+    tallies: dict[Case, Tally] = {}
+    wanted = distinct(cases)
     with Store(folder / STORE) as store:
-        for number, cell in enumerate(wanted, 1):
+        for number, case in enumerate(wanted, 1):
             if announce is not None:
-                announce(number, len(wanted), cell)
-            problem, runs = instance(cell.d), plan.runs_of(cell)
+                announce(number, len(wanted), case)
+            problem, runs = instance(case.d), extent.runs_of(case)
             found = store.simulate(
                 problem.arms,
                 problem.theta,
-                cell.strategy(problem),
+                case.strategy(problem),
                 sigma=SIGMA,
                 delta=DELTA,
                 runs=runs,
@@ -73,9 +121,9 @@ def measure(
             )
             if len(found.samples) < runs:
                 raise KeyboardInterrupt
-            outcomes[cell] = _outcome(found)
-    return outcomes
+            tallies[case] = _tally(found)
+    return tallies
 
 
-def _outcome(found: "Simulation") -> Outcome:
-    return Outcome(found.samples, found.pulls_per_arm.mean(axis=0), int((~found.correct).sum()))
+def _tally(found: "Simulation") -> Tally:
+    return Tally(found.samples, found.pulls_per_arm.mean(axis=0), int((~found.correct).sum()))

@@ -6,20 +6,27 @@ from pathlib import Path
 from typing import Any
 
 import finalist
-from finalist.charts import save
 from finalist.complexity import complexity
 from finalist.errors import ProblemError
 from finalist.files import write_file
+from finalist.lab.page import Part, page, write_pictures
 from finalist.lab.paper.alpha import alpha_part
-from finalist.lab.paper.appendix import appendix_part, theorem_cells
-from finalist.lab.paper.budget import budget_part, figure_cells
-from finalist.lab.paper.cells import Cell, Outcome, Plan, alpha_cells
+from finalist.lab.paper.appendix import appendix_part, theorem_cases
+from finalist.lab.paper.budget import budget_part, figure_cases
 from finalist.lab.paper.cones import cones_part
-from finalist.lab.paper.experiment import DELTA, OMEGA, PRINTED, SIGMA, TABLE_DIMENSION, instance
-from finalist.lab.paper.measure import Announce, measure
-from finalist.lab.paper.page import page
-from finalist.lab.paper.parts import Part
-from finalist.lab.paper.table import lower_bound, table_cells, table_part
+from finalist.lab.paper.experiment import (
+    DELTA,
+    OMEGA,
+    PRINTED,
+    SIGMA,
+    TABLE_DIMENSION,
+    Case,
+    Extent,
+    alpha_cases,
+    instance,
+)
+from finalist.lab.paper.measure import Announce, Tallies, measure
+from finalist.lab.paper.table import lower_bound, table_cases, table_part
 from finalist.lab.tables import compact
 
 #: The parts of the reproduction, in the order of the page.
@@ -29,13 +36,13 @@ PAGE = "index.html"
 
 @dataclass(frozen=True, eq=False)
 class Reproduction:
-    """What came out.
+    """The results of a reproduction.
 
     Attributes
     ----------
     parts : tuple of Part
     settings : dict
-        What it was made with.
+        What it was made with, for JSON.
     """
 
     parts: tuple[Part, ...]
@@ -55,27 +62,27 @@ class Reproduction:
         }
 
 
-def cells_of(name: str, plan: Plan) -> list[Cell]:
-    """Return what has to be measured for a part."""
+def cases_of(name: str, extent: Extent) -> list[Case]:
+    """Return the cases that a part needs."""
     needs = {
-        "table": table_cells,
-        "budget": figure_cells,
-        "alpha": alpha_cells,
-        "appendix": theorem_cells,
+        "table": table_cases,
+        "budget": figure_cases,
+        "alpha": alpha_cases,
+        "appendix": theorem_cases,
     }
-    return needs[name](plan) if name in needs else []
+    return needs[name](extent) if name in needs else []
 
 
 def reproduce(
     names: Sequence[str],
     folder: Path,
-    plan: Plan | None = None,
+    extent: Extent | None = None,
     *,
     seed: int = 0,
     jobs: int = 1,
     announce: Announce | None = None,
 ) -> Reproduction:
-    """Measure what the parts need and put them together; only the store is written.
+    """Measure what the parts need and assemble them; only the store is written.
 
     Parameters
     ----------
@@ -83,41 +90,41 @@ def reproduce(
         Some of `PARTS`.
     folder : Path
         Where `results.sqlite` is kept; it must exist.
-    plan : Plan, optional
+    extent : Extent, optional
         How much is simulated, by default everything.
     seed, jobs : int
         Of the simulations.
     announce : function, optional
-        Called before each cell; see `finalist.lab.paper.measure`.
+        Called before each case; see `finalist.lab.paper.measure`.
 
     Returns
     -------
     Reproduction
     """
-    plan = Plan() if plan is None else plan
+    extent = Extent() if extent is None else extent
     unknown = [name for name in names if name not in PARTS]
     if unknown:
         raise ProblemError(f"part is {unknown[0]!r}; it is one of {', '.join(PARTS)}.")
-    cells = [cell for name in names for cell in cells_of(name, plan)]
-    outcomes: dict[Cell, Outcome] = {}
-    if cells:
-        outcomes = measure(cells, plan, folder, seed=seed, jobs=jobs, announce=announce)
+    cases = [case for name in names for case in cases_of(name, extent)]
+    tallies: Tallies = {}
+    if cases:
+        tallies = measure(cases, extent, folder, seed=seed, jobs=jobs, announce=announce)
     settings = {
         "version": finalist.__version__,
         "sigma": SIGMA,
         "delta": DELTA,
         "omega": OMEGA,
-        "runs": plan.runs,
-        "static_runs_with_printed_constants": plan.static_runs,
-        "constants": list(plan.bounds),
-        "dimensions": list(plan.dimensions),
+        "runs": extent.runs,
+        "static_runs_with_printed_constants": extent.static_runs,
+        "constants": list(extent.bounds),
+        "dimensions": list(extent.dimensions),
         "seed": seed,
     }
-    return Reproduction(tuple(_part(name, plan, outcomes) for name in names), settings)
+    return Reproduction(tuple(_part(name, extent, tallies) for name in names), settings)
 
 
 def quick(folder: Path, *, jobs: int = 1, announce: Announce | None = None) -> Reproduction:
-    """Return the table of the paper from few runs, in less than half a minute.
+    """Return the table of the paper from a few runs, in less than half a minute.
 
     Parameters
     ----------
@@ -126,12 +133,12 @@ def quick(folder: Path, *, jobs: int = 1, announce: Announce | None = None) -> R
     jobs : int
         Processes.
     announce : function, optional
-        Called before each cell.
+        Called before each case.
     """
-    return reproduce(("table",), folder, Plan.quick(), jobs=jobs, announce=announce)
+    return reproduce(("table",), folder, Extent.quick(), jobs=jobs, announce=announce)
 
 
-def _part(name: str, plan: Plan, outcomes: dict[Cell, Outcome]) -> Part:
+def _part(name: str, extent: Extent, tallies: Tallies) -> Part:
     if name == "cones":
         return cones_part()
     makers = {
@@ -140,11 +147,11 @@ def _part(name: str, plan: Plan, outcomes: dict[Cell, Outcome]) -> Part:
         "alpha": alpha_part,
         "appendix": appendix_part,
     }
-    return makers[name](plan, outcomes)
+    return makers[name](extent, tallies)
 
 
 def write(result: Reproduction, folder: Path, with_page: bool = False) -> list[Path]:
-    """Write pictures as PNG and SVG, tables as CSV and, if wanted, the page.
+    """Write pictures as PNG and SVG, tables as CSV and, on request, the page.
 
     Parameters
     ----------
@@ -162,24 +169,23 @@ def write(result: Reproduction, folder: Path, with_page: bool = False) -> list[P
         for part in result.parts
         for table in part.tables
     ]
-    files += [
-        save(picture.chart, folder / f"{picture.name}.{suffix}")
-        for part in result.parts
-        for picture in part.pictures
-        for suffix in ("png", "svg")
-    ]
+    pictures, drawings = write_pictures(result.parts, folder)
+    files += pictures
     if with_page:
-        files.append(write_file(folder / PAGE, _page(result, folder).encode()))
+        files.append(write_file(folder / PAGE, _page(result, drawings).encode()))
     return files
 
 
-def _page(result: Reproduction, folder: Path) -> str:
-    drawings = {
-        picture.name: (folder / f"{picture.name}.svg").read_text(encoding="utf-8")
-        for part in result.parts
-        for picture in part.pictures
-    }
-    return page(result.parts, _abstract(result), _settings(result.settings), drawings)
+def _page(result: Reproduction, drawings: dict[str, str]) -> str:
+    return page(
+        "Best-arm identification in linear bandits, run again",
+        "The experiment, the figures and the appendix of Soare, Lazaric and Munos (NIPS 2014), "
+        f"computed with finalist {finalist.__version__}.",
+        result.parts,
+        drawings,
+        abstract=_abstract(result),
+        made=_settings(result.settings),
+    )
 
 
 def _abstract(result: Reproduction) -> list[str]:

@@ -1,6 +1,5 @@
 """The table of the appendix: pulls per arm and budget of the five strategies at d = 5."""
 
-from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
@@ -10,29 +9,33 @@ from jaxtyping import Float
 from finalist.charts.stacks import shares_chart
 from finalist.complexity import complexity
 from finalist.inference.bounds import Bound
-from finalist.lab.page import Picture
-from finalist.lab.paper.cells import CONSTANTS, METHODS, Cell, Method, Outcome, Plan, budget_cells
+from finalist.lab.page import Finding, Part, Picture
 from finalist.lab.paper.experiment import (
+    CONSTANTS,
     DELTA,
+    METHODS,
     OUR_ALPHA,
     PAPER_ALPHA,
     PRINTED,
     SIGMA,
     TABLE_DIMENSION,
+    Case,
+    Extent,
+    Method,
+    budget_cases,
     instance,
 )
-from finalist.lab.paper.parts import Finding, Part
+from finalist.lab.paper.measure import Tallies
 from finalist.lab.tables import Table, listed
 from finalist.simulation import exact_interval
 
-Outcomes = Mapping[Cell, Outcome]
-#: Estimates that are drawn to see how often printed pulls err: to 0.05 % of all.
+#: Estimates drawn to measure how often the printed pulls err, to within 0.05 %.
 DRAWN = 200_000
 
 
-def table_cells(plan: Plan) -> list[Cell]:
-    """Return the cells of the table."""
-    return budget_cells(plan, (TABLE_DIMENSION,))
+def table_cases(extent: Extent) -> list[Case]:
+    """Return the cases of the table."""
+    return budget_cases(extent, (TABLE_DIMENSION,))
 
 
 @cache
@@ -41,10 +44,10 @@ def lower_bound(d: int) -> float:
     return complexity(*instance(d), SIGMA, DELTA).lower_bound
 
 
-def table_part(plan: Plan, outcomes: Outcomes) -> Part:
-    """Put the table, its chart and what they show together."""
+def table_part(extent: Extent, tallies: Tallies) -> Part:
+    """Assemble the table, its chart and the findings."""
     floor = lower_bound(TABLE_DIMENSION)
-    constants = [f"{CONSTANTS[bound]} ({bound})" for bound in plan.bounds]
+    constants = [f"{CONSTANTS[bound]} ({bound})" for bound in extent.bounds]
     text = (
         f"The appendix of the paper prints, for d = {TABLE_DIMENSION}, how often each strategy "
         f"pulled each arm. Ours stand below each line of it, with {listed(constants)}. The number "
@@ -58,12 +61,12 @@ def table_part(plan: Plan, outcomes: Outcomes) -> Part:
     )
     findings = (
         _possible(floor),
-        *(finding for bound in plan.bounds for finding in _share_findings(bound, outcomes)),
-        _errors(plan, outcomes),
+        *(finding for bound in extent.bounds for finding in _share_findings(bound, tallies)),
+        _errors(extent, tallies),
     )
-    tables = (_shares(plan, outcomes, floor), _counts(plan, outcomes))
+    tables = (_shares(extent, tallies, floor), _counts(extent, tallies))
     title = f"Pulls per arm, d = {TABLE_DIMENSION}"
-    return Part("table", title, text, findings, tables, (_picture(plan, outcomes),))
+    return Part("table", title, text, findings, tables, (_picture(extent, tallies),))
 
 
 def _printed(method: Method) -> tuple[int, ...] | None:
@@ -71,21 +74,21 @@ def _printed(method: Method) -> tuple[int, ...] | None:
     return PRINTED[method.name] if method.alpha in (None, PAPER_ALPHA) else None
 
 
-def _counts(plan: Plan, outcomes: Outcomes) -> Table:
-    """Return the table of the paper, with ours below each line of it."""
+def _counts(extent: Extent, tallies: Tallies) -> Table:
+    """Return the paper's table, with our counts below each of its rows."""
     rows: list[tuple[Any, ...]] = []
     for method in METHODS:
         printed = _printed(method)
         if printed is not None:
             rows.append((method.label, "printed", *printed, sum(printed)))
-        for bound in plan.bounds:
-            outcome = outcomes[Cell(method, bound, TABLE_DIMENSION)]
-            rows.append((method.label, bound, *outcome.pulls.tolist(), outcome.mean))
+        for bound in extent.bounds:
+            tally = tallies[Case(method, bound, TABLE_DIMENSION)]
+            rows.append((method.label, bound, *tally.pulls.tolist(), tally.mean))
     columns = ("strategy", "from", *instance().arms.names, "budget")
     return Table("table", "Mean pulls per arm", columns, tuple(rows), where="page")
 
 
-def _shares(plan: Plan, outcomes: Outcomes, floor: float) -> Table:
+def _shares(extent: Extent, tallies: Tallies, floor: float) -> Table:
     """Return shares of the pulls in per cent, with budgets, intervals and errors."""
     rows: list[tuple[Any, ...]] = []
     for method in METHODS:
@@ -93,10 +96,10 @@ def _shares(plan: Plan, outcomes: Outcomes, floor: float) -> Table:
         if printed is not None:
             shares = _per_cent(np.array(printed) / sum(printed))
             rows.append((method.label, "printed", *shares, sum(printed), None, None, None))
-        for bound in plan.bounds:
-            outcome = outcomes[Cell(method, bound, TABLE_DIMENSION)]
-            numbers = (*_per_cent(outcome.shares), outcome.mean, *outcome.interval)
-            rows.append((method.label, bound, *numbers, f"{outcome.wrong}/{outcome.runs}"))
+        for bound in extent.bounds:
+            tally = tallies[Case(method, bound, TABLE_DIMENSION)]
+            numbers = (*_per_cent(tally.shares), tally.mean, *tally.interval)
+            rows.append((method.label, bound, *numbers, f"{tally.wrong}/{tally.runs}"))
     title = (
         "Shares of the pulls and budgets; the mean of a method that is right for every θ is at "
         f"least {floor:,.0f} pulls, which does not bind the oracle"
@@ -125,9 +128,9 @@ def _possible(floor: float) -> Finding:
 
 
 def printed_error(pulls: tuple[int, ...]) -> float:
-    """Return how often the best estimate is not the best arm after so many pulls of each arm.
+    """Return how often the arm with the best estimate is not the best, after these pulls.
 
-    The estimate is normal around theta with covariance sigma^2 A^-1; it is drawn.
+    Estimates are drawn: they are normal around theta with covariance sigma^2 A^-1.
     """
     arms, theta = instance(TABLE_DIMENSION)
     X = arms.features
@@ -140,13 +143,13 @@ def printed_error(pulls: tuple[int, ...]) -> float:
 
 @cache
 def _stated() -> int:
-    """Return the pulls of the oracle with the printed constants."""
+    """Return the oracle's pulls with the printed constants."""
     return complexity(*instance(TABLE_DIMENSION), SIGMA, DELTA, "soare").oracle_budget
 
 
-def _share_findings(bound: Bound, outcomes: Outcomes) -> list[Finding]:
+def _share_findings(bound: Bound, tallies: Tallies) -> list[Finding]:
     """Return where the pulls go, per strategy, under one set of constants."""
-    shares = {m: outcomes[Cell(m, bound, TABLE_DIMENSION)].shares for m in METHODS}
+    shares = {m: tallies[Case(m, bound, TABLE_DIMENSION)].shares for m in METHODS}
     focused = [m for m in METHODS if m.name in ("xy-oracle", "xy-adaptive")]
     uniform = [m for m in METHODS if m.name in ("xy", "g")]
     oracle, fully = shares[METHODS[0]], shares[METHODS[-1]]
@@ -181,10 +184,10 @@ def _focus(pulls: tuple[int, ...]) -> float:
     return pulls[1] / sum(pulls)
 
 
-def _errors(plan: Plan, outcomes: Outcomes) -> Finding:
-    cells = [outcomes[cell] for cell in table_cells(plan)]
-    wrong, runs = sum(o.wrong for o in cells), sum(o.runs for o in cells)
-    worst = max(exact_interval(o.wrong, o.runs)[0] for o in cells)
+def _errors(extent: Extent, tallies: Tallies) -> Finding:
+    cases = [tallies[case] for case in table_cases(extent)]
+    wrong, runs = sum(o.wrong for o in cases), sum(o.runs for o in cases)
+    worst = max(exact_interval(o.wrong, o.runs)[0] for o in cases)
     return Finding(
         f"The best arm is returned with probability {1 - DELTA:.0%} or more",
         worst <= DELTA,
@@ -192,14 +195,14 @@ def _errors(plan: Plan, outcomes: Outcomes) -> Finding:
     )
 
 
-def _picture(plan: Plan, outcomes: Outcomes) -> Picture:
+def _picture(extent: Extent, tallies: Tallies) -> Picture:
     printed = {
         m.label: np.array(pulls) / sum(pulls) for m in METHODS if (pulls := _printed(m)) is not None
     }
     groups = {"As printed": printed}
-    for bound in plan.bounds:
+    for bound in extent.bounds:
         groups[f"Here, {bound} constants"] = {
-            m.label: outcomes[Cell(m, bound, TABLE_DIMENSION)].shares for m in METHODS
+            m.label: tallies[Case(m, bound, TABLE_DIMENSION)].shares for m in METHODS
         }
     subtitle = ["x2 measures what tells x1 and x6 apart: good strategies pull little else."]
     chart = shares_chart(groups, instance().arms.names, "Where the pulls go, d = 5", subtitle)

@@ -5,8 +5,8 @@ least squares on the rewards of this phase alone. With the last pull of the budg
 ranked first becomes the winner: a recommendation, without a guarantee. Phases are as long as the
 budget allows, so neither sigma nor delta has any influence.
 
-Who goes on to which phase is written into the note of its batches. A replay therefore solves no
-design, and does not depend on the last digit of an estimate.
+The note of a batch says which arms are in its phase. A replay therefore solves no design and does
+not depend on the last digit of an estimate.
 """
 
 from collections.abc import Sequence
@@ -36,7 +36,7 @@ from finalist.strategies.protocol import (
 )
 from finalist.text import counted
 
-#: What strategies for a fixed budget carry out; sigma has no influence on them.
+#: What strategies for a fixed budget support; sigma has no influence on them.
 BUDGET_SUPPORTED: frozenset[Feature] = SUPPORTED | {"unknown sigma"}
 #: How close to optimal the design of a phase is.
 DESIGN_TOLERANCE = 1e-3
@@ -61,8 +61,8 @@ class Stage:
 
 
 @runtime_checkable
-class Plan(Protocol):
-    """What distinguishes one strategy from another."""
+class EliminationRules(Protocol):
+    """What distinguishes one strategy of eliminations from another."""
 
     @property
     def phases(self) -> int:
@@ -72,7 +72,7 @@ class Plan(Protocol):
     def kept(self, ranked: Sequence[int], phases: int) -> Sequence[int] | None:
         """Return who is left of ranked arms when `phases` may still come.
 
-        None if it takes a design to say; then it is said when the next phase begins.
+        None if that takes a design; then it is decided when the next phase begins.
         """
         ...
 
@@ -122,15 +122,15 @@ class Schedule:
 
 
 class EliminationRun:
-    """A plan for a budget at work."""
+    """A strategy of eliminations at work."""
 
-    def __init__(self, problem: Problem, plan: Plan) -> None:
+    def __init__(self, problem: Problem, rules: EliminationRules) -> None:
         K = len(problem.arms)
-        self._problem, self._plan = problem, plan
+        self._problem, self._rules = problem, rules
         self._ranked: tuple[int, ...] = tuple(range(K))
         self._survivors = self._ranked
         self._winner = 0 if K == 1 else None
-        self._number, self._phases, self._spent, self._pulls = 1, plan.phases, 0, 0
+        self._number, self._phases, self._spent, self._pulls = 1, rules.phases, 0, 0
         self._stage: Stage | None = None
         self._phase, self._ended = Phase(K), False
 
@@ -145,7 +145,7 @@ class EliminationRun:
         refuse_decided(self.verdict)
         if self._stage is None:
             left = _budget(self._problem) - self._spent
-            self._stage = self._plan.stage(self._ranked, left, self._phases)
+            self._stage = self._rules.stage(self._ranked, left, self._phases)
         stage = self._stage
         note: dict[str, Any] = {
             "phase": self._number,
@@ -155,7 +155,7 @@ class EliminationRun:
         }
         if self._number > 1:
             note["survivors"] = list(stage.survivors)
-        return self._phase.batch(lambda: self._plan.allocate(stage), size, note)
+        return self._phase.batch(lambda: self._rules.allocate(stage), size, note)
 
     def _words(self, stage: Stage) -> str:
         end = (
@@ -177,19 +177,19 @@ class EliminationRun:
             self._end(stage)
 
     def lose(self, counts: Int[np.ndarray, " K"]) -> None:
-        """Count pulls of the last batch that were made and gave no reward: nobody repeats them."""
+        """Count pulls of the last batch that were made without a reward; they are not repeated."""
         if not self._ended:
             self._phase.lose(counts)
 
     def _stage_of(self, batch: Batch) -> Stage:
-        """Read the phase from the note; refuse a batch that was not issued for this moment."""
+        """Read the phase from the note; reject a batch that was not issued for this moment."""
         note = batch.note
         if not {"phase", "phases", "pulls", "ends"} <= note.keys():
             raise ProblemError("this batch has no note; record batches as `next` returns them.")
         if note["phase"] != self._number:
             raise ProblemError(
-                f"this is a batch of phase {note['phase']} and phase {self._number} is due; each "
-                "batch is recorded once, in the order of issue."
+                f"this is a batch of phase {note['phase']} and phase {self._number} is due; record "
+                "each batch once, in the order of issue."
             )
         survivors = note.get("survivors", range(len(self._problem.arms)))
         return Stage(tuple(survivors), note["pulls"], note["phases"])
@@ -203,7 +203,7 @@ class EliminationRun:
             self._winner = self._ranked[0]
             self._survivors = (self._winner,)
             return
-        kept = self._plan.kept(self._ranked, self._phases)
+        kept = self._rules.kept(self._ranked, self._phases)
         if kept is not None:
             self._survivors = tuple(sorted(kept))
 
@@ -211,8 +211,8 @@ class EliminationRun:
 def ranking(problem: Problem, rewards: Statistics, survivors: Sequence[int]) -> tuple[int, ...]:
     """Return arms by the estimate from some rewards, the best one first, ties by number.
 
-    Differences are compared, which a design may estimate where it does not estimate the means.
-    An arm of which the rewards say nothing, because they were lost, comes last.
+    Differences are compared, which a design may be able to estimate where it cannot estimate the
+    means. An arm about which the rewards say nothing, because they were lost, comes last.
     """
     alive = np.array(survivors)
     Z = problem.arms.coordinates[alive]
@@ -223,7 +223,7 @@ def ranking(problem: Problem, rewards: Statistics, survivors: Sequence[int]) -> 
 
 
 def check_budget(problem: Problem, name: str, least: int) -> int:
-    """Return the budget; refuse a problem without one, or with one that is too small."""
+    """Return the budget; reject a problem without one, or with one that is too small."""
     K, rank = len(problem.arms), problem.arms.rank
     if problem.budget is None:
         raise ProblemError(
@@ -293,7 +293,7 @@ def _spanning_part(
 ) -> Int[np.ndarray, " n"]:
     """Return the arms of a support to pull when there are not enough pulls for all."""
     rank = int(np.linalg.matrix_rank(Z))
-    assert pulls >= rank  # every plan has enough
+    assert pulls >= rank  # `check_budget`
     pivots = qr((np.sqrt(weights)[:, None] * Z).T, mode="r", pivoting=True)[1][:rank]
     heavy_first = np.argsort(-weights, kind="stable")
     others = heavy_first[~np.isin(heavy_first, pivots)]

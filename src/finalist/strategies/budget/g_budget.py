@@ -1,8 +1,8 @@
 """The whole budget on the G-optimal design, and then the arm with the best estimate.
 
-The simplest strategy for a fixed budget, to compare with: where to measure does not depend on
+The simplest strategy for a fixed budget, for comparison: where to measure does not depend on the
 rewards. It is the static allocation of Soare 2014, Sect. 4 (eq:g.optimal.design.relax) without a
-stopping rule, and the stage of `gse` if there were one only.
+stopping rule, or `gse` with a single stage.
 """
 
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ class GBudget:
     promise: ClassVar[Promise] = "budget"
 
     def start(self, problem: Problem, seed: int = 0) -> EliminationRun:  # noqa: ARG002
-        """Begin with a problem; the seed has no influence, nothing is random."""
+        """Begin with a problem; nothing is random, so the seed has no influence."""
         problem.refuse_unsupported(self.name, BUDGET_SUPPORTED)
         budget = check_budget(problem, self.name, max(problem.arms.rank, 1))
         return EliminationRun(problem, Schedule(problem.arms, (budget,), (1,)))

@@ -6,9 +6,9 @@ ceil(log_eta K) stages with the same number of pulls. A stage explores the G-opt
 survivors on the space that they span, and keeps the ceil(m / eta) of m arms with the largest
 estimates from that stage.
 
-The designs here are optimal up to 0.1 % and certified, whoever solves them; the paper runs
+The designs here are optimal up to 0.1 % and certified, whichever solver finds them; the paper runs
 Frank-Wolfe. Pulls that do not divide evenly go to later stages, so that the whole budget is used.
-eta is a whole number: with others, ceil(m / eta) may stay at 2.
+eta is a whole number: otherwise ceil(m / eta) may stay at 2.
 """
 
 from dataclasses import dataclass
@@ -51,10 +51,10 @@ class GSE:
 
     def __post_init__(self) -> None:
         if isinstance(self.eta, bool) or not isinstance(self.eta, int) or self.eta < 2:
-            raise ProblemError(f"eta is {self.eta!r}; it is a whole number, 2 or more.")
+            raise ProblemError(f"eta is {self.eta!r}; it must be an integer, 2 or more.")
 
     def start(self, problem: Problem, seed: int = 0) -> EliminationRun:  # noqa: ARG002
-        """Begin with a problem; the seed has no influence, nothing is random."""
+        """Begin with a problem; nothing is random, so the seed has no influence."""
         problem.refuse_unsupported(self.name, BUDGET_SUPPORTED)
         keeps = kept(len(problem.arms), self.eta)
         budget = check_budget(problem, self.name, max(len(keeps) * problem.arms.rank, 1))

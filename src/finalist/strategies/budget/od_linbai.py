@@ -49,7 +49,7 @@ class ODLinBAI:
     promise: ClassVar[Promise] = "budget"
 
     def start(self, problem: Problem, seed: int = 0) -> EliminationRun:  # noqa: ARG002
-        """Begin with a problem; the seed has no influence, nothing is random."""
+        """Begin with a problem; nothing is random, so the seed has no influence."""
         problem.refuse_unsupported(self.name, BUDGET_SUPPORTED)
         K, r = len(problem.arms), problem.arms.rank
         keeps = kept(r)

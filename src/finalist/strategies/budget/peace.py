@@ -68,7 +68,7 @@ class Peace:
     promise: ClassVar[Promise] = "budget"
 
     def start(self, problem: Problem, seed: int = 0) -> EliminationRun:  # noqa: ARG002
-        """Begin with a problem; the seed has no influence, nothing is random."""
+        """Begin with a problem; nothing is random, so the seed has no influence."""
         problem.refuse_unsupported(self.name, BUDGET_SUPPORTED)
         arms = problem.arms
         everyone = tuple(range(len(arms)))
@@ -86,7 +86,7 @@ class Halving:
     phases: int
 
     def kept(self, ranked: Sequence[int], phases: int) -> None:
-        """Say nothing: it takes designs, and the next phase says it."""
+        """Return None: that takes designs, so it is decided when the next phase begins."""
 
     def stage(self, ranked: Sequence[int], left: int, phases: int) -> Stage:
         """Return the next phase."""

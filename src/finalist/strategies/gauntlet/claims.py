@@ -13,7 +13,6 @@ from jaxtyping import Bool, Float, Int
 
 from finalist.inference.information import Information
 from finalist.problem import Problem
-from finalist.problem.noise import Gaussian
 from finalist.strategies.gauntlet.bets import Bets
 from finalist.strategies.gauntlet.contrasts import Pairs
 from finalist.strategies.gauntlet.past import Past
@@ -89,8 +88,7 @@ class Claims(Protocol):
 
 def bets_against(problem: Problem, claims: int, level: float) -> Bets:
     """Return bets against a number of claims, by the rules of the problem."""
-    capped = isinstance(problem.noise, Gaussian)
-    return Bets.against(claims, level, capped, problem.rules.untilted)
+    return Bets.against(claims, level, problem.noise.normal, problem.rules.untilted)
 
 
 def can_test(problem: Problem, counts: Int[np.ndarray, " K"], info: Information) -> bool:

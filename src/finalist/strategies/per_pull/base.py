@@ -1,32 +1,37 @@
-"""How a strategy that looks after every pull is simulated in a compiled loop.
+"""What strategies that look after every pull share: a run around a compiled loop.
 
-A run keeps a state that rank-one updates change, computed anew every `REFRESH` pulls so that
-rounding errors do not add up. Its `play` is one call:
+A run has a state, a named tuple of arrays, that every pull updates. It is computed again from all
+rewards every `REFRESH` pulls, so that rounding errors do not add up. What is done with it is
+compiled: the module of `per_pull/kernels` that a run names has
 
-    def play(self, rewards, limit):
-        from finalist.strategies.per_pull.kernels import lingape as kernels
+    plan(state, picks)                              fill in the next pulls without new rewards
+    absorb(state, arm, reward)                      update the state by one pull
+    examine(state)                                  find out whether there is a winner
+    run(state, truth, spread, binary, noise)        pull until there is, or the noise is used up
 
-        def step(truth, noise):
-            return kernels.run(self._state, truth, rewards.spread, rewards.binary, noise)
-
-        return play_in_chunks(self, rewards, limit, step, self._refresh)
-
-and its `record` of a single pull ends with `if refresh_due(self.verdict.pulls): self._refresh()`,
-so that both ways make the same pulls. The compiled function pulls until there is a winner or the
-noise is used up and returns the number of its pulls, which may also be smaller, even 0: it is
-called again, after `step` has done in Python what it returned for. A pull has the reward
-`truth[arm] + spread[arm] * noise[t]`, or `noise[t] < truth[arm]` if `rewards.binary`.
+and the first two entries of `state.progress` are the pulls so far, and the winner or -1. `play`
+makes the same pulls as `next` and `record` one by one.
 """
 
-from collections.abc import Callable
-from typing import Protocol, runtime_checkable
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any, ClassVar
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from finalist.errors import ProblemError
 from finalist.inference.statistics import Statistics
-from finalist.strategies.protocol import RewardSource, Verdict
+from finalist.problem import Problem
+from finalist.strategies.protocol import (
+    Batch,
+    RewardSource,
+    Verdict,
+    check_record,
+    check_size,
+    first_named,
+    refuse_decided,
+)
 
 #: Pulls between two exact computations of what rank-one updates change.
 REFRESH = 5000
@@ -34,81 +39,136 @@ REFRESH = 5000
 SMALLEST_CHUNK, CHUNK = 512, 65_536
 
 
-@runtime_checkable
-class Counted(Protocol):
-    """A run that knows the pulls of each arm so far."""
-
-    @property
-    def verdict(self) -> Verdict:
-        """What is certain now."""
-        ...
-
-    @property
-    def counts(self) -> Int[np.ndarray, " K"]:
-        """The pulls of each arm so far, a new array."""
-        ...
-
-
-def refresh_due(pulls: int) -> bool:
-    """Tell whether the state is computed anew after so many pulls of the run."""
-    return pulls % REFRESH == 0
-
-
-def take_latest(
-    rewards: Statistics, counts: Int[np.ndarray, " K"], sums: Float[np.ndarray, " K"]
-) -> None:
-    """Add the rewards since the last exact computation, and begin to count anew."""
-    rewards.add_batch(counts, sums)
-    counts[:], sums[:] = 0, 0.0
-
-
-def with_latest(
-    rewards: Statistics, counts: Int[np.ndarray, " K"], sums: Float[np.ndarray, " K"]
-) -> Statistics:
-    """Return rewards together with those since the last exact computation."""
-    pooled = rewards.copy()
-    pooled.add_batch(counts, sums)
-    return pooled
-
-
-def play_in_chunks(
-    run: Counted,
-    rewards: RewardSource,
-    limit: int,
-    step: Callable[[Float[np.ndarray, " K"], Float[np.ndarray, " n"]], int],
-    refresh: Callable[[], None],
-) -> Int[np.ndarray, " K"]:
-    """Pull until there is a winner or `limit` pulls are made in all; return the pulls.
-
-    The generator of the rewards is further on after the last pull, because noise is drawn ahead.
+class PerPullRun:
+    """A strategy at work that decides after every pull.
 
     Parameters
     ----------
-    run : Counted
-    rewards : RewardSource
-    limit : int
-        Pulls of the whole run after which to stop without a winner.
-    step : callable
-        `step(truth, noise)` makes up to `len(noise)` pulls and returns their number; the module
-        says how.
-    refresh : callable
-        Computes the state of the run anew; called when `refresh_due`.
-
-    Returns
-    -------
-    (K,) array of int
-        The pulls of each arm made by this call.
+    problem : Problem
+    state : named tuple
+        The state before the first pull; a run without rewards may have to `refresh` it.
     """
-    truth, before = np.array(rewards.means, dtype=float), run.counts
-    if len(truth) != len(before):
-        raise ProblemError(f"the rewards are of {len(truth)} arms, not of {len(before)}.")
-    while not run.verdict.decided and run.verdict.pulls < limit:
-        n = run.verdict.pulls
-        noise = rewards.noise(min(CHUNK, limit - n, max(n, SMALLEST_CHUNK)))
-        while len(noise) > 0 and not run.verdict.decided:
-            due = REFRESH - run.verdict.pulls % REFRESH
-            used = step(truth, noise[:due])
-            noise = noise[used:]
-            if used > 0 and refresh_due(run.verdict.pulls):
-                refresh()
-    return np.asarray(run.counts - before)
+
+    #: The module with the compiled loop, by name: a module itself could not be copied with a run.
+    kernels: ClassVar[str]
+    #: The arrays of the state that planning changes.
+    planned: ClassVar[tuple[str, ...]]
+
+    def __init__(self, problem: Problem, state: Any) -> None:
+        self._problem, self._state = problem, state
+        # All rewards up to the last exact computation; the state has those since then.
+        self._rewards = Statistics.empty(len(problem.arms))
+
+    @property
+    def verdict(self) -> Verdict:
+        """What is certain now; unless a run says more, no arm is ruled out before the end."""
+        return first_named(self._winner, self._problem, self._pulls)
+
+    @property
+    def counts(self) -> Int[np.ndarray, " K"]:
+        """The pulls of each arm so far."""
+        return self.pooled().count
+
+    def pooled(self) -> Statistics:
+        """Return the sums of all rewards so far."""
+        rewards = self._rewards.copy()
+        rewards.add_batch(self._state.counts, self._state.sums)
+        return rewards
+
+    def next(self, size: int | None = None) -> Batch:
+        """Return the next pull, or the next `size` pulls as they are without rewards between."""
+        check_size(size)
+        refuse_decided(self.verdict)
+        copies = {name: getattr(self._state, name).copy() for name in self.planned}
+        picks = np.empty(size or 1, dtype=np.int64)
+        note = self._plan(self._state._replace(**copies), picks)
+        return Batch(np.bincount(picks, minlength=len(self._problem.arms)), note)
+
+    def record(self, batch: Batch, rewards: Statistics) -> None:
+        """Take over the rewards of any pulls, then look whether there is a winner."""
+        check_record(self.verdict, len(self._problem.arms), batch, rewards)
+        self._follow(batch)
+        if batch.size == 1:
+            arm = int(batch.counts.argmax())
+            self._absorb(arm, float(rewards.mean[arm]))
+        else:
+            self._merge(rewards)
+        self._loop.examine(self._state)
+        if batch.size == 1 and self._pulls % REFRESH == 0:
+            self._refresh()
+
+    def play(self, rewards: RewardSource, limit: int) -> Int[np.ndarray, " K"]:
+        """Pull until there is a winner or `limit` pulls are made in all; return the pulls.
+
+        The generator of the rewards is further on after the last pull, because noise is drawn
+        ahead.
+        """
+        truth, before = np.array(rewards.means, dtype=float), self.counts
+        if len(truth) != len(before):
+            raise ProblemError(f"the rewards are of {len(truth)} arms, not of {len(before)}.")
+        while self._winner is None and self._pulls < limit:
+            n = self._pulls
+            noise = rewards.noise(min(CHUNK, limit - n, max(n, SMALLEST_CHUNK)))
+            while len(noise) > 0 and self._winner is None:
+                due = REFRESH - self._pulls % REFRESH
+                used = self._pull(rewards, truth, noise[:due])
+                noise = noise[used:]
+                if used == due:
+                    self._refresh()
+        return np.asarray(self.counts - before)
+
+    # ---- what strategies change ---------------------------------------------------------------
+
+    def _plan(self, state: Any, picks: Int[np.ndarray, " n"]) -> Mapping[str, Any]:
+        """Fill `picks`, with a state that may be changed; return the note of the batch."""
+        self._loop.plan(state, picks)
+        return {}
+
+    def _follow(self, batch: Batch) -> None:
+        """Do to the state what planning a batch did to its copy, where that has to last."""
+
+    def _absorb(self, arm: int, reward: float) -> None:
+        """Update the state by one pull."""
+        self._loop.absorb(self._state, arm, reward)
+
+    def _merge(self, rewards: Statistics) -> None:
+        """Take over the rewards of several pulls."""
+        self._rewards.merge(rewards)
+        self._refresh()
+
+    def _pull(
+        self, rewards: RewardSource, truth: Float[np.ndarray, " K"], noise: Float[np.ndarray, " n"]
+    ) -> int:
+        """Pull until there is a winner or the noise is used up; return the number of pulls.
+
+        It may be smaller, even 0, when something has to be done in Python first.
+        """
+        run = self._loop.run
+        return int(run(self._state, truth, rewards.spread, rewards.binary, noise))
+
+    def _compute(self) -> None:
+        """Compute the state from all rewards, which are in `_rewards`."""
+        raise NotImplementedError
+
+    # ---- what they use ------------------------------------------------------------------------
+
+    @property
+    def _loop(self) -> Any:
+        """The compiled functions; numba is loaded with the first run, not with the package."""
+        return import_module(f"finalist.strategies.per_pull.kernels.{self.kernels}")
+
+    @property
+    def _pulls(self) -> int:
+        return int(self._state.progress[0])
+
+    @property
+    def _winner(self) -> int | None:
+        winner = int(self._state.progress[1])
+        return None if winner < 0 else winner
+
+    def _refresh(self) -> None:
+        """Compute the state again from all rewards, so that rounding errors do not add up."""
+        self._rewards = self.pooled()
+        self._state.counts[:], self._state.sums[:] = 0, 0.0
+        self._state.progress[0] = self._rewards.pulls
+        self._compute()

@@ -37,6 +37,7 @@ rules then do not depend on the units of the features.
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -50,19 +51,10 @@ from finalist.inference.information import information
 from finalist.inference.least_squares import weights_of
 from finalist.inference.statistics import Statistics
 from finalist.problem import Problem
-from finalist.strategies.per_pull.base import play_in_chunks, refresh_due, take_latest, with_latest
-from finalist.strategies.per_pull.ridge import RIDGES, check_between, longest_squared, ridge_fit
-from finalist.strategies.protocol import (
-    Batch,
-    RewardSource,
-    Verdict,
-    check_choice,
-    check_record,
-    check_size,
-    first_named,
-    refuse_decided,
-)
-from finalist.strategies.units import BEYOND, Units
+from finalist.strategies.per_pull.base import PerPullRun
+from finalist.strategies.per_pull.ridge import RIDGES, Ridge, check_between
+from finalist.strategies.protocol import Batch, RewardSource, check_choice
+from finalist.strategies.units import BEYOND
 
 if TYPE_CHECKING:
     from finalist.strategies.per_pull.kernels.lazy_ts import Rule, State
@@ -116,173 +108,103 @@ class LazyTS:
         return self.threshold == "proven"
 
     def start(self, problem: Problem, seed: int = 0) -> "LazyTSRun":  # noqa: ARG002
-        """Begin with a problem; the seed has no influence, nothing is random."""
+        """Begin with a problem; nothing is random, so the seed has no influence."""
         problem.refuse_unsupported(self.name, BEYOND)
         return LazyTSRun(self, problem)
 
 
-class LazyTSRun:
+class LazyTSRun(PerPullRun):
     """The strategy at work: the rewards, and everything that follows from them."""
 
+    kernels = "lazy_ts"
+    planned = ("A", "least", "total", "pulled", "progress")
+
     def __init__(self, settings: LazyTS, problem: Problem) -> None:
-        Z = np.array(problem.arms.coordinates)
-        K, r = Z.shape
-        units = self._units = Units.of(problem)
-        rows = units.rows(Z)
-        longest = longest_squared(Z[units.measurable])  # c
-        spanning = spanning_arms(rows) if r > 0 else np.empty(0, dtype=np.int64)
-        self._settings, self._ridge = settings, settings.ridge * longest
-        self._problem = problem
+        self._settings, self._ridge = settings, Ridge.of(problem, settings.ridge)
         self._update_at = 0  # pulls at which the allocation is computed again
-        self._design: tuple[int, Float[np.ndarray, " K"]] = (-1, np.zeros(K))  # for so many pulls
-        self._rewards = Statistics.empty(K)  # but those after the last exact computation
-        rule = _rule(settings, problem, units.sigma, rows[spanning], longest)
-        self._state = _state(rule, Z, units, units.measurable[spanning])
+        # The latest allocation, and after how many pulls it was computed.
+        self._design: tuple[int, Float[np.ndarray, " K"]] = (-1, np.zeros(len(problem.arms)))
+        super().__init__(problem, _state(settings, problem, self._ridge))
 
     @property
-    def verdict(self) -> Verdict:
-        """What is certain now; this rule names a winner, it does not rule out arms before."""
-        from finalist.strategies.per_pull.kernels.lazy_ts import PULLS, WINNER
+    def _spans(self) -> bool:
+        """Whether the arms pulled so far span all arms."""
+        return bool(self._state.progress[self._loop.SPANS])
 
-        winner, pulls = int(self._state.progress[WINNER]), int(self._state.progress[PULLS])
-        return first_named(None if winner < 0 else winner, self._problem, pulls)
+    def _plan(self, state: "State", picks: Int[np.ndarray, " n"]) -> Mapping[str, Any]:
+        """Fill `picks`; return the number of forced pulls, and a new allocation if one is due.
 
-    @property
-    def counts(self) -> Int[np.ndarray, " K"]:
-        """The pulls of each arm so far."""
-        return np.array(self._state.pulled)
-
-    def pooled(self) -> Statistics:
-        """Return all rewards so far, summed up."""
-        return with_latest(self._rewards, self._state.counts, self._state.sums)
-
-    def next(self, size: int | None = None) -> Batch:
-        """Return the next pull, or the next `size` pulls as they are without rewards between.
-
-        The note has the number of forced pulls among them, and a new allocation if it is time for
-        one: a replay needs no design.
+        With these in the note of the batch a replay needs no design.
         """
-        from finalist.strategies.per_pull.kernels import lazy_ts as kernels
-
-        check_size(size)
-        refuse_decided(self.verdict)
-        changed = ("A", "least", "total", "pulled", "progress")
-        copies = {name: getattr(self._state, name).copy() for name in changed}
-        state, picks = self._state._replace(**copies), np.empty(size or 1, dtype=np.int64)
         note: dict[str, Any] = {}
         if self._design_is_due():
             state = state._replace(weights=self._new_design())
             note["allocation"] = state.weights.tolist()
-        kernels.plan(state, picks)
-        forced = state.progress[kernels.FORCED] - self._state.progress[kernels.FORCED]
-        note["forced"] = int(forced)
-        return Batch(np.bincount(picks, minlength=len(state.Z)), note)
+        before = int(state.progress[self._loop.FORCED])
+        self._loop.plan(state, picks)
+        note["forced"] = int(state.progress[self._loop.FORCED]) - before
+        return note
 
-    def record(self, batch: Batch, rewards: Statistics) -> None:
-        """Take over the rewards of any pulls, then look whether the rule holds."""
-        from finalist.strategies.per_pull.kernels import lazy_ts as kernels
-
-        check_record(self.verdict, len(self._state.Z), batch, rewards)
-        state, pulls = self._state, self.verdict.pulls
+    def _follow(self, batch: Batch) -> None:
         allocation, forced = _read_note(batch)
         if allocation is not None:
             self._adopt(allocation)
-        state.total[:] += max(batch.size - (pulls == 0), 0) * state.weights
-        state.progress[kernels.FORCED] += forced
-        if batch.size == 1:
+        state = self._state
+        state.total[:] += max(batch.size - (self._pulls == 0), 0) * state.weights
+        state.progress[self._loop.FORCED] += forced
+
+    def _absorb(self, arm: int, reward: float) -> None:
+        super()._absorb(arm, reward)
+        if not self._spans:
+            self._refresh()
+
+    def _pull(
+        self, rewards: RewardSource, truth: Float[np.ndarray, " K"], noise: Float[np.ndarray, " n"]
+    ) -> int:
+        if not self._spans:
+            batch, one = self.next(), Statistics.empty(len(truth))
             arm = int(batch.counts.argmax())
-            self._take(arm, float(rewards.mean[arm]))
-            return
-        self._rewards.merge(rewards)
-        state.pulled[:] += batch.counts
-        state.progress[kernels.PULLS] += batch.size
-        self._refresh()
-        kernels.examine(state)
-
-    def play(self, rewards: RewardSource, limit: int) -> Int[np.ndarray, " K"]:
-        """Pull until there is a winner or `limit` pulls are made in all; return the pulls.
-
-        The same pulls as with `next` and `record` one by one; only the generator of the rewards
-        is further on after the last one, because noise is drawn ahead.
-        """
-        from finalist.strategies.per_pull.kernels import lazy_ts as kernels
-
-        size = rewards.spread
-
-        def step(truth: Float[np.ndarray, " K"], noise: Float[np.ndarray, " n"]) -> int:
-            if self._state.progress[kernels.SPANS] == 0:
-                self._first_pull(truth, size, rewards.binary, float(noise[0]))
-                return 1
-            if self._design_is_due():
-                self._adopt(self._new_design())
-            room = self._update_at - self.verdict.pulls
-            return int(kernels.run(self._state, truth, size, rewards.binary, noise[:room]))
-
-        return play_in_chunks(self, rewards, limit, step, self._refresh)
-
-    def _first_pull(
-        self,
-        truth: Float[np.ndarray, " K"],
-        size: Float[np.ndarray, " K"],
-        binary: bool,
-        noise: float,
-    ) -> None:
-        """Play one pull while the pulled arms do not span."""
-        batch, one = self.next(), Statistics.empty(len(truth))
-        arm = int(batch.counts.argmax())
-        one.add(arm, float(noise < truth[arm]) if binary else truth[arm] + size[arm] * noise)
-        self.record(batch, one)
-
-    def _take(self, arm: int, reward: float) -> None:
-        from finalist.strategies.per_pull.kernels import lazy_ts as kernels
-
-        kernels.absorb(self._state, arm, reward)
-        if self._state.progress[kernels.SPANS] == 0:
-            self._refresh()
-        kernels.examine(self._state)
-        if refresh_due(self.verdict.pulls):
-            self._refresh()
+            reward = truth[arm] + rewards.spread[arm] * noise[0]
+            one.add(arm, float(noise[0] < truth[arm]) if rewards.binary else float(reward))
+            self.record(batch, one)
+            return 1
+        if self._design_is_due():
+            self._adopt(self._new_design())
+        return super()._pull(rewards, truth, noise[: self._update_at - self._pulls])
 
     def _design_is_due(self) -> bool:
-        from finalist.strategies.per_pull.kernels.lazy_ts import SPANS
-
-        return bool(self._state.progress[SPANS]) and self.verdict.pulls >= self._update_at
+        return self._spans and self._pulls >= self._update_at
 
     def _new_design(self) -> Float[np.ndarray, " K"]:
-        """Return the allocation for the estimate now; asked again, the same."""
-        pulls, rule = self.verdict.pulls, self._state.rule
-        if self._design[0] != pulls:
-            Z, units = self._state.Z, self._units
+        """Return the allocation for the estimate now; the same one if it is asked for again."""
+        rule, units, Z = self._state.rule, self._ridge.units, self._ridge.Z
+        if self._design[0] != self._pulls:
             gaps = rule.sign * self._state.means[units.candidates]
             gaps = gaps.max() - gaps + rule.epsilon
             weights = np.zeros(len(Z))
-            weights[units.measurable] = optimal_weights(Z[units.candidates], gaps, units.rows(Z))
-            self._design = (pulls, weights)
+            weights[units.measurable] = optimal_weights(Z[units.candidates], gaps, self._ridge.rows)
+            self._design = (self._pulls, weights)
         return self._design[1]
 
     def _adopt(self, weights: Float[np.ndarray, " K"]) -> None:
         """Begin to track an allocation."""
-        pulls = self.verdict.pulls
         self._state.weights[:] = weights
-        self._update_at = max(pulls + 1, math.ceil(self._settings.growth * pulls))
+        self._update_at = max(self._pulls + 1, math.ceil(self._settings.growth * self._pulls))
 
-    def _refresh(self) -> None:
-        """Compute the state anew from the rewards, so that rounding errors do not add up."""
-        from finalist.strategies.per_pull.kernels.lazy_ts import BEST, SPANS
-
-        state, Z, r = self._state, self._state.Z, self._state.Z.shape[1]
-        take_latest(self._rewards, state.counts, state.sums)
-        n = weights_of(self._rewards.count, self._units.weights)
+    def _compute(self) -> None:
+        state, Z, units = self._state, self._ridge.Z, self._ridge.units
+        state.pulled[:] = self._rewards.count
+        n = weights_of(self._rewards.count, units.weights)
         state.A[:] = Z.T @ (n[:, None] * Z)
         info = information(Z, n)
-        if info.rank < r:
+        if info.rank < Z.shape[1]:
             return
         R = info.inverse_root
         state.inverse[:] = R.T @ R
         state.means[:] = (Z @ R.T) @ (R @ (Z.T @ (n * self._rewards.mean)))
-        damped = ridge_fit(Z, self._rewards, self._ridge, self._units.weights)
+        damped = self._ridge.fit(self._rewards)
         state.damped[:], state.log_det[0] = damped.R.T @ damped.R, damped.log_det
-        state.progress[[SPANS, BEST]] = 1, -1
+        state.progress[[self._loop.SPANS, self._loop.BEST]] = 1, -1
 
 
 def optimal_weights(
@@ -323,11 +245,7 @@ def optimal_weights(
 
 
 def _rule(
-    settings: LazyTS,
-    problem: Problem,
-    sigma: float,
-    basis: Float[np.ndarray, "r r"],
-    longest: float,
+    settings: LazyTS, problem: Problem, ridge: Ridge, basis: Float[np.ndarray, "r r"]
 ) -> "Rule":
     """Collect the constants of the two rules; `basis` are the rows of A_0."""
     from finalist.strategies.per_pull.kernels.lazy_ts import Rule
@@ -338,25 +256,24 @@ def _rule(
         sign=float(problem.sign),
         epsilon=problem.epsilon,
         proven=settings.proven,
-        scale=(1.0 + settings.ridge if settings.proven else 1.0) * sigma**2,
+        scale=(1.0 + settings.ridge if settings.proven else 1.0) * ridge.units.sigma**2,
         confidence=-math.log(problem.delta),
         force=smallest / math.sqrt(max(len(basis), 1)),
-        enough=longest,
+        enough=ridge.longest,
     )
 
 
-def _state(
-    rule: "Rule", Z: Float[np.ndarray, "K r"], units: Units, basis: Int[np.ndarray, " r"]
-) -> "State":
+def _state(settings: LazyTS, problem: Problem, ridge: Ridge) -> "State":
     """Return the state before the first pull."""
     from finalist.strategies.per_pull.kernels.lazy_ts import State
 
-    (K, r), who = Z.shape, units.candidates
-    weights = np.zeros(K)
+    (K, r), units, rows = ridge.Z.shape, ridge.units, ridge.rows
+    spanning = spanning_arms(rows) if r > 0 else np.empty(0, dtype=np.int64)
+    who, basis, weights = units.candidates, units.measurable[spanning], np.zeros(K)
     weights[basis] = 1.0 / max(r, 1)
     return State(
-        rule=rule,
-        Z=Z,
+        rule=_rule(settings, problem, ridge, rows[spanning]),
+        Z=np.array(ridge.Z),
         weight=units.weights,
         who=who,
         basis=basis,
@@ -372,7 +289,7 @@ def _state(
         pulled=np.zeros(K, dtype=np.int64),
         counts=np.zeros(K, dtype=np.int64),
         sums=np.zeros(K),
-        progress=np.array([0, 0, 0, -1, who[0] if len(who) == 1 else -1]),
+        progress=np.array([0, who[0] if len(who) == 1 else -1, 0, 0, -1]),
         product=np.zeros(r),
         row=np.zeros(K),
     )

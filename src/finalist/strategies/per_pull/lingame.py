@@ -50,32 +50,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal, get_args
 
 import numpy as np
-from jaxtyping import Float, Int
 
-from finalist.arms import Arms
-from finalist.errors import ProblemError
 from finalist.inference.information import row_norms
-from finalist.inference.statistics import LARGEST_REWARD, Statistics
+from finalist.inference.statistics import LARGEST_REWARD
 from finalist.problem import Problem
-from finalist.strategies.per_pull.base import play_in_chunks, refresh_due, take_latest, with_latest
-from finalist.strategies.per_pull.fully_adaptive import MAX_PAIRS
-from finalist.strategies.per_pull.ridge import (
-    check_even,
-    check_ridge,
-    longest_squared,
-    norm_in_span,
-    ridge_fit,
-)
-from finalist.strategies.protocol import (
-    Batch,
-    RewardSource,
-    Verdict,
-    check_choice,
-    check_record,
-    check_size,
-    refuse_decided,
-)
-from finalist.strategies.units import BEYOND, Units
+from finalist.strategies.per_pull.base import PerPullRun
+from finalist.strategies.per_pull.ridge import Ridge, RidgeStrategy, check_pairs, longest_squared
+from finalist.strategies.protocol import Batch, Verdict, check_choice
 
 if TYPE_CHECKING:
     from finalist.strategies.per_pull.kernels.lingame import Rule, State
@@ -90,7 +71,7 @@ LARGEST_GAIN = 1e100
 
 
 @dataclass(frozen=True)
-class LinGame:
+class LinGame(RidgeStrategy):
     """The strategy with its settings.
 
     Parameters
@@ -119,27 +100,13 @@ class LinGame:
     """
 
     name: ClassVar[str] = "lingame"
-    theta_norm: float
-    ridge: float = 1.0
     threshold: Threshold = "proven"
     optimism: Optimism = "practical"
 
     def __post_init__(self) -> None:
-        check_ridge(self.theta_norm, self.ridge)
+        super().__post_init__()
         check_choice("threshold", self.threshold, Threshold)
         check_choice("optimism", self.optimism, Optimism)
-
-    @classmethod
-    def knowing(cls, arms: Arms, theta: Float[np.ndarray, " d"]) -> "LinGame":
-        """Return the strategy that knows the norm of the true parameter.
-
-        Examples
-        --------
-        >>> import finalist as fl
-        >>> LinGame.knowing(fl.Arms.unstructured(2), np.array([2.0, -2.0])).theta_norm
-        2.0
-        """
-        return cls(theta_norm=norm_in_span(arms, theta))
 
     @property
     def proven(self) -> bool:
@@ -153,132 +120,65 @@ class LinGame:
         return self.threshold != "heuristic"
 
     def start(self, problem: Problem, seed: int = 0) -> "LinGameRun":  # noqa: ARG002
-        """Begin with a problem; the seed has no influence, nothing is random."""
-        problem.refuse_unsupported(self.name, BEYOND)
-        check_even(self.name, Units.of(problem), self.ridge)
-        K = len(problem.arms)
-        if K * (K - 1) // 2 > MAX_PAIRS:
-            raise ProblemError(
-                f"{K} arms have {K * (K - 1) // 2} pairs, too many to look at before every pull; "
-                "use XYAdaptive, which looks at them once a phase."
-            )
+        """Begin with a problem; nothing is random, so the seed has no influence."""
+        self._check(problem)
+        check_pairs(len(problem.arms), "look at before every pull")
         return LinGameRun(self, problem)
 
 
-class LinGameRun:
+class LinGameRun(PerPullRun):
     """The strategy at work: the rewards, the game, and everything that follows from them."""
 
+    kernels = "lingame"
+    planned = (
+        *("cross", "leverage", "spread", "pulled", "progress"),  # V
+        *("tracked", "losses", "rows", "mixability"),  # the learner
+    )
+
     def __init__(self, settings: LinGame, problem: Problem) -> None:
-        Z = problem.arms.coordinates
-        units = Units.of(problem)
-        longest = longest_squared(Z[units.measurable])
-        self._ridge = settings.ridge * longest
-        self._rewards = Statistics.empty(len(Z))  # but those after the last exact computation
-        self._state = _state(_rule(settings, problem, units, longest), Z, units)
+        self._ridge = Ridge.of(problem, settings.ridge)
+        super().__init__(problem, _state(_rule(settings, problem, self._ridge), self._ridge))
         self._refresh()
 
     @property
     def verdict(self) -> Verdict:
         """What is certain after the pulls recorded so far."""
-        from finalist.strategies.per_pull.kernels import lingame as kernels
+        able = np.ones(len(self._problem.arms), dtype=np.bool_)
+        self._loop.possible(self._state, able)
+        return Verdict(self._winner, tuple(np.flatnonzero(able).tolist()), self._pulls)
 
-        progress, able = self._state.progress, np.ones(len(self._state.Z), dtype=np.bool_)
-        kernels.possible(self._state, able)
-        winner = int(progress[kernels.WINNER])
-        survivors = tuple(np.flatnonzero(able).tolist())
-        return Verdict(None if winner < 0 else winner, survivors, int(progress[kernels.PULLS]))
+    def _follow(self, batch: Batch) -> None:
+        """Move the learner on by as many rounds as there are pulls, as `next` of that size does.
 
-    @property
-    def counts(self) -> Int[np.ndarray, " K"]:
-        """The pulls of each arm so far."""
-        return np.asarray(self._rewards.count + self._state.counts)
-
-    def pooled(self) -> Statistics:
-        """Return all rewards so far, summed up."""
-        return with_latest(self._rewards, self._state.counts, self._state.sums)
-
-    def next(self, size: int | None = None) -> Batch:
-        """Return the next pull, or the next `size` pulls as they are without rewards between."""
-        check_size(size)
-        refuse_decided(self.verdict)
-        picks = self._plan(_copied(self._state), size or 1)
-        return Batch(np.bincount(picks, minlength=len(self._state.Z)))
-
-    def record(self, batch: Batch, rewards: Statistics) -> None:
-        """Take over the rewards of any pulls, then look whether one arm is surely the best.
-
-        The learner moves on by as many rounds as there are pulls, those of `next` with that size,
-        whichever arms were pulled: it follows from the state and the size alone.
+        It follows from the state and the size alone, whichever arms were pulled.
         """
-        from finalist.strategies.per_pull.kernels import lingame as kernels
+        self._loop.plan(self._state, np.empty(batch.size, dtype=np.int64))
 
-        check_record(self.verdict, len(self._state.Z), batch, rewards)
-        if batch.size == 1:
-            self._plan(self._state, 1)
-            arm = int(batch.counts.argmax())
-            kernels.absorb(self._state, arm, float(rewards.mean[arm]))
-        elif batch.size > 1:
-            self._plan(self._state, batch.size)
-            self._rewards.merge(rewards)
-            self._refresh()
-        if batch.size > 0:
-            kernels.examine(self._state)
-        if batch.size == 1 and refresh_due(int(self._state.progress[kernels.PULLS])):
-            self._refresh()
-
-    def play(self, rewards: RewardSource, limit: int) -> Int[np.ndarray, " K"]:
-        """Pull until there is a winner or `limit` pulls are made in all; return the pulls.
-
-        The same pulls as with `next` and `record` one by one; only the generator of the rewards
-        is further on after the last one, because noise is drawn ahead.
-        """
-        from finalist.strategies.per_pull.kernels import lingame as kernels
-
-        size = rewards.spread
-
-        def step(truth: Float[np.ndarray, " K"], noise: Float[np.ndarray, " n"]) -> int:
-            return int(kernels.run(self._state, truth, size, rewards.binary, noise))
-
-        return play_in_chunks(self, rewards, limit, step, self._refresh)
-
-    @staticmethod
-    def _plan(state: "State", size: int) -> Int[np.ndarray, " n"]:
-        """Move the learner of a state on by some rounds without rewards; return its pulls."""
-        from finalist.strategies.per_pull.kernels import lingame as kernels
-
-        picks = np.empty(size, dtype=np.int64)
-        kernels.plan(state, picks)
-        return picks
-
-    def _refresh(self) -> None:
-        """Compute the estimate anew from the rewards, so that rounding errors do not add up."""
-        from finalist.strategies.per_pull.kernels import lingame as kernels
-
-        state, Z = self._state, self._state.Z
-        take_latest(self._rewards, state.counts, state.sums)
+    def _compute(self) -> None:
+        state, Z = self._state, self._ridge.Z
         state.pulled[:] = self._rewards.count
-        state.progress[kernels.PULLS] = self._rewards.pulls
-        w = state.weight
-        R, white, state.means[:], state.log_det[0] = ridge_fit(Z, self._rewards, self._ridge, w)
+        R, white, state.means[:], state.log_det[0] = self._ridge.fit(self._rewards)
         state.cross[:] = white @ white.T
         state.leverage[:] = np.diag(state.cross)
         for i in range(len(Z)):
             state.spread[i] = row_norms(Z - Z[i], R)
 
 
-def _rule(settings: LinGame, problem: Problem, units: Units, longest: float) -> "Rule":
+def _rule(settings: LinGame, problem: Problem, ridge: Ridge) -> "Rule":
     """Collect the constants of the threshold and of the gains."""
     from finalist.strategies.per_pull.kernels.lingame import Rule
 
-    M, sigma = settings.theta_norm, units.sigma
-    L2 = longest_squared(units.rows(problem.arms.coordinates))
+    M, units = settings.theta_norm, ridge.units
+    sigma, L2 = units.sigma, longest_squared(ridge.rows)
     return Rule(
         sign=float(problem.sign),
         epsilon=problem.epsilon,
         sigma=sigma,
-        bias=math.sqrt(settings.ridge * longest) * M,
+        bias=math.sqrt(ridge.eta) * M,
         d=float(problem.arms.rank),
-        growth=L2 / longest / (settings.ridge * max(problem.arms.rank, 1)),  # one arm may be 0
+        growth=L2
+        / ridge.longest
+        / (settings.ridge * max(problem.arms.rank, 1)),  # one arm may be 0
         confidence=-math.log(problem.delta),
         threshold=get_args(Threshold).index(settings.threshold),
         practical=settings.optimism == "practical",
@@ -287,16 +187,16 @@ def _rule(settings: LinGame, problem: Problem, units: Units, longest: float) -> 
     )
 
 
-def _state(rule: "Rule", Z: Float[np.ndarray, "K r"], units: Units) -> "State":
-    """Return the state before the first pull, but for what `_refresh` computes."""
+def _state(rule: "Rule", ridge: Ridge) -> "State":
+    """Return the state before the first pull, except for what `_compute` fills in."""
     from finalist.strategies.per_pull.kernels.lingame import State
 
-    (K, r), who = Z.shape, units.candidates
+    (K, r), units, who = ridge.Z.shape, ridge.units, ridge.units.candidates
     losses = np.zeros((K + 1, K))
     losses[:, units.weights == 0.0] = np.inf
     return State(
         rule=rule,
-        Z=np.ascontiguousarray(Z),
+        Z=np.array(ridge.Z),
         weight=units.weights,
         who=who,
         cross=np.zeros((K, K)),
@@ -311,7 +211,7 @@ def _state(rule: "Rule", Z: Float[np.ndarray, "K r"], units: Units) -> "State":
         losses=losses,
         rows=np.zeros(len(who), dtype=np.int64),
         mixability=np.zeros(1),
-        progress=np.array([0, 0, 0, who[0] if len(who) == 1 else -1]),
+        progress=np.array([0, who[0] if len(who) == 1 else -1, 0, 0]),
         weights=np.zeros((K + 1, K)),
         marginal=np.zeros(K),
         share=np.zeros(K),
@@ -321,10 +221,3 @@ def _state(rule: "Rule", Z: Float[np.ndarray, "K r"], units: Units) -> "State":
         matrix=np.zeros((r, r)),
         white=np.zeros((K, r)),
     )
-
-
-def _copied(state: "State") -> "State":
-    """Return a state that changes independently in all that planning changes."""
-    estimate = ("cross", "leverage", "spread", "pulled", "progress")
-    learner = ("tracked", "losses", "rows", "mixability")
-    return state._replace(**{name: getattr(state, name).copy() for name in estimate + learner})

@@ -30,39 +30,22 @@ runs.) It stops sooner and has no proof: `proven` is False.
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from finalist.arms import Arms
 from finalist.design.measured import Measured
-from finalist.errors import DesignError, ProblemError
+from finalist.errors import DesignError
 from finalist.inference.information import row_norms
-from finalist.inference.statistics import Statistics
 from finalist.problem import Problem
-from finalist.strategies.per_pull.base import play_in_chunks, refresh_due, take_latest, with_latest
-from finalist.strategies.per_pull.fully_adaptive import MAX_PAIRS
-from finalist.strategies.per_pull.ridge import (
-    check_even,
-    check_ridge,
-    longest_squared,
-    norm_in_span,
-    ridge_fit,
-)
-from finalist.strategies.protocol import (
-    Batch,
-    RewardSource,
-    Verdict,
-    check_choice,
-    check_record,
-    check_size,
-    first_named,
-    refuse_decided,
-)
-from finalist.strategies.units import BEYOND, Units
+from finalist.strategies.per_pull.base import PerPullRun
+from finalist.strategies.per_pull.ridge import Ridge, RidgeStrategy, check_pairs
+from finalist.strategies.protocol import RewardSource, check_choice
 
 if TYPE_CHECKING:
     from finalist.strategies.per_pull.kernels.lingape import Rule, State
@@ -77,7 +60,7 @@ ROOM = 16
 
 
 @dataclass(frozen=True)
-class LinGapE:
+class LinGapE(RidgeStrategy):
     """The strategy with its settings.
 
     Parameters
@@ -102,13 +85,11 @@ class LinGapE:
     """
 
     name: ClassVar[str] = "lingape"
-    theta_norm: float
-    ridge: float = 1.0
     selection: Selection = "greedy"
     threshold: Threshold = "proven"
 
     def __post_init__(self) -> None:
-        check_ridge(self.theta_norm, self.ridge)
+        super().__post_init__()
         check_choice("selection", self.selection, Selection)
         check_choice("threshold", self.threshold, Threshold)
 
@@ -117,120 +98,47 @@ class LinGapE:
         """Whether the probability of error is proven to be at most delta."""
         return self.threshold == "proven"
 
-    @classmethod
-    def knowing(cls, arms: Arms, theta: Float[np.ndarray, " d"]) -> "LinGapE":
-        """Return the strategy that knows the norm of the true parameter, as in the paper.
-
-        Examples
-        --------
-        >>> import finalist as fl
-        >>> LinGapE.knowing(fl.Arms.unstructured(2), np.array([2.0, -2.0])).theta_norm
-        2.0
-        """
-        return cls(theta_norm=norm_in_span(arms, theta))
-
     def start(self, problem: Problem, seed: int = 0) -> "LinGapERun":  # noqa: ARG002
-        """Begin with a problem; the seed has no influence, nothing is random."""
-        problem.refuse_unsupported(self.name, BEYOND)
-        check_even(self.name, Units.of(problem), self.ridge)
-        K = len(problem.arms)
-        if self.selection == "ratio" and K * (K - 1) // 2 > MAX_PAIRS:
-            raise ProblemError(
-                f"{K} arms have {K * (K - 1) // 2} pairs, too many to keep shares for; "
-                'use selection="greedy".'
-            )
+        """Begin with a problem; nothing is random, so the seed has no influence."""
+        self._check(problem)
+        if self.selection == "ratio":
+            check_pairs(len(problem.arms), "keep shares for", 'use selection="greedy"')
         return LinGapERun(self, problem)
 
 
-class LinGapERun:
+class LinGapERun(PerPullRun):
     """LinGapE at work: the rewards, and everything that follows from them."""
 
+    kernels = "lingape"
+    planned = ("V", "leverage", "log_det", "pulled", "progress")
+
     def __init__(self, settings: LinGapE, problem: Problem) -> None:
-        self._problem, self._Z = problem, problem.arms.coordinates
-        self._units = Units.of(problem)
-        self._ridge = settings.ridge * longest_squared(self._Z[self._units.measurable])
-        self._rewards = Statistics.empty(len(self._Z))  # but those after the last exact computation
+        self._ridge = Ridge.of(problem, settings.ridge)
         self._pairs = 0
-        rule = _rule(settings, problem, self._units.sigma, self._ridge)
-        self._state = _state(rule, np.array(self._Z), self._units)
+        super().__init__(problem, _state(_rule(settings, problem, self._ridge), self._ridge))
         self._refresh()
 
-    @property
-    def verdict(self) -> Verdict:
-        """What is certain now; this rule names a winner, it does not rule out arms before."""
-        pulls, winner = self._state.progress[:2].tolist()
-        return first_named(None if winner < 0 else winner, self._problem, pulls)
-
-    @property
-    def counts(self) -> Int[np.ndarray, " K"]:
-        """The pulls of each arm so far."""
-        return self._state.pulled.copy()
-
-    def pooled(self) -> Statistics:
-        """Return all rewards so far, summed up."""
-        return with_latest(self._rewards, self._state.counts, self._state.sums)
-
-    def next(self, size: int | None = None) -> Batch:
-        """Return the next pull, or the next `size` as they are if all rewards are as expected."""
-        from finalist.strategies.per_pull.kernels import lingape as kernels
-
-        check_size(size)
-        refuse_decided(self.verdict)
-        state, picks, done = self._state, np.empty(size or 1, dtype=np.int64), 0
-        if len(picks) > 1:
-            changed = ("V", "leverage", "log_det", "pulled", "progress")
-            state = state._replace(**{name: getattr(state, name).copy() for name in changed})
-        while (done := kernels.plan(state, picks, done)) < len(picks):
+    def _plan(self, state: "State", picks: Int[np.ndarray, " n"]) -> Mapping[str, Any]:
+        done = 0
+        while (done := self._loop.plan(state, picks, done)) < len(picks):
             state = self._with_shares(state)
-        return Batch(np.bincount(picks, minlength=len(self._Z)))
+        return {}
 
-    def record(self, batch: Batch, rewards: Statistics) -> None:
-        """Take over the rewards of any pulls, then look whether the leader can be returned."""
-        from finalist.strategies.per_pull.kernels import lingape as kernels
-
-        check_record(self.verdict, len(self._Z), batch, rewards)
-        if batch.size != 1:
-            self._rewards.merge(rewards)
-            self._state.pulled[:] += batch.counts
-            self._state.progress[kernels.PULLS] += batch.size
-            waiting = self._state.pulled[self._units.measurable] == 0
-            self._state.progress[kernels.UNSEEN] = int(waiting.sum())
-            self._refresh()
-            kernels.examine(self._state)
-            return
-        arm = int(batch.counts.argmax())
-        kernels.absorb(self._state, arm, float(rewards.mean[arm]))
-        kernels.examine(self._state)
-        if refresh_due(self.verdict.pulls):
-            self._refresh()
-
-    def play(self, rewards: RewardSource, limit: int) -> Int[np.ndarray, " K"]:
-        """Pull until there is a winner or `limit` pulls are made in all; return the pulls.
-
-        The same pulls as with `next` and `record` one by one; only the generator of the rewards
-        is further on after the last one, because noise is drawn ahead.
-        """
-        from finalist.strategies.per_pull.kernels import lingape as kernels
-
-        spread = rewards.spread
-
-        def step(truth: Float[np.ndarray, " K"], noise: Float[np.ndarray, " n"]) -> int:
-            used = int(kernels.run(self._state, truth, spread, rewards.binary, noise))
-            if used < len(noise) and not self.verdict.decided:
-                self._state = self._with_shares(self._state)
-            return used
-
-        return play_in_chunks(self, rewards, limit, step, self._refresh)
+    def _pull(
+        self, rewards: RewardSource, truth: Float[np.ndarray, " K"], noise: Float[np.ndarray, " n"]
+    ) -> int:
+        used = super()._pull(rewards, truth, noise)
+        if used < len(noise) and self._winner is None:
+            self._state = self._with_shares(self._state)
+        return used
 
     def _with_shares(self, state: "State") -> "State":
         """Return the state with the shares of the pair that it is to tell apart."""
-        from finalist.strategies.per_pull.kernels import lingape as kernels
-
-        i, j = sorted(state.progress[[kernels.LEADER, kernels.RIVAL]].tolist())
+        i, j = sorted(state.progress[[self._loop.LEADER, self._loop.RIVAL]].tolist())
         slot, support, share = self._state.slot, self._state.support, self._state.share
         if self._pairs == len(support):
             support, share = (np.concatenate([old, old]) for old in (support, share))
-        arms, p = pair_shares(self._problem.arms, i, j, self._units.relative)
+        arms, p = pair_shares(self._problem.arms, i, j, self._ridge.units.relative)
         support[self._pairs], share[self._pairs] = -1, 0.0
         support[self._pairs, : len(arms)], share[self._pairs, : len(arms)] = arms, p
         slot[i, j] = slot[j, i] = self._pairs
@@ -238,14 +146,14 @@ class LinGapERun:
         self._state = self._state._replace(support=support, share=share)
         return state._replace(support=support, share=share)
 
-    def _refresh(self) -> None:
-        """Compute the state anew from the rewards, so that rounding errors do not add up."""
-        state, Z = self._state, self._Z
-        take_latest(self._rewards, state.counts, state.sums)
-        w = self._units.weights
-        R, white, state.means[:], state.log_det[0] = ridge_fit(Z, self._rewards, self._ridge, w)
+    def _compute(self) -> None:
+        state, Z = self._state, self._ridge.Z
+        R, white, state.means[:], state.log_det[0] = self._ridge.fit(self._rewards)
         state.V[:] = white @ R
         state.leverage[:] = row_norms(Z, R)
+        state.pulled[:] = self._rewards.count
+        unseen = state.pulled[self._ridge.units.measurable] == 0
+        state.progress[self._loop.UNSEEN] = np.count_nonzero(unseen)
 
 
 @lru_cache(maxsize=4096)
@@ -294,7 +202,7 @@ def pair_shares(
     return pulled, shares
 
 
-def _rule(settings: LinGapE, problem: Problem, sigma: float, ridge: float) -> "Rule":
+def _rule(settings: LinGapE, problem: Problem, ridge: Ridge) -> "Rule":
     """Collect the constants of the rules."""
     from finalist.strategies.per_pull.kernels.lingape import Rule
 
@@ -304,19 +212,20 @@ def _rule(settings: LinGapE, problem: Problem, sigma: float, ridge: float) -> "R
         proven=settings.proven,
         ratio=settings.selection == "ratio",
         confidence=-2.0 * math.log(problem.delta),
-        sigma=sigma,
-        bias=math.sqrt(ridge) * settings.theta_norm,
+        sigma=ridge.units.sigma,
+        bias=math.sqrt(ridge.eta) * settings.theta_norm,
     )
 
 
-def _state(rule: "Rule", Z: Float[np.ndarray, "K r"], units: Units) -> "State":
-    """Return the state before the first pull, but for what `_refresh` computes."""
+def _state(rule: "Rule", ridge: Ridge) -> "State":
+    """Return the state before the first pull, except for what `_compute` fills in."""
     from finalist.strategies.per_pull.kernels.lingape import State
 
-    (K, r), room, who = Z.shape, ROOM if rule.ratio else 0, units.candidates
+    (K, r), units, room = ridge.Z.shape, ridge.units, ROOM if rule.ratio else 0
+    who = units.candidates
     return State(
         rule=rule,
-        Z=np.ascontiguousarray(Z),
+        Z=np.array(ridge.Z),
         weight=units.weights,
         who=who,
         V=np.zeros((K, r)),
@@ -326,7 +235,7 @@ def _state(rule: "Rule", Z: Float[np.ndarray, "K r"], units: Units) -> "State":
         pulled=np.zeros(K, dtype=np.int64),
         counts=np.zeros(K, dtype=np.int64),
         sums=np.zeros(K),
-        progress=np.array([0, who[0] if len(who) == 1 else -1, -1, -1, len(units.measurable)]),
+        progress=np.array([0, who[0] if len(who) == 1 else -1, -1, -1, 0]),
         slot=np.full((K, K) if rule.ratio else (0, 0), -1, dtype=np.int64),
         support=np.full((room, r), -1, dtype=np.int64),
         share=np.zeros((room, r)),

@@ -42,24 +42,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 
 from finalist.arms import Arms
 from finalist.errors import ProblemError
 from finalist.inference.statistics import Statistics
 from finalist.problem import Problem
-from finalist.strategies.per_pull.base import play_in_chunks
-from finalist.strategies.protocol import (
-    SUPPORTED,
-    Batch,
-    RewardSource,
-    Verdict,
-    check_choice,
-    check_record,
-    check_size,
-    first_named,
-    refuse_decided,
-)
+from finalist.strategies.per_pull.base import PerPullRun
+from finalist.strategies.protocol import SUPPORTED, Batch, check_choice
 
 if TYPE_CHECKING:
     from finalist.strategies.per_pull.kernels.track_and_stop import Rule, State
@@ -113,7 +103,7 @@ class TrackAndStop:
         return len(arms) == 1 or arms.rank == len(arms)
 
     def start(self, problem: Problem, seed: int = 0) -> "TrackAndStopRun":  # noqa: ARG002
-        """Begin with a problem; the seed has no influence, nothing is random."""
+        """Begin with a problem; nothing is random, so the seed has no influence."""
         problem.refuse_unsupported(self.name, SUPPORTED)
         if not self.suits(problem.arms):
             raise ProblemError(
@@ -124,83 +114,39 @@ class TrackAndStop:
         return TrackAndStopRun(self, problem)
 
 
-class TrackAndStopRun:
-    """The strategy at work: means and pulls of the arms."""
+class TrackAndStopRun(PerPullRun):
+    """The strategy at work: means and pulls of the arms, which no update makes inexact."""
+
+    kernels = "track_and_stop"
+    planned = ("pulled", "total", "progress")
 
     def __init__(self, settings: TrackAndStop, problem: Problem) -> None:
-        K = len(problem.arms)
-        self._problem, self._K = problem, K
-        self._state = _state(_rule(settings, problem), K)
-
-    @property
-    def verdict(self) -> Verdict:
-        """What is certain now; this rule names a winner, it does not rule out arms before."""
-        pulls, _, winner = self._state.progress.tolist()
-        return first_named(None if winner < 0 else winner, self._problem, pulls)
-
-    @property
-    def counts(self) -> Int[np.ndarray, " K"]:
-        """The pulls of each arm so far."""
-        return np.array(self._state.pulled)
+        super().__init__(problem, _state(_rule(settings, problem), len(problem.arms)))
 
     @property
     def proportions(self) -> Float[np.ndarray, " K"]:
         """The best proportions of pulls for the means so far, w* of the paper."""
-        from finalist.strategies.per_pull.kernels import track_and_stop as kernels
-
-        kernels.optimal(self._state)
-        return self._state.weights.copy()
+        self._loop.optimal(self._state)
+        return np.array(self._state.weights)
 
     def pooled(self) -> Statistics:
-        """Return all rewards so far, summed up."""
+        """Return the sums of all rewards so far."""
         return Statistics.of_batch(self._state.seen, self._state.seen * self._state.means)
 
-    def next(self, size: int | None = None) -> Batch:
-        """Return the next pull, or the next `size` pulls as they are without rewards between."""
-        from finalist.strategies.per_pull.kernels import track_and_stop as kernels
+    def _follow(self, batch: Batch) -> None:
+        self._loop.follow(self._state, batch.size)
 
-        check_size(size)
-        refuse_decided(self.verdict)
-        changed = ("pulled", "total", "progress")
-        copies = {name: getattr(self._state, name).copy() for name in changed}
-        picks = np.empty(size or 1, dtype=np.int64)
-        kernels.plan(self._state._replace(**copies), picks)
-        return Batch(np.bincount(picks, minlength=self._K))
+    def _merge(self, rewards: Statistics) -> None:
+        state, new = self._state, rewards.count > 0
+        state.seen[:] += rewards.count
+        state.pulled[:] += rewards.count
+        share = rewards.count[new] / state.seen[new]
+        state.means[new] += (rewards.mean[new] - state.means[new]) * share
+        state.progress[self._loop.PULLS] += rewards.pulls
+        state.progress[self._loop.UNSEEN] = np.count_nonzero(state.seen == 0)
 
-    def record(self, batch: Batch, rewards: Statistics) -> None:
-        """Take over the rewards of any pulls, then look whether the rule holds."""
-        from finalist.strategies.per_pull.kernels import track_and_stop as kernels
-
-        check_record(self.verdict, self._K, batch, rewards)
-        state = self._state
-        kernels.follow(state, batch.size)
-        if batch.size == 1:
-            arm = int(batch.counts.argmax())
-            kernels.absorb(state, arm, float(rewards.mean[arm]))
-        else:
-            new = batch.counts > 0
-            state.seen[:] += batch.counts
-            state.pulled[:] += batch.counts
-            share = batch.counts[new] / state.seen[new]
-            state.means[new] += (rewards.mean[new] - state.means[new]) * share
-            state.progress[kernels.PULLS] += batch.size
-            state.progress[kernels.UNSEEN] = np.count_nonzero(state.seen == 0)
-        kernels.examine(state)
-
-    def play(self, rewards: RewardSource, limit: int) -> Int[np.ndarray, " K"]:
-        """Pull until there is a winner or `limit` pulls are made in all; return the pulls.
-
-        The same pulls as with `next` and `record` one by one; only the generator of the rewards
-        is further on after the last one, because noise is drawn ahead.
-        """
-        from finalist.strategies.per_pull.kernels import track_and_stop as kernels
-
-        size = rewards.spread
-
-        def step(truth: Float[np.ndarray, " K"], noise: Float[np.ndarray, " n"]) -> int:
-            return int(kernels.run(self._state, truth, size, rewards.binary, noise))
-
-        return play_in_chunks(self, rewards, limit, step, refresh=lambda: None)
+    def _refresh(self) -> None:
+        """Do nothing: there is nothing to compute again."""
 
 
 def gaussian_calibration(x: float) -> float:
@@ -251,7 +197,7 @@ def _state(rule: "Rule", K: int) -> "State":
         seen=np.zeros(K, dtype=np.int64),
         pulled=np.zeros(K, dtype=np.int64),
         total=np.zeros(K),
-        progress=np.array([0, K, 0 if K == 1 else -1]),
+        progress=np.array([0, 0 if K == 1 else -1, K]),
         weights=np.zeros(K),
         ratio=np.zeros(K),
     )

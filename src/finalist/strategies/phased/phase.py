@@ -1,14 +1,21 @@
-"""A fixed allocation: how it is found, and how it is pulled in one batch or in several."""
+"""A phase: an allocation fixed in advance, pulled in one batch or several; and runs of phases."""
 
 from collections.abc import Callable
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Float, Int
 
 from finalist.errors import DesignError
 from finalist.inference.statistics import Statistics
-from finalist.strategies.protocol import Batch
+from finalist.problem import Problem
+from finalist.strategies.protocol import (
+    Batch,
+    Verdict,
+    check_record,
+    check_size,
+    refuse_decided,
+)
 
 Counts = Int[np.ndarray, " K"]
 
@@ -62,6 +69,54 @@ class Phase:
         self._allocation = self._allocation - counts
 
 
+class PhasedRun:
+    """A strategy at work whose phases are each tested once, at the end, on their own rewards."""
+
+    def __init__(self, problem: Problem) -> None:
+        self._problem = problem
+        self._survivors: Int[np.ndarray, " m"] = np.flatnonzero(problem.arms.candidate)
+        self._winner = int(self._survivors[0]) if len(self._survivors) == 1 else None
+        self._number, self._pulls = 1, 0
+        self._phase = Phase(len(problem.arms))
+
+    @property
+    def verdict(self) -> Verdict:
+        """What is certain after the phases recorded so far."""
+        return Verdict(self._winner, tuple(map(int, self._survivors)), self._pulls)
+
+    def next(self, size: int | None = None) -> Batch:
+        """Return the allocation of the next phase, or a part of it; it is tested when complete."""
+        check_size(size)
+        refuse_decided(self.verdict)
+        return self._phase.batch(self._allocate, size, {"phase": self._number})
+
+    def record(self, batch: Batch, rewards: Statistics) -> None:
+        """Take over rewards; at the end of a phase drop the arms that a survivor dominates.
+
+        The dominated are those of Soare 2014, Lemma 4 (eq:discard.arm).
+        """
+        check_record(self.verdict, len(self._problem.arms), batch, rewards)
+        self._pulls += batch.size
+        if not self._phase.record(batch, rewards):
+            return
+        surely_better, possibly_better = self._compare()
+        self._number += 1
+        self._phase = Phase(len(self._problem.arms))
+        kept = ~(surely_better > 0.0)  # NaN stays
+        self._survivors = self._survivors[kept]
+        best = int(np.argmin(possibly_better[kept]))
+        if len(self._survivors) == 1 or 0.0 < self._problem.epsilon >= possibly_better[kept][best]:
+            self._winner = int(self._survivors[best])
+
+    def _allocate(self) -> Counts:
+        """Return the pulls of the phase."""
+        raise NotImplementedError
+
+    def _compare(self) -> tuple[Float[np.ndarray, " m"], Float[np.ndarray, " m"]]:
+        """Return by how much some survivor is at least, and at most, better than each of them."""
+        raise NotImplementedError
+
+
 def shortest_prefix(
     sequence: Pulls, enough: Callable[[Counts], bool], at_least: int, arms: int
 ) -> Counts:
@@ -72,11 +127,11 @@ def shortest_prefix(
     sequence : Pulls
         At its start.
     enough : callable
-        Tells of counts whether they are; hardly ever false again for more pulls.
+        Tells whether counts are enough; almost never false again for more pulls.
     at_least : int
         The prefix is longer than this.
     arms : int
-        Their number K.
+        The number of arms.
     """
     before = np.bincount(sequence.extend(at_least), minlength=arms)
     chunk = sequence.extend(1)
@@ -87,7 +142,9 @@ def shortest_prefix(
     while not enough(counts(len(chunk))):
         before = counts(len(chunk))
         if before.sum() > LONGEST:
-            raise DesignError(f"{before.sum()} pulls are not accurate enough, more are too many.")
+            raise DesignError(
+                f"{before.sum()} pulls are not accurate enough; more do not fit in memory."
+            )
         chunk = sequence.extend(int(before.sum()))
     low, high = 0, len(chunk)
     while high - low > 1:

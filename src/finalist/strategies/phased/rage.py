@@ -63,18 +63,10 @@ from finalist.design.rounding import MAX_PULLS
 from finalist.errors import DesignError, ProblemError
 from finalist.inference.information import information
 from finalist.inference.least_squares import estimate
-from finalist.inference.statistics import Statistics
 from finalist.problem import Problem
-from finalist.strategies.phased.phase import Phase
+from finalist.strategies.phased.phase import PhasedRun
 from finalist.strategies.phased.xy_adaptive import phase_design
-from finalist.strategies.protocol import (
-    Batch,
-    Verdict,
-    check_record,
-    check_size,
-    is_number,
-    refuse_decided,
-)
+from finalist.strategies.protocol import is_number
 from finalist.strategies.units import BEYOND, Units
 
 #: Pairs that are compared at once; memory does not grow with their number.
@@ -116,39 +108,24 @@ class RAGE:
     def __post_init__(self) -> None:
         if not (is_number(self.first_gap) and GAPS[0] <= self.first_gap <= GAPS[1]):
             raise ProblemError(
-                f"first_gap is {self.first_gap!r}; it is a gap in units of sigma, between "
+                f"first_gap is {self.first_gap!r}; it must be a gap in units of sigma, between "
                 f"{GAPS[0]:g} and {GAPS[1]:g}."
             )
         if not (is_number(self.rounding) and 0 < self.rounding <= 1):
-            raise ProblemError(f"rounding is {self.rounding!r}; it lies above 0, up to 1.")
+            raise ProblemError(f"rounding is {self.rounding!r}; it must be above 0 and at most 1.")
 
     def start(self, problem: Problem, seed: int = 0) -> "RAGERun":  # noqa: ARG002
-        """Begin with a problem; the seed has no influence, nothing is random."""
+        """Begin with a problem; nothing is random, so the seed has no influence."""
         problem.refuse_unsupported(self.name, BEYOND)
         return RAGERun(self, problem)
 
 
-class RAGERun:
+class RAGERun(PhasedRun):
     """RAGE at work: the survivors and the phase."""
 
     def __init__(self, settings: RAGE, problem: Problem) -> None:
-        self._settings, self._problem = settings, problem
-        self._units = Units.of(problem)
-        self._survivors = self._units.candidates
-        self._winner = int(self._survivors[0]) if len(self._survivors) == 1 else None
-        self._number, self._pulls = 1, 0
-        self._phase = Phase(len(problem.arms))
-
-    @property
-    def verdict(self) -> Verdict:
-        """What is certain after the phases recorded so far."""
-        return Verdict(self._winner, tuple(map(int, self._survivors)), self._pulls)
-
-    def next(self, size: int | None = None) -> Batch:
-        """Return the allocation of the next phase, or a part of it; it is tested when complete."""
-        check_size(size)
-        refuse_decided(self.verdict)
-        return self._phase.batch(self._allocate, size, {"phase": self._number})
+        super().__init__(problem)
+        self._settings, self._units = settings, Units.of(problem)
 
     def _allocate(self) -> Int[np.ndarray, " K"]:
         alive = tuple(map(int, self._survivors))
@@ -170,23 +147,7 @@ class RAGERun:
         K = len(self._units.candidates)
         return 2.0 * math.log(K * self._number) - math.log(self._problem.delta)
 
-    def record(self, batch: Batch, rewards: Statistics) -> None:
-        """Take over rewards; at the end of a phase estimate from it alone, drop dominated arms."""
-        check_record(self.verdict, len(self._problem.arms), batch, rewards)
-        self._pulls += batch.size
-        if not self._phase.record(batch, rewards):
-            return
-        surely_better, possibly_better = self._compare()
-        self._number += 1
-        self._phase = Phase(len(self._problem.arms))
-        kept = ~(surely_better > 0.0)  # NaN stays
-        self._survivors = self._survivors[kept]
-        best = int(np.argmin(possibly_better[kept]))
-        if len(self._survivors) == 1 or 0.0 < self._problem.epsilon >= possibly_better[kept][best]:
-            self._winner = int(self._survivors[best])
-
     def _compare(self) -> tuple[Float[np.ndarray, " m"], Float[np.ndarray, " m"]]:
-        """Return by how much some survivor is at least, and at most, better than each of them."""
         Z = self._problem.arms.coordinates[self._survivors]
         p = self._units.precisions
         fit = estimate(self._problem.arms, self._phase.rewards, precisions=p)

@@ -28,28 +28,15 @@ from finalist.design.rounding import MAX_PULLS
 from finalist.errors import DesignError, ProblemError
 from finalist.inference.bounds import Bound, static_radius
 from finalist.inference.least_squares import estimate
-from finalist.inference.statistics import Statistics
-from finalist.problem import Feature, Problem
-from finalist.strategies.phased.phase import Phase, shortest_prefix
-from finalist.strategies.protocol import (
-    SUPPORTED,
-    Allocation,
-    Batch,
-    Verdict,
-    check_choice,
-    check_record,
-    check_size,
-    refuse_decided,
-)
+from finalist.problem import Problem
+from finalist.strategies.phased.phase import PhasedRun, shortest_prefix
+from finalist.strategies.protocol import SUPPORTED, Allocation, check_choice
+from finalist.strategies.units import BEYOND
 
 #: How close to optimal the design of a phase is.
 DESIGN_TOLERANCE = 1e-3
 #: Variances often equal their goal exactly; the last digit must not decide.
 ROUNDING = 1e-12
-
-
-#: What it carries out, unless it is greedy.
-MORE: frozenset[Feature] = SUPPORTED | {"sigma per arm", "other candidates"}
 
 
 @dataclass(frozen=True)
@@ -80,36 +67,22 @@ class XYAdaptive:
 
     def __post_init__(self) -> None:
         if not (isinstance(self.alpha, int | float) and 0 < self.alpha < 1):
-            raise ProblemError(f"alpha is {self.alpha!r}; it lies between 0 and 1.")
+            raise ProblemError(f"alpha is {self.alpha!r}; it must be between 0 and 1.")
         check_choice("bound", self.bound, Bound)
         check_choice("allocation", self.allocation, Allocation)
 
     def start(self, problem: Problem, seed: int = 0) -> "XYAdaptiveRun":  # noqa: ARG002
-        """Begin with a problem; the seed has no influence, nothing is random."""
-        problem.refuse_unsupported(self.name, SUPPORTED if self.allocation == "greedy" else MORE)
+        """Begin with a problem; nothing is random, so the seed has no influence."""
+        problem.refuse_unsupported(self.name, SUPPORTED if self.allocation == "greedy" else BEYOND)
         return XYAdaptiveRun(self, problem)
 
 
-class XYAdaptiveRun:
+class XYAdaptiveRun(PhasedRun):
     """XY-Adaptive at work: survivors, phase, and the largest variance reached so far."""
 
     def __init__(self, settings: XYAdaptive, problem: Problem) -> None:
-        self._settings, self._problem = settings, problem
-        self._survivors: Int[np.ndarray, " m"] = np.flatnonzero(problem.arms.candidate)
-        self._winner = int(self._survivors[0]) if len(self._survivors) == 1 else None
-        self._number, self._variance, self._pulls = 1, 1.0, 0
-        self._phase = Phase(len(problem.arms))
-
-    @property
-    def verdict(self) -> Verdict:
-        """What is certain after the phases recorded so far."""
-        return Verdict(self._winner, tuple(map(int, self._survivors)), self._pulls)
-
-    def next(self, size: int | None = None) -> Batch:
-        """Return the allocation of the next phase, or a part of it; it is tested when complete."""
-        check_size(size)
-        refuse_decided(self.verdict)
-        return self._phase.batch(self._allocate, size, {"phase": self._number})
+        super().__init__(problem)
+        self._settings, self._variance = settings, 1.0
 
     def _allocate(self) -> Int[np.ndarray, " K"]:
         goal = self._settings.alpha * self._variance
@@ -118,28 +91,11 @@ class XYAdaptiveRun:
         sigma = noise if isinstance(noise, tuple) else None
         return phase_allocation(self._problem.arms, survivors, goal, how, sigma)
 
-    def record(self, batch: Batch, rewards: Statistics) -> None:
-        """Take over rewards; at the end of a phase estimate from it alone, drop dominated arms."""
-        check_record(self.verdict, len(self._problem.arms), batch, rewards)
-        self._pulls += batch.size
-        if not self._phase.record(batch, rewards):
-            return
-        surely_better, possibly_better, self._variance = self._compare()
-        self._number += 1
-        self._phase = Phase(len(self._problem.arms))
-        before, epsilon = self._survivors, self._problem.epsilon
-        self._survivors = before[~(surely_better > 0.0)]  # Lemma 4, eq:discard.arm; NaN stays
-        if len(self._survivors) == 1:
-            self._winner = int(self._survivors[0])
-        elif epsilon > 0.0 and possibly_better.min() <= epsilon:
-            self._winner = int(before[int(np.argmin(possibly_better))])
+    def _compare(self) -> tuple[Float[np.ndarray, " m"], Float[np.ndarray, " m"]]:
+        """Return the two bounds; note max y'A^-1 y over differences of survivors as the variance.
 
-    def _compare(self) -> tuple[Float[np.ndarray, " m"], Float[np.ndarray, " m"], float]:
-        """Return by how much some survivor is at least, and at most, better than each of them.
-
-        With probability 1 - 6 delta / (pi j)^2 all these bounds hold in phase j. The last number
-        is max y'A^-1 y over differences of survivors. What lost rewards leave open is unknown:
-        then its bound is infinite, and the phase is made again.
+        With probability 1 - 6 delta / (pi j)^2 all these bounds hold in phase j. What lost rewards
+        leave open is unknown: then its bound is infinite, and the phase is repeated.
         """
         Z = self._problem.arms.coordinates[self._survivors]
         p = self._problem.precisions
@@ -157,7 +113,8 @@ class XYAdaptiveRun:
             gaps[b], widths[b] = -np.inf, 0.0  # an arm is no rival of itself
             least[b], most[b] = (gaps - widths).max(), (gaps + widths).max()
             variance = max(variance, float(variances.max()))
-        return least, most, variance if variance < np.inf else self._variance
+        self._variance = variance if variance < np.inf else self._variance
+        return least, most
 
     def _radius(self, pulls: int) -> float:
         """Return the radius of this phase (Soare 2014, Prop. 1; the module says which form)."""

@@ -14,8 +14,7 @@ and ||s||_{A^-1} <= sum of ||z_i||_{A^-1} |S_i|. The margin is shared among the 
 |S_i|, the counts get limits too, and the rule is evaluated again when a limit is passed. It
 stops at exactly the first n at which the rule holds.
 
-Arms Z that are pulled and candidates C that are compared may differ; arms and rewards are in units
-of their noise, where that differs.
+`run`, `look` and `evaluate` take the `StaticState` and `StaticRule` of `static`.
 """
 
 import math
@@ -82,12 +81,12 @@ def solve_upper(L, v):
 
 
 @inlined
-def fit(Z, counts, first, excess, L, phi, m):
-    """Write the least-squares estimate to phi and the means it gives to m.
+def fit(state, L, phi):
+    """Write the least-squares estimate to phi, and the means that it gives to the state.
 
-    The sum of the rewards of an arm is n_i first_i + excess_i. Solving again for the residuals
-    brings back the digits that large rewards lose.
+    Solving again for the residuals brings back the digits that large rewards lose.
     """
+    Z, counts, first, excess, m = state.Z, state.counts, state.first, state.excess, state.means
     K, r = Z.shape
     phi[:] = 0.0
     m[:] = 0.0
@@ -130,18 +129,18 @@ def lowest_ratio(x, m, W, epsilon):
 
 
 @kept(error_model="numpy")
-def evaluate(Z, C, counts, first, excess, radius, epsilon, m, limit, most):
+def evaluate(state, radius, epsilon):
     """Return the candidate for which the rule holds, the best if there are several; -1 if none.
 
-    Then `m` has the estimated means of the arms, and `limit` and `most` say how large |S_i| and
-    the counts may become before the rule can hold.
+    If none, the state gets the estimated means, and the limits up to which the rule cannot hold.
     """
+    Z, C, counts, limit, most = state.Z, state.C, state.counts, state.limit, state.most
     K, r = Z.shape
     L, W, phi = np.empty((r, r)), np.empty((len(C), r)), np.empty(r)
     most[:] = 0
     if not factor(Z, counts, L):
         return -1
-    fit(Z, counts, first, excess, L, phi, m)
+    fit(state, L, phi)
     mean = np.empty(len(C))
     leader = 0
     for i in range(len(C)):
@@ -189,23 +188,22 @@ def evaluate(Z, C, counts, first, excess, radius, epsilon, m, limit, most):
 
 
 @kept(error_model="numpy")
-def look(Z, C, counts, first, excess, later, m, limit, most, scale, log, epsilon):
+def look(state, rule):
     """Evaluate the rule now; return the candidate that wins or -1."""
-    n = counts.sum()
-    radius = scale * math.sqrt(max(log + 2.0 * math.log(n), 0.0))
-    later[:] = 0.0
-    return evaluate(Z, C, counts, first, excess, radius, epsilon, m, limit, most)
+    n = state.counts.sum()
+    radius = rule.scale * math.sqrt(max(rule.log + 2.0 * math.log(n), 0.0))
+    state.later[:] = 0.0
+    return evaluate(state, radius, rule.epsilon)
 
 
 @kept(error_model="numpy")
-def run(
-    Z, C, counts, first, excess, later, m, limit, most, rank, scale, log, epsilon, picks, rewards
-):
+def run(state, rule, picks, rewards):
     """Absorb pulls until the rule holds; return how many, and the candidate that wins or -1.
 
-    The radius of n pulls is scale sqrt(log + 2 log n), see `bounds.static_constants`. The rule
-    cannot hold before as many pulls as the rank. All arrays up to `most` are changed in place.
+    The rule cannot hold before as many pulls as the rank.
     """
+    counts, first, excess = state.counts, state.first, state.excess
+    later, m, limit, most = state.later, state.means, state.limit, state.most
     n = counts.sum()
     for t in range(len(picks)):
         i, reward = picks[t], rewards[t]
@@ -215,8 +213,8 @@ def run(
         excess[i] += reward - first[i]
         later[i] += reward - m[i]
         n += 1
-        if (counts[i] > most[i] or abs(later[i]) > limit[i]) and n >= rank:
-            winner = look(Z, C, counts, first, excess, later, m, limit, most, scale, log, epsilon)
+        if (counts[i] > most[i] or abs(later[i]) > limit[i]) and n >= rule.rank:
+            winner = look(state, rule)
             if winner >= 0:
                 return t + 1, winner
     return len(picks), -1

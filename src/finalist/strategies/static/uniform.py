@@ -1,9 +1,9 @@
-"""Uniform allocation: every arm in turn, whatever its features. It is there to compare with.
+"""Uniform allocation, for comparison: every arm in turn, whatever its features.
 
 Arms with identical features are one arm and have one turn. The stopping rule is that of `static`,
-which holds for all n at once: it may be looked at as rarely as one likes. It is looked at after
-every round, and when there are many rounds each time the pulls have grown by 2 %. This costs 1 %
-of the pulls, and runs of millions of pulls are a few hundred batches, with any number of arms.
+which holds for all n at once, so it may be checked as rarely as one likes: after every round, and
+when there are many rounds each time the pulls have grown by 2 %. This costs 1 % of the pulls, and
+a run of millions of pulls takes a few hundred batches, with any number of arms.
 """
 
 import math
@@ -45,13 +45,13 @@ class Uniform:
         check_choice("bound", self.bound, Bound)
 
     def start(self, problem: Problem, seed: int = 0) -> "UniformRun":  # noqa: ARG002
-        """Begin with a problem; the seed has no influence, nothing is random."""
+        """Begin with a problem; nothing is random, so the seed has no influence."""
         problem.refuse_unsupported(self.name, STATIC_SUPPORTED)
         return UniformRun(problem, self.bound)
 
 
 class UniformRun:
-    """Round after round, with the rule looked at between them."""
+    """Uniform allocation at work: rounds, with the rule checked after each."""
 
     def __init__(self, problem: Problem, bound: Bound) -> None:
         measurable = problem.arms.measurable
@@ -61,7 +61,7 @@ class UniformRun:
 
     @property
     def verdict(self) -> Verdict:
-        """What is certain now; this rule names a winner, it does not rule out arms before."""
+        """What is certain now; no arm is ruled out before there is a winner."""
         return self._static.verdict
 
     def next(self, size: int | None = None) -> Batch:

@@ -104,18 +104,18 @@ class XYOracle:
         return cls(tuple(map(float, theta)))
 
     def start(self, problem: Problem, seed: int = 0) -> "OracleRun | StaticRun":  # noqa: ARG002
-        """Begin with a problem; the seed has no influence, nothing is random."""
+        """Begin with a problem; nothing is random, so the seed has no influence."""
         greedy = self.allocation == "greedy"
         who = f"{self.name} with allocation='greedy'" if greedy else self.name
         problem.refuse_unsupported(who, SUPPORTED if greedy else BEYOND)
-        aim = make_aim(problem, np.array(self.theta), self.stopping)
-        if self.stopping == "empirical" and aim.rivals:
-            return StaticRun(problem, self.bound, lambda: oracle_sequence(aim, self.allocation))
-        return OracleRun(self, problem, aim)
+        known = knowledge_of(problem, np.array(self.theta), self.stopping)
+        if self.stopping == "empirical" and known.rivals:
+            return StaticRun(problem, self.bound, lambda: oracle_sequence(known, self.allocation))
+        return OracleRun(self, problem, known)
 
 
 @dataclass(frozen=True)
-class Aim:
+class Knowledge:
     """What the oracle knows: the best candidate, those to tell from it, and their gaps.
 
     `relative` is the noise of each arm in units of the largest, None where it is the same.
@@ -152,9 +152,9 @@ class Aim:
         return np.asarray((X[self.best] - X[list(self.rivals)]) * scale[:, None])
 
 
-def make_aim(
+def knowledge_of(
     problem: Problem, theta: Float[np.ndarray, " d"], stopping: Stopping = "deterministic"
-) -> Aim:
+) -> Knowledge:
     """Find the best arm, the arms to tell from it, and how well."""
     able, means = problem.arms.candidate, problem.sign * problem.arms.means(theta)
     best = int(np.where(able, means, -np.inf).argmax())
@@ -166,35 +166,35 @@ def make_aim(
         gaps = gaps + problem.epsilon
         rivals = np.flatnonzero((gaps > tie) & (np.arange(len(gaps)) != best) & able)
     names, behind = tuple(map(int, rivals)), tuple(map(float, gaps[rivals]))
-    return Aim(problem.arms, best, names, behind, Units.of(problem).relative)
+    return Knowledge(problem.arms, best, names, behind, Units.of(problem).relative)
 
 
 @lru_cache(maxsize=64)
-def oracle_design(aim: Aim) -> Design:
+def oracle_design(known: Knowledge) -> Design:
     """Return the design of eq:oracle.strategy; the runs of a simulation share it."""
-    measured = Measured.of(aim.arms, aim.each)
-    return solve_task(measured, directions_task(measured.rows, aim.directions))
+    measured = Measured.of(known.arms, known.each)
+    return solve_task(measured, directions_task(measured.rows, known.directions))
 
 
-def spanning_weights(aim: Aim) -> Float[np.ndarray, " K"]:
+def spanning_weights(known: Knowledge) -> Float[np.ndarray, " K"]:
     """Return the oracle's design, made to tell all arms apart if it does not."""
-    weights = oracle_design(aim).weights
-    if information(aim.arms.coordinates, weights).rank == aim.arms.rank:
+    weights = oracle_design(known).weights
+    if information(known.arms.coordinates, weights).rank == known.arms.rank:
         return weights
-    everywhere = optimal_design(aim.arms, "g", DESIGN_TOLERANCE, sigma=aim.each).weights
+    everywhere = optimal_design(known.arms, "g", DESIGN_TOLERANCE, sigma=known.each).weights
     return (1.0 - SPANNING_SHARE) * weights + SPANNING_SHARE * everywhere
 
 
-def oracle_sequence(aim: Aim, allocation: Allocation) -> Pulls:
+def oracle_sequence(known: Knowledge, allocation: Allocation) -> Pulls:
     """Return the oracle's pulls one by one."""
     if allocation == "greedy":
-        return Greedy(aim.arms, aim.features)
-    return Rounded(spanning_weights(aim))
+        return Greedy(known.arms, known.features)
+    return Rounded(spanning_weights(known))
 
 
 @lru_cache(maxsize=64)
 def oracle_allocation(
-    aim: Aim, delta: float, sigma: float, bound: Bound, allocation: Allocation
+    known: Knowledge, delta: float, sigma: float, bound: Bound, allocation: Allocation
 ) -> Int[np.ndarray, " K"]:
     """Find the first allocation that fulfils eq:oracle.stop.condition.2.
 
@@ -202,21 +202,23 @@ def oracle_allocation(
     from there on, one by one. Of the greedy sequence, which is longer, a prefix is returned that
     fulfils it while one pull less does not.
     """
-    Y, precisions = aim.directions, np.asarray(aim.each) ** -2.0
+    Y, precisions = known.directions, np.asarray(known.each) ** -2.0
 
     def radius(n: float) -> float:
         if bound == "soare":
-            return static_radius(n, int(aim.arms.candidate.sum()), delta, sigma, "soare")
-        return sigma * math.sqrt(2.0 * math.log(len(aim.rivals) / delta))
+            return static_radius(n, int(known.arms.candidate.sum()), delta, sigma, "soare")
+        return sigma * math.sqrt(2.0 * math.log(len(known.rivals) / delta))
 
     def enough(counts: Int[np.ndarray, " K"]) -> bool:
-        info = information(aim.arms.coordinates, counts * precisions)
-        return radius(float(counts.sum())) * math.sqrt(info.variances(Y).max()) <= aim.smallest
+        info = information(known.arms.coordinates, counts * precisions)
+        return radius(float(counts.sum())) * math.sqrt(info.variances(Y).max()) <= known.smallest
 
     if allocation == "greedy":
-        return shortest_prefix(Greedy(aim.arms, aim.features), enough, aim.arms.rank, len(aim.arms))
-    design = oracle_design(aim)
-    square = aim.smallest * aim.smallest
+        return shortest_prefix(
+            Greedy(known.arms, known.features), enough, known.arms.rank, len(known.arms)
+        )
+    design = oracle_design(known)
+    square = known.smallest * known.smallest
     n = smallest_pulls(design.lower_bound / square if square > 0.0 else math.inf, radius)
     n = first = max(n, len(design.support))
     while not enough(counts := round_design(design, n)):
@@ -230,9 +232,9 @@ def oracle_allocation(
 class OracleRun:
     """The oracle with the deterministic rule at work: one allocation, and the best arm by it."""
 
-    def __init__(self, settings: XYOracle, problem: Problem, aim: Aim) -> None:
-        self._settings, self._problem, self._aim = settings, problem, aim
-        self._winner = None if aim.rivals else aim.best
+    def __init__(self, settings: XYOracle, problem: Problem, known: Knowledge) -> None:
+        self._settings, self._problem, self._known = settings, problem, known
+        self._winner = None if known.rivals else known.best
         self._units = Units.of(problem)
         self._phase = Phase(len(problem.arms))
 
@@ -254,7 +256,7 @@ class OracleRun:
             return
         arms, who, p = self._problem.arms, self._units.candidates, self._units.precisions
         fit = estimate(arms, self._phase.rewards, precisions=p)
-        ahead = fit.gaps(arms.coordinates[who] - arms.coordinates[self._aim.best])
+        ahead = fit.gaps(arms.coordinates[who] - arms.coordinates[self._known.best])
         known = np.isfinite(ahead)  # not: tied with the best, never pulled
         if not known.any():
             raise EstimateError("these rewards are too large to estimate from; rescale them.")
@@ -264,7 +266,7 @@ class OracleRun:
     def _allocate(self) -> Int[np.ndarray, " K"]:
         problem, settings = self._problem, self._settings
         return oracle_allocation(
-            self._aim, problem.delta, self._units.sigma, settings.bound, settings.allocation
+            self._known, problem.delta, self._units.sigma, settings.bound, settings.allocation
         )
 
 
@@ -274,5 +276,5 @@ def _checked_theta(theta: Any) -> tuple[float, ...]:
     except (TypeError, ValueError):
         array = np.empty(0)
     if array.ndim != 1 or len(array) == 0 or not np.isfinite(array).all():
-        raise ParameterError(f"theta is {theta!r}; it is a sequence of finite numbers.")
+        raise ParameterError(f"theta is {theta!r}; it must be a sequence of finite numbers.")
     return tuple(map(float, array))

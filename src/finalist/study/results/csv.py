@@ -11,7 +11,6 @@ from typing import NamedTuple
 import numpy as np
 
 from finalist.arms.files import unescape
-from finalist.arms.inputs import show
 from finalist.errors import FileFormatError
 from finalist.inference.statistics import LARGEST_REWARD
 from finalist.study.results.numbers import floats, integers, reward_cell_problem
@@ -24,6 +23,7 @@ from finalist.study.results.tables import (
     refuse,
 )
 from finalist.study.results.values import Results, once
+from finalist.text import show
 
 _DELIMITERS = (",", ";", "\t")
 _BREAK = re.compile("\r\n|\r|\n")

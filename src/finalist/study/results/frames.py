@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from finalist.arms.inputs import show
 from finalist.errors import RewardError
 from finalist.study.results.tables import NOT_MEASURED, as_notes, find_columns, refuse
 from finalist.study.results.values import LARGEST_EXACT, Results, once, pull_problem, reward_problem
+from finalist.text import show
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -69,7 +69,7 @@ def _frame_cells(frame: "nw.DataFrame[Any]", j: int) -> list[Any]:
 
 
 def _whole(cell: Any) -> Any:
-    """Turn 3.0 into 3: pandas makes floats of whole numbers when one is missing."""
+    """Turn 3.0 into 3: pandas turns integers into floats when one is missing."""
     if not isinstance(cell, float | np.floating):
         return cell
     value = float(cell)
@@ -77,7 +77,7 @@ def _whole(cell: Any) -> Any:
 
 
 def _text(cell: Any) -> str | None:
-    """Return text that can be stored: a lone surrogate is none."""
+    """Return text that can be stored; a lone surrogate cannot."""
     text = None if cell is None else str(cell)
     if text is not None and not text.isascii() and _SURROGATE.search(text):
         raise RewardError(f"{show(text)} is not valid Unicode. Correct the text.")

@@ -1,4 +1,4 @@
-"""Numbers from the cells of a CSV file: what is not plainly one is none."""
+"""Numbers from the cells of a CSV file; anything not plainly a number is rejected."""
 
 import math
 import re
@@ -6,8 +6,8 @@ import re
 import numpy as np
 from jaxtyping import Bool, Float, Int64
 
-from finalist.arms.inputs import show
 from finalist.study.results.values import INT64, size_problem
+from finalist.text import show
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _WHOLE = re.compile(r"([+-]?\d{1,19})(\.0*)?", re.ASCII)
@@ -16,7 +16,7 @@ _WHOLE = re.compile(r"([+-]?\d{1,19})(\.0*)?", re.ASCII)
 def integers(
     cells: list[str], decimal: str
 ) -> tuple[Int64[np.ndarray, " n"], Bool[np.ndarray, " n"]]:
-    """Convert the cells of a column to whole numbers, and tell which are none."""
+    """Convert the cells of a column to integers; return also which cells are not one."""
     n = len(cells)
     try:
         if _is_plain(cells):
@@ -53,13 +53,13 @@ def _float(cell: str, decimal: str) -> float:
 
 
 def _is_plain(cells: list[str]) -> bool:
-    """Tell whether Python reads numbers as everybody does: no 1_000, no digits of other scripts."""
+    """Return whether Python reads these numbers as people do: no 1_000, no foreign digits."""
     text = "".join(cells)
     return text.isascii() and "_" not in text
 
 
 def _dotted(cell: str, decimal: str) -> str:
-    """Return a number as Python writes it; with a decimal comma a point makes it none."""
+    """Return a number as Python writes it; with a decimal comma, a point makes it invalid."""
     text = cell.strip()
     if decimal == ".":
         return text

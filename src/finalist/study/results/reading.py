@@ -18,9 +18,6 @@ from finalist.errors import RewardError
 from finalist.study.results.csv import read_results
 from finalist.study.results.frames import from_frame
 from finalist.study.results.values import Results, from_pairs
-from finalist.study.results.writing import write_pulls, write_table
-
-__all__ = ["Results", "as_results", "read_results", "write_pulls", "write_table"]
 
 
 def as_results(results: Any, *, decimal: str = ".") -> Results:

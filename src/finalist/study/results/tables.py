@@ -4,19 +4,19 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from finalist.arms.inputs import show
+from finalist.text import show
 
-#: What is said of a table without any reward.
+#: The error of a table without any reward.
 NOT_MEASURED = "no reward is filled in. Put the measured values into the column 'reward'."
 #: Bad cells that one message names.
-_MOST = 5
+_MAX_SHOWN = 5
 _ROLES = ("pull_id", "reward", "arm")
 _ADVICE = "Nothing was taken. Correct the table; leave a reward empty that is not measured yet."
 _to_json = json.JSONEncoder(ensure_ascii=False).encode
 
 
 class Columns(NamedTuple):
-    """Where in a table what is: numbers of columns, and the names of all."""
+    """Which column of a table holds what, and the names of all columns."""
 
     names: list[str]
     pull: int
@@ -54,8 +54,8 @@ def refuse(
     """Raise if there are bad cells (row, column), with the first few described."""
     cells = sorted(bad)
     if cells:
-        texts = "; ".join(describe(i, j) for i, j in cells[:_MOST])
-        more = f"; and {len(cells) - _MOST} more cells" if len(cells) > _MOST else ""
+        texts = "; ".join(describe(i, j) for i, j in cells[:_MAX_SHOWN])
+        more = f"; and {len(cells) - _MAX_SHOWN} more cells" if len(cells) > _MAX_SHOWN else ""
         raise error(f"{where}{texts}{more}. {_ADVICE}")
 
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int64
 
-from finalist.arms.inputs import show
 from finalist.errors import RewardError
 from finalist.inference.statistics import LARGEST_REWARD
+from finalist.text import show
 
 #: The range of the numbers of pulls.
 INT64 = np.iinfo(np.int64)
@@ -45,7 +45,7 @@ class Results:
 
 
 def from_pairs(pairs: Any) -> Results:
-    """Take (pull, reward) pairs, and refuse what is none."""
+    """Read (pull, reward) pairs; reject anything else."""
     pulls: list[int] = []
     rewards: list[float] = []
     if not isinstance(pairs, Iterable) or isinstance(pairs, bytes | bytearray):
@@ -91,7 +91,7 @@ def reward_problem(reward: object) -> str | None:
     if isinstance(reward, str | bytes):
         return "is text; a reward is a finite number"
     if isinstance(reward, bool | np.bool_) or not isinstance(reward, Real):
-        return "is no number; a reward is a finite number"
+        return "is not a number; a reward is a finite number"
     try:
         value = float(reward)
     except OverflowError:
@@ -116,7 +116,7 @@ def once(
     source: str,
     place: Callable[[int], str] | None,
 ) -> Results:
-    """Make one result of a pull that was told twice with the same reward; refuse two rewards."""
+    """Merge repeated results of a pull; refuse two different rewards or arms."""
     distinct, first, inverse = np.unique(pulls, return_index=True, return_inverse=True)
     if len(distinct) == len(pulls):
         return Results(pulls, rewards, notes, arms)

@@ -1,4 +1,4 @@
-"""Tables that are safe to open in a spreadsheet, for pulls to measure and for anything else."""
+"""CSV files that are safe to open in a spreadsheet: pulls to measure, and any other table."""
 
 import csv
 import io
@@ -9,10 +9,10 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from finalist.arms.files import escape
-from finalist.arms.inputs import show
 from finalist.errors import OutputError
 from finalist.files import write_file
 from finalist.study.results.tables import check_decimal, find_columns
+from finalist.text import show
 
 _PULL_COLUMNS = ("pull_id", "arm", "worker", "reward", "note")
 

@@ -19,7 +19,7 @@ __all__ = ["Database", "EventRow", "Reader", "RewardRows", "StudyRow", "Writer"]
 
 
 class Database:
-    """A database that is open; threads may share it, and processes that are forked.
+    """An open database: the `Storage` of studies. Threads may share it, and forked processes.
 
     Examples
     --------
@@ -35,13 +35,13 @@ class Database:
     >>> database.close(); folder.cleanup()
     """
 
-    def __init__(self, connections: Connections) -> None:
+    def __init__(self, connections: Connections, address: str | PathLike[str]) -> None:
         self._connections = connections
-        self.where = connections.place.shown
+        self.where, self.address = connections.shown, address
 
     @classmethod
     def open(cls, where: str | PathLike[str], *, create: bool = False) -> "Database":
-        """Open a database; older tables are upgraded, after a copy if it is a file.
+        """Open a database; older tables are upgraded, and a file is copied first.
 
         Parameters
         ----------
@@ -50,10 +50,10 @@ class Database:
         create : bool
             Make the file, or the tables in PostgreSQL, if they are not there.
         """
-        return cls(prepare(where, create))
+        return cls(prepare(where, create), where)
 
     def close(self) -> None:
-        """Close the database; it is also closed when it is no longer used."""
+        """Close the database; this also happens when it is no longer referenced."""
         self._connections.close()
 
     def __enter__(self) -> "Database":
@@ -70,15 +70,15 @@ class Database:
         `Writer.lock` or from its first event on.
         """
         with self._connections.write() as connection:
-            writer = Writer(connection, self.where)
+            writer = Writer(connection, self._connections.dialect)
             yield writer
             if writer.failed:
                 raise StorageError(
-                    f"a step failed, so that nothing was written to {self.where}. Do it again."
+                    f"a step failed, so nothing was written to {self.where}. Do it again."
                 )
 
     @contextmanager
     def read(self) -> Iterator[Reader]:
         """Give one state of the database: it stays the same, and no writer waits for it."""
         with self._connections.read() as connection:
-            yield Reader(connection, self.where)
+            yield Reader(connection, self._connections.dialect)

@@ -1,7 +1,7 @@
-"""Where a database is: a SQLite file or a PostgreSQL address.
+"""SQLite files: looked at before SQLite opens them, and made in full.
 
-A file is looked at before SQLite opens it, as SQLite writes to what it opens: what is not ours
-stays as it is, byte by byte. A new file appears under its name only when it is complete.
+SQLite writes to what it opens, so a file is looked at first: what is not ours stays as it is, byte
+for byte. A new file appears under its name only when it is complete.
 """
 
 import glob
@@ -12,82 +12,43 @@ import stat
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
-from os import PathLike
 from pathlib import Path
 from uuid import uuid4
 
-from sqlalchemy import URL, make_url
-from sqlalchemy.exc import ArgumentError
-
 from finalist.errors import ForeignFileError, SchemaError, StorageError
 from finalist.sqlite_files import Header, header
-from finalist.study.storage import forks
+from finalist.study.storage import connections, forks
+from finalist.study.storage.place import Place
 from finalist.study.storage.schema import APPLICATION
 
-_SECRETS = ("password", "sslpassword")
 #: What SQLite keeps beside a file.
 BESIDE = ("-journal", "-wal", "-shm")
 #: In the name of a file that another took the place of.
 REPLACED = "replaced"
-#: Files that are being made. Those of a process that was killed go after so many seconds.
+#: A connection to read with cannot write until it is told so.
+WRITABLE = ("PRAGMA query_only = 0",)
+#: Files being made. Those that a killed process left behind are removed after so many seconds.
 _TEMPORARY = re.compile(r"\.finalist-[0-9a-f]{32}(-journal|-wal|-shm)?")
 STALE = 3600.0
 
 
-@dataclass(frozen=True)
-class Place:
-    """Where a database is: a file, or else an address."""
-
-    shown: str
-    path: Path | None
-    url: URL | None = None
-
-    def file(self) -> Path:
-        """Return the file, or say that this is a server."""
-        if self.path is None:
-            raise StorageError(
-                f"{self.shown} is a PostgreSQL database, which finalist does not copy. "
-                "Use pg_dump, or the backups of its server."
-            )
-        return self.path
-
-
-def locate(where: str | PathLike[str]) -> Place:
-    """Return the place that a path or an address names."""
-    text = os.fspath(where)
-    if "\0" in text:
-        raise StorageError("the name of a file has no null character.")
-    if "://" not in text:
-        return _place(text)
+def open_file(address: str) -> sqlite3.Connection:
+    """Open a SQLite file; what is committed is on the disk."""
+    connection = sqlite3.connect(
+        address, uri=True, timeout=connections.BUSY, isolation_level=None, check_same_thread=False
+    )
     try:
-        url = make_url(text)
-    except (ArgumentError, ValueError):  # the text may hold a password
-        raise StorageError(
-            "the address of the database cannot be read. It looks like "
-            "postgresql://user:password@host:5432/name, with %40 for an @ in the password."
-        ) from None
-    kind = url.drivername.partition("+")[0]
-    if kind == "sqlite":
-        return _place(url.database or "")
-    if kind not in ("postgresql", "postgres"):
-        raise StorageError(
-            f"studies are kept in a SQLite file or in PostgreSQL, not in {kind}. Give the name of "
-            "a file, or an address that starts with postgresql://."
-        )
-    url = url.set(drivername="postgresql")
-    shown = url.difference_update_query(_SECRETS).render_as_string(hide_password=True)
-    return Place(shown, None, url.set(drivername="postgresql+psycopg"))
-
-
-def _place(text: str) -> Place:
-    if text in ("", ":memory:"):
-        raise StorageError("a study is kept in a file: give its name, such as lab.db.")
-    return Place(text, Path(text).expanduser().resolve())
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute("PRAGMA cell_size_check = ON")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
 
 
 def is_missing(place: Place) -> bool:
-    """Return whether there is no such file; say so if there can be none."""
+    """Return whether there is no such file; refuse a name in a folder that is not there."""
     path = place.file()
     try:
         os.stat(path)
@@ -103,7 +64,7 @@ def is_missing(place: Place) -> bool:
 
 
 def refuse_remains(place: Place) -> None:
-    """Refuse a name without a file that something of a file lies beside: a restore was killed."""
+    """Refuse a name whose file is gone while its changes are there: a restore was killed."""
     path = place.file()
     old = sorted(path.parent.glob(f"{glob.escape(path.name)}.{REPLACED}-*"))
     found = [file for file in (wal_of(path), *old[-1:]) if file.exists()]
@@ -113,7 +74,7 @@ def refuse_remains(place: Place) -> None:
             f"there is no file {place.shown}, but {names} beside it: was it deleted, or a program "
             "killed that restored it? Go back to a backup with 'finalist db restore BACKUP'"
             + (f", or to {old[-1].name} likewise" if old else "")
-            + ". To begin anew, move what is left to another folder."
+            + ". To start over, move what is left to another folder."
         )
 
 
@@ -135,7 +96,8 @@ def inspect(place: Place) -> Header:
         raise _unreadable(shown, "Permission denied")
     if found.st_size == 0:
         raise SchemaError(
-            f"{shown} is an empty file, no database of studies. Delete it to make a new one there."
+            f"{shown} is an empty file, not a database of studies. Delete it to make a new one "
+            "there."
         )
     try:
         with forks.using():
@@ -144,8 +106,8 @@ def inspect(place: Place) -> Header:
         raise _unreadable(shown, str(error)) from error
     except sqlite3.DatabaseError as error:
         raise SchemaError(
-            f"{shown} is no database, or its start is damaged. It is left as it is; give another "
-            "name, or restore it from a backup if it held studies."
+            f"{shown} is not a database, or its start is damaged. It is left as it is; give "
+            "another name, or restore it from a backup if it held studies."
         ) from error
     if page.application != APPLICATION:
         raise ForeignFileError(
@@ -159,12 +121,6 @@ def _unreadable(shown: str, reason: str | None) -> StorageError:
     return StorageError(
         f"{shown} cannot be read: {reason}. Ask its owner for the right to read it."
     )
-
-
-def identity(path: Path) -> tuple[int, int]:
-    """Return what tells this file from another one that takes its name."""
-    found = os.stat(path)
-    return found.st_dev, found.st_ino
 
 
 def is_writable(path: Path) -> bool:
@@ -234,12 +190,12 @@ def _publish(temporary: Path, target: Path) -> None:
 
 
 def _sync(temporary: Path) -> None:
-    """See to it that a file survives a loss of power; nobody else may have it open yet."""
+    """Make a file survive a loss of power; nobody else may have it open yet."""
     _flush(temporary, os.O_RDWR)
 
 
 def _sync_folder(folder: Path) -> None:
-    """See to it that the names in a folder survive a loss of power."""
+    """Make the names in a folder survive a loss of power."""
     if os.name != "nt":
         _flush(folder, os.O_RDONLY)
 

@@ -3,8 +3,8 @@
 A process that is forked has a copy of everything SQLite knows and none of its locks: to the copy
 a transaction of another thread goes on for ever, and whoever opens the file waits for its end. So
 a fork waits for the transactions of other threads, which are short, and new ones wait for the
-fork. What is under way all the same, because it takes long or is the forking thread's own, is left
-alone in the new process, and its file is refused there at once.
+fork. A transaction that is still under way, because it takes long or is the forking thread's own,
+is left alone in the new process, and its file is refused there at once.
 """
 
 import os
@@ -39,7 +39,7 @@ _left: list[Connection] = []
 
 
 def watch(engine: Engine) -> None:
-    """Let an engine have no idle connections when the process forks."""
+    """Close an engine's idle connections whenever the process forks."""
     _engines.add(engine)
 
 
@@ -71,7 +71,7 @@ def _forked(shown: str) -> StorageError:
 def begin(connect: Callable[[], Connection], file: FileId | None) -> Connection:
     """Return a connection for a transaction; a fork waits until a file is open.
 
-    Nobody is kept from beginning while others connect: to a server that may take long.
+    Others may begin while this one connects: connecting to a server may take long.
     """
     me = threading.get_ident()
     _enter(file, me)
@@ -97,7 +97,7 @@ def _enter(file: FileId | None, me: int) -> None:
 
 @contextmanager
 def using() -> Iterator[None]:
-    """Use SQLite for a moment without a transaction; a fork would take its mutexes along."""
+    """Use SQLite briefly without a transaction; a fork waits, or it would copy held mutexes."""
     me = threading.get_ident()
     _enter(_ANY, me)
     try:
@@ -109,7 +109,7 @@ def using() -> Iterator[None]:
 
 
 def end(connection: Connection) -> None:
-    """Take note that a transaction of this process is over."""
+    """Mark a transaction of this process as over."""
     with _gate:
         _under_way.pop(connection, None)
         _gate.notify_all()

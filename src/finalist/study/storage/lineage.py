@@ -28,14 +28,15 @@ from sqlalchemy import Connection
 
 from finalist.errors import SchemaError
 from finalist.sqlite_files import Header
-from finalist.study.storage.files import Place, inspect, wal_of
+from finalist.study.storage.files import inspect, wal_of
+from finalist.study.storage.place import Place
 
-#: Counts are of 31 bits, and go round; 0 is a file from before there were counts.
+#: Counts have 31 bits and wrap around; 0 is a file from before there were counts.
 _COUNTS = 2**31
 #: A count begins with a multiple of this. Such a number after 0 is a beginning too.
 _BEGINNING = 2**16
 _WAL_HEADER, _FRAME_HEADER = 32, 24
-#: Bytes of page 1 that are looked at.
+#: Bytes of page 1 that are read.
 _NEEDED = 64
 #: Looks at a file that others may be writing to, and seconds between them.
 _TRIES, _PAUSE = 20, 0.01
@@ -65,8 +66,8 @@ def is_counted(connection: Connection) -> bool:
 def check(place: Place) -> None:
     """Refuse a file that is not ours, and one with changes beside it that are not its own.
 
-    Both are left as they are. A file in use may change between two looks, so that only what two
-    looks find is believed.
+    Both are left as they are. A file in use may change while it is inspected, so only what two
+    inspections find is believed.
     """
     wal, before = wal_of(place.file()), None
     for _ in range(_TRIES):

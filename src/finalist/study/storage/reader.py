@@ -12,6 +12,7 @@ from sqlalchemy import Connection, Executable, select
 from finalist.errors import StudyError, UnknownStudyError
 from finalist.files import printable
 from finalist.study.storage.errors import damaged, errors
+from finalist.study.storage.protocol import Dialect
 from finalist.study.storage.rows import (
     EventRow,
     RewardRows,
@@ -23,7 +24,6 @@ from finalist.study.storage.rows import (
 )
 from finalist.study.storage.schema import arms, events, rewards, studies
 
-_COLUMNS = np.dtype([("event", np.int64), ("pull", np.int64), ("reward", np.float64)])
 _T = TypeVar("_T")
 
 
@@ -33,9 +33,9 @@ class Reader:
     What is read is checked against its checksums: `StorageError` if it is not what was written.
     """
 
-    def __init__(self, connection: Connection, where: str) -> None:
-        self._connection = connection
-        self._where = where
+    def __init__(self, connection: Connection, dialect: Dialect) -> None:
+        self._connection, self._dialect = connection, dialect
+        self._where = dialect.place.shown
 
     def studies(self) -> list[StudyRow]:
         """Return all studies, by name."""
@@ -98,7 +98,7 @@ class Reader:
         if not rows:
             raise UnknownStudyError(f"the study is no longer in {self._where}; it was deleted.")
         if rows[0].last != (rows[0].newest or 0):
-            raise damaged(self._where, "its last events are not there")
+            raise damaged(self._where, "its last events are missing")
         number: int = rows[0].last
         return number
 
@@ -130,7 +130,7 @@ class Reader:
 
     def rewards(self, study_id: int, after: int = 0) -> RewardRows:
         """Return all rewards of events above `after`, by event, then by pull."""
-        bare = self._bare_rewards(study_id, after)
+        bare = self._guard(lambda: self._dialect.read_rewards(self._connection, study_id, after))
         rows = RewardRows(
             *(np.ascontiguousarray(bare[name]) for name in ("event", "pull", "reward"))
         )
@@ -138,26 +138,6 @@ class Reader:
         if not rewards_are_whole(rows, expected):
             raise damaged(self._where, "rewards are not as they were told")
         return rows
-
-    def _bare_rewards(self, study_id: int, after: int) -> np.ndarray:
-        """Return rewards as the database has them; rows as objects of Python would take long."""
-        # Whole numbers, so that nothing can be smuggled into the query.
-        chosen = (
-            f"study = {int(study_id)} AND event > {int(after)} ORDER BY rewards.event, rewards.pull"
-        )
-        with errors(self._where):
-            driver: Any = self._connection.connection.driver_connection
-            if self._connection.dialect.name == "sqlite":
-                query = f"SELECT event, pull, reward FROM rewards WHERE {chosen}"
-                try:
-                    return np.fromiter(driver.execute(query), dtype=_COLUMNS)
-                except (TypeError, ValueError) as error:
-                    raise damaged(self._where, "a reward is no number") from error
-            query = (
-                "SELECT int8send(event) AS event, int8send(pull) AS pull, "
-                f"float8send(reward) AS reward FROM rewards WHERE {chosen}"
-            )
-            return self._guard(lambda: _packed(driver, query))
 
     def notes(self, study_id: int) -> dict[int, str]:
         """Return the latest note of each pull that has one."""
@@ -187,8 +167,8 @@ class Reader:
         return self._guard(lambda: self._connection.execute(query).all())
 
     def _guard(self, step: Callable[[], _T]) -> _T:
-        """Do one step; whatever a driver makes of it comes out as one of our errors."""
-        with errors(self._where):
+        """Do one step; errors of the driver come out as ours."""
+        with errors(self._dialect):
             return step()
 
     def _expect(self, expected: int, *parts: str | bytes | int | None) -> None:
@@ -199,20 +179,7 @@ class Reader:
         try:
             value = json.loads(text)
         except ValueError as error:
-            raise damaged(self._where, "a row is no JSON") from error
+            raise damaged(self._where, "a row is not valid JSON") from error
         if not isinstance(value, kind):
-            raise damaged(self._where, f"a row holds no {kind.__name__}")
+            raise damaged(self._where, f"a row is not a JSON {kind.__name__}")
         return value
-
-
-def _packed(driver: Any, query: str) -> np.ndarray:
-    """Return rows of PostgreSQL, each column packed by the server."""
-    packed = ", ".join(f"string_agg({name}, '')" for name in ("event", "pull", "reward"))
-    with driver.cursor(binary=True) as cursor:
-        columns = cursor.execute(f"SELECT {packed} FROM ({query}) AS ordered").fetchone()
-    event = np.frombuffer(columns[0] or b"", ">i8")
-    rows = np.empty(event.size, _COLUMNS)
-    rows["event"] = event
-    rows["pull"] = np.frombuffer(columns[1] or b"", ">i8")
-    rows["reward"] = np.frombuffer(columns[2] or b"", ">f8")
-    return rows

@@ -1,4 +1,4 @@
-"""Rows as values: how they are written as text and bytes, and what guards them against decay."""
+"""Rows as values: how they are written as text and bytes, and their checksums."""
 
 import json
 import zlib
@@ -63,7 +63,7 @@ def plain(text: str, what: str) -> str:
     if "\0" in text or not _is_unicode(text):
         raise StudyError(
             f"{what} {printable(text, 40)!r} has a character that cannot be stored. "
-            "Leave out null characters and half characters."
+            "Leave out null characters and lone surrogates."
         )
     return text
 
@@ -77,7 +77,7 @@ def _is_unicode(text: str) -> bool:
 
 
 def checksum(*parts: str | bytes | int | None) -> int:
-    """Return a CRC-32, which notices every single flipped bit.
+    """Return a CRC-32, which detects every single flipped bit.
 
     Examples
     --------

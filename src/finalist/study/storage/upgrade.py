@@ -1,7 +1,7 @@
-"""The version of the tables: making them, upgrading them, and copies of a file.
+"""Opening a database: its tables are made, upgraded, checked, copied and restored here.
 
 An upgrade is one transaction, so that a process that is killed leaves the old tables or the new
-ones. A SQLite file is copied before. PostgreSQL is not: its copies are the work of its server.
+ones.
 """
 
 import threading
@@ -11,27 +11,19 @@ from os import PathLike
 from pathlib import Path
 
 import sqlalchemy as sa
-from sqlalchemy import Connection, NullPool
+from sqlalchemy import Connection
 
 from finalist import __version__
 from finalist.errors import SchemaError, StorageError
-from finalist.sqlite_files import uri
-from finalist.study.storage import check as database_check
-from finalist.study.storage import copies, forks, schema
-from finalist.study.storage import lineage as database_lineage
-from finalist.study.storage.connections import Connections, open_file
+from finalist.study.storage import check as damage
+from finalist.study.storage import copies, schema
+from finalist.study.storage.connections import Connections
 from finalist.study.storage.errors import damaged, errors
-from finalist.study.storage.files import (
-    Place,
-    identity,
-    in_full,
-    is_missing,
-    locate,
-    refuse_remains,
-    remove_stale,
-)
-from finalist.study.storage.lineage import first_count, set_count
-from finalist.study.storage.schema import APPLICATION, VERSION_TABLE
+from finalist.study.storage.place import Place, locate
+from finalist.study.storage.postgres import PostgreSQL
+from finalist.study.storage.protocol import Dialect
+from finalist.study.storage.schema import VERSION_TABLE
+from finalist.study.storage.sqlite import SQLite
 
 #: The version that is needed, and the scripts that lead there.
 SCHEMA = schema.SCHEMA
@@ -40,15 +32,10 @@ MIGRATIONS = Path(__file__).with_name("migrations")
 _alembic = threading.Lock()
 
 
-def needed() -> str:
-    """Return the version of the tables that this finalist works with."""
-    return SCHEMA
-
-
 def current(where: str | PathLike[str]) -> str | None:
     """Return the version of the tables of a database, None if it has none of ours."""
     with _connected(locate(where)) as connections, connections.read() as connection:
-        return _version(connection, connections.place)
+        return _version(connection, connections.dialect)
 
 
 def upgrade(where: str | PathLike[str]) -> str:
@@ -81,23 +68,23 @@ def restore(where: str | PathLike[str], backup: str | PathLike[str]) -> str:
             f"{source.shown} is damaged and is not restored: {problems[0]} Take an older backup."
         )
     with _connected(source) as connections:
-        aside = copies.restore(where, connections)
+        aside = copies.restore(place, connections, lambda old: Connections(_dialect(old)))
     was = "There was no such file." if aside is None else f"The file that was there is in {aside}."
     return f"{place.shown} is a copy of {source.shown}. {was}"
 
 
 def check(where: str | PathLike[str]) -> list[str]:
-    """Look through a whole database; return what is wrong, nothing if all is well."""
+    """Look through a whole database; return what is wrong, or nothing."""
     place = locate(where)
     with _connected(place) as connections:
         try:
             with connections.read() as connection:
-                found = _version(connection, place)
+                found = _version(connection, connections.dialect)
                 if found is None:
                     raise StorageError(_nothing_yet(place))
                 if found != SCHEMA:
                     return [f"{place.shown} has schema {int(found)}; upgrade it first."]
-                return database_check.problems(connection, place.shown)
+                return damage.problems(connection, connections.dialect)
         except SchemaError as error:
             return [str(error)]
 
@@ -105,31 +92,24 @@ def check(where: str | PathLike[str]) -> list[str]:
 def prepare(where: str | PathLike[str], create: bool) -> Connections:
     """Open a database whose tables are up to date; make or upgrade them if need be."""
     place = locate(where)
-    if place.path is not None and is_missing(place):
-        refuse_remains(place)
-        if not create:
-            raise StorageError(
-                f"there is no file {place.shown}. Check the name, or create a study to make it."
-            )
-        _make(place)
+    _dialect(place).create(_migrate, wanted=create)
     connections = _connect(place)
+    dialect = connections.dialect
     try:
         with connections.read() as connection:
-            found = _version(connection, place)
-            if found == SCHEMA:
-                database_check.check_index(connection, place.shown)
-            counted = not connections.is_sqlite or database_lineage.is_counted(connection)
+            found = _version(connection, dialect)
+            dialect.inspect(connection, current=found == SCHEMA)
         if found != SCHEMA:
             _bring_up(connections, create)
-        connections.use_wal()
-        if place.path is not None and not connections.read_only:
-            remove_stale(place.path.parent)
-            if not counted:
-                connections.count_first()
+        dialect.settle(connections)
     except BaseException:
         connections.close()
         raise
     return connections
+
+
+def _dialect(place: Place) -> Dialect:
+    return PostgreSQL(place) if place.path is None else SQLite(place)
 
 
 @contextmanager
@@ -142,23 +122,19 @@ def _connected(place: Place) -> Iterator[Connections]:
 
 
 def _connect(place: Place) -> Connections:
-    if place.path is not None:
-        if is_missing(place):
-            refuse_remains(place)
-            raise StorageError(f"there is no file {place.shown}. Check the name.")
-        forks.check_file(place.shown, identity(place.path))
-        database_lineage.check(place)
-    return Connections(place)
+    dialect = _dialect(place)
+    dialect.require()
+    return Connections(dialect)
 
 
-def _version(connection: Connection, place: Place) -> str | None:
-    """Return the version of the tables; refuse those that are newer, not ours or not whole."""
-    shown = place.shown
-    with errors(shown):
+def _version(connection: Connection, dialect: Dialect) -> str | None:
+    """Return the version of the tables; refuse those that are newer, not ours or incomplete."""
+    shown = dialect.place.shown
+    with errors(dialect):
         tables = set(sa.inspect(connection).get_table_names())
         ours = tables & set(schema.metadata.tables)
         if VERSION_TABLE not in tables:
-            if place.path is not None:
+            if not dialect.shared:
                 raise damaged(shown, "it has no version")
             if ours:
                 raise SchemaError(
@@ -187,55 +163,30 @@ def _nothing_yet(place: Place) -> str:
 
 def _bring_up(connections: Connections, create: bool) -> str:
     """Make or upgrade tables in one transaction, after a copy of a file."""
-    place = connections.place
-    if connections.read_only:
+    dialect, shown = connections.dialect, connections.shown
+    if dialect.read_only:
         raise SchemaError(
-            f"{place.shown} has an older schema than {int(SCHEMA)} and can only be read. Give "
+            f"{shown} has an older schema than {int(SCHEMA)} and can only be read. Give "
             "yourself the right to write to it, and open it again to upgrade it."
         )
-    with connections.write(foreign_keys=False) as connection, errors(place.shown):
-        if place.path is None:  # only one process at a time
-            connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({APPLICATION})")
-        found = _version(connection, place)  # another process may have been faster
+    with connections.write(foreign_keys=False) as connection, errors(dialect):
+        dialect.lock_tables(connection)
+        found = _version(connection, dialect)  # another process may have been faster
         if found == SCHEMA:
-            return f"{place.shown} has schema {int(SCHEMA)}; nothing to do."
+            return f"{shown} has schema {int(SCHEMA)}; nothing to do."
         if found is None and not create:
-            raise StorageError(_nothing_yet(place))
-        note = "PostgreSQL is not copied before; that is the work of its server."
-        if place.path is not None:
-            copy = copies.copy_to(connections, copies.stamped(place.path, f"backup-{found}"))
-            note = f"The old file is in {copy}."
+            raise StorageError(_nothing_yet(dialect.place))
+        note = dialect.copy_before_upgrade(connections, found)
         _migrate(connection)
-        if place.path is not None and connection.exec_driver_sql("PRAGMA foreign_key_check").all():
-            raise damaged(place.shown, "rows do not belong together after the upgrade")
-    return f"{place.shown} went from schema {int(found or 0)} to {int(SCHEMA)}. {note}"
+        dialect.check_upgraded(connection)
+    return f"{shown} went from schema {int(found or 0)} to {int(SCHEMA)}. {note}"
 
 
 def _migrate(connection: Connection) -> None:
-    from alembic import command  # slow to import, and hardly ever needed
+    from alembic import command  # slow to import, and rarely needed
     from alembic.config import Config
 
     config = Config(attributes={"connection": connection})
     config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
     with _alembic:
         command.upgrade(config, SCHEMA)
-
-
-def _make(place: Place) -> None:
-    """Make a new file; another process that is faster is as good."""
-    path = place.file()
-    try:
-        with in_full(place, path) as temporary, errors(place.shown), forks.using():
-            engine = sa.create_engine(
-                "sqlite://",
-                creator=lambda: open_file(uri(temporary, mode="rwc")),
-                poolclass=NullPool,
-            )
-            with engine.connect() as connection:
-                connection.exec_driver_sql(f"PRAGMA application_id = {APPLICATION}")
-                set_count(connection, first_count())
-                connection.exec_driver_sql("BEGIN IMMEDIATE")
-                _migrate(connection)
-                connection.commit()
-    except FileExistsError:
-        pass

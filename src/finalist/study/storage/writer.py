@@ -2,8 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from itertools import repeat
-from struct import pack
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -32,31 +31,15 @@ from finalist.study.storage.rows import (
 )
 from finalist.study.storage.schema import KINDS, arms, events, studies
 
-#: PostgreSQL's binary COPY: the number of columns, and each with its size before it.
-_COPIED = np.dtype(
-    [
-        ("count", ">i2"),
-        ("size1", ">i4"),
-        ("study", ">i4"),
-        ("size2", ">i4"),
-        ("event", ">i4"),
-        ("size3", ">i4"),
-        ("pull", ">i8"),
-        ("size4", ">i4"),
-        ("reward", ">f8"),
-        ("none", ">i4"),
-    ]
-)
-_COPY_START, _COPY_END = b"PGCOPY\n\xff\r\n\0" + bytes(8), b"\xff\xff"
-#: Characters of a client's id: PostgreSQL's indexes take no long texts.
-_LONGEST = 255
+#: Characters of a client's id: PostgreSQL cannot index long texts.
+_MAX_CLIENT = 255
 _T = TypeVar("_T")
 
 
 class Writer(Reader):
     """One transaction that writes: all of it is kept, or nothing.
 
-    An error on the way leaves nothing, also if it is caught within the transaction.
+    After an error nothing is kept, even if the error is caught within the transaction.
     """
 
     failed = False
@@ -67,8 +50,8 @@ class Writer(Reader):
         if not self._all(query):
             raise UnknownStudyError(f"the study is no longer in {self._where}; it was deleted.")
 
-    # On PostgreSQL a writer sees what others commit meanwhile. What is read in several steps is
-    # read under the lock.
+    # On PostgreSQL a writer sees what others commit meanwhile, so whatever takes several steps to
+    # read is read under the lock.
 
     def events(self, study_id: int, after: int = 0) -> list[EventRow]:
         """Return all events with a number above `after`, in order; lock the study."""
@@ -175,7 +158,8 @@ class Writer(Reader):
             )
         self._write(insert(events), row)
         if told is not None:
-            self._add_rewards(study_id, number, told)
+            add = partial(self._dialect.add_rewards, self._connection, study_id, number, told)
+            self._try(add)
         return EventRow(number, kind, row["at"], client, body)
 
     def _event_row(
@@ -184,9 +168,9 @@ class Writer(Reader):
         if kind not in KINDS:
             raise StudyError(f"there is no event {kind!r}; use one of {', '.join(KINDS)}.")
         if client is not None:
-            if len(client) > _LONGEST:
+            if len(client) > _MAX_CLIENT:
                 raise StudyError(
-                    f"a client's id has {len(client)} characters; use one of at most {_LONGEST}."
+                    f"a client's id has {len(client)} characters; use one of at most {_MAX_CLIENT}."
                 )
             earlier = self.client(study_id, client)
             if earlier is not None:
@@ -203,20 +187,6 @@ class Writer(Reader):
             "body": text,
         }
         return {**row, "checksum": checksum(*row.values())}
-
-    def _add_rewards(self, study_id: int, number: int, told: Rewards) -> None:
-        """Add many rows at once, in the fastest way of each database."""
-        pulls, values = told.pull.tolist(), told.reward.tolist()
-        if self._connection.dialect.name == "sqlite":
-            query = "INSERT INTO rewards (study, event, pull, reward, note) VALUES (?, ?, ?, ?, ?)"
-            size = len(pulls)
-            rows = zip(
-                repeat(study_id, size), repeat(number, size), pulls, values, told.note, strict=True
-            )
-            self._try(lambda: self._connection.exec_driver_sql(query, list(rows)))
-        else:
-            driver = self._connection.connection.driver_connection
-            self._try(lambda: _copy_in(driver, study_id, number, told))
 
     def delete(self, study_id: int) -> None:
         """Delete a study with all that belongs to it."""
@@ -240,27 +210,6 @@ class Writer(Reader):
             raise
         self.failed = failed
         return result
-
-
-def _copy_in(driver: Any, study_id: int, number: int, told: Rewards) -> None:
-    """Add rewards to PostgreSQL, as rows of its binary format."""
-    rows = np.zeros(told.pull.size, _COPIED)
-    rows["count"], rows["none"] = 5, -1
-    rows["size1"] = rows["size2"] = 4
-    rows["size3"] = rows["size4"] = 8
-    rows["study"], rows["event"] = study_id, number
-    rows["pull"], rows["reward"] = told.pull, told.reward
-    data = rows.tobytes()
-    if told.notes_checksum() is not None:
-        size, parts = _COPIED.itemsize, []
-        for index, note in enumerate(told.note):
-            row = data[index * size : (index + 1) * size]
-            text = None if note is None else note.encode()
-            parts.append(row if text is None else row[:-4] + pack(">i", len(text)) + text)
-        data = b"".join(parts)
-    query = "COPY rewards (study, event, pull, reward, note) FROM STDIN (FORMAT BINARY)"
-    with driver.cursor() as cursor, cursor.copy(query) as copy:
-        copy.write(_COPY_START + data + _COPY_END)
 
 
 def _now() -> str:

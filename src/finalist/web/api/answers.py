@@ -1,17 +1,28 @@
-"""What the API answers, for its description."""
+"""Response bodies of the API, for its OpenAPI description."""
 
-from typing import Any, Literal
+from dataclasses import fields
+from typing import Any, Literal, get_type_hints
 
-from pydantic import BaseModel
+from pydantic import BaseModel, create_model
+
+from finalist.study import ArmStatus, Pull, Status
 
 Verdict = Literal["continue", "winner", "uncertain", "undecided"]
+
+
+def described(cls: type, doc: str, **others: Any) -> type[BaseModel]:
+    """Return the model of a dataclass that is sent as JSON; `others` are fields that differ."""
+    hints = get_type_hints(cls)
+    types = {field.name: hints[field.name] for field in fields(cls)} | others
+    words: dict[str, Any] = {name: (kind, ...) for name, kind in types.items()}
+    return create_model(f"{cls.__name__}Answer", __doc__=doc, **words)
 
 
 class Line(BaseModel):
     """A study in the list; `error` says why it cannot be read, and is null if it can.
 
-    `risk` is the probability with which the winner is wrong, at most; null without a guarantee,
-    and then `winner` is a recommendation.
+    `risk` bounds the probability that the winner is wrong; without a guarantee it is null, and
+    `winner` is a recommendation.
     """
 
     number: int
@@ -65,16 +76,11 @@ class ArmsAnswer(BaseModel):
     arms: list[OneArm]
 
 
-class PullAnswer(BaseModel):
-    """A measurement to make."""
-
-    pull_id: int
-    arm: str
-    worker: str | None
+PullAnswer = described(Pull, "A measurement to make.")
 
 
 class BatchAnswer(BaseModel):
-    """Pulls to measure; none when there is nothing to do, and `reason` says why."""
+    """Pulls to measure; if there are none, `reason` says why."""
 
     pulls: list[PullAnswer]
     state: Literal["open", "waiting", "decided", "stopped", "budget", "exhausted"]
@@ -85,11 +91,10 @@ class BatchAnswer(BaseModel):
 
 
 class ToldAnswer(BaseModel):
-    """How many rewards were new; they are on the disk.
+    """How many rewards were new; they are stored on disk.
 
-    `repeated`: this call, with the same `Idempotency-Key`, was made before; `new` is what the
-    first one was answered. `risk` as in the status: without it, `winner`
-    is a recommendation.
+    `repeated`: a call with the same `Idempotency-Key` was made before, and `new` is its result.
+    `risk` as in the status: without it, `winner` is a recommendation.
     """
 
     new: int
@@ -101,7 +106,7 @@ class ToldAnswer(BaseModel):
 
 
 class ForecastAnswer(BaseModel):
-    """Pulls that are still needed, of each draw in `pulls`; null is more than `cap`."""
+    """Pulls still needed, of each draw in `pulls`; null means more than `cap`."""
 
     median: float | None
     low: float | None
@@ -111,49 +116,14 @@ class ForecastAnswer(BaseModel):
     pulls: list[float | None]
 
 
-class ArmStatusAnswer(BaseModel):
-    """One arm: what is known, and what speaks against it."""
-
-    name: str
-    pulls: int
-    estimate: float | None
-    low: float | None
-    high: float | None
-    evidence: float | None
-    p_value: float | None
-    rival: str | None
-    survives: bool
-    measurable: bool
-    candidate: bool
-
-
-class StatusAnswer(BaseModel):
-    """What is certain; the same as `fl.Study.status`, and the number of the last event."""
-
-    last: int
-    name: str
-    verdict: Verdict
-    certain: bool
-    winner: str | None
-    winners: list[str]
-    top: int
-    leader: str | None
-    survivors: list[str]
-    risk: float | None
-    recommendation: str | None
-    error_estimate: float | None
-    certainty: float | None
-    advice: str | None
-    sentence: str
-    pulls: int
-    open_pulls: int
-    batches: int
-    budget_left: int | None
-    assumptions: list[str]
-    warnings: list[str]
-    doubts: list[str]
-    forecast: ForecastAnswer | None
-    arms: list[ArmStatusAnswer]
+ArmStatusAnswer = described(ArmStatus, "One arm: its estimate, and the evidence against it.")
+StatusAnswer = described(
+    Status,
+    "What is certain, as in `fl.Study.status`, and the number of the last event.",
+    last=int,
+    forecast=ForecastAnswer | None,
+    arms=list[ArmStatusAnswer],
+)
 
 
 class EvidenceAnswer(BaseModel):
@@ -183,7 +153,7 @@ class CountAnswer(BaseModel):
 
 
 class CellAnswer(BaseModel):
-    """A cell; `bad` if it should be a number and is none."""
+    """A cell; `bad` if it should be a number but is not."""
 
     text: str
     bad: bool
@@ -197,7 +167,7 @@ class RowAnswer(BaseModel):
 
 
 class PreviewAnswer(BaseModel):
-    """A table of arms before it is used; `problem` is null if it can be.
+    """A preview of a table of arms; `problem` is null if it can be used.
 
     `rows` are the first ones, and those with a bad cell; `duplicates` are names with the same
     features, which are one arm.
@@ -215,7 +185,7 @@ class PreviewAnswer(BaseModel):
 
 
 class PlanRowAnswer(BaseModel):
-    """What one strategy needs; null is more than `max_pulls`."""
+    """What one strategy needs; null means more than `max_pulls`."""
 
     name: str
     median: float | None

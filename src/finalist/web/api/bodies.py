@@ -1,4 +1,4 @@
-"""What may be sent to the API, with limits; the library checks what it means."""
+"""Request bodies of the API and their limits; the library checks what they mean."""
 
 import json
 from typing import Annotated, Any, Literal
@@ -10,17 +10,19 @@ from pydantic import model_validator as checked_model
 
 from finalist.arms import Arms
 from finalist.arms.inputs import check_columns, checked
-from finalist.arms.roles import any_of, as_mask
+from finalist.arms.parts import any_of, as_mask
 from finalist.errors import ArmsError
-from finalist.web.uploads import MAX_ARMS, MAX_RESULTS
+from finalist.problem import UNSET, PerArm, Unset
+from finalist.problem.noise import missing_sigma
+from finalist.web.uploads import MAX_ARMS, MAX_RESULTS, read_arms_table
 
-#: The largest whole number that every program reads as the same.
+#: The largest integer that every JSON parser reads exactly.
 LARGEST = 2**53 - 1
 MAX_CELLS = 1_000_000
-#: Pulls that are handed out at a time, and results that are told at a time.
+#: Pulls issued at a time.
 MAX_PULLS = 100_000
-#: Characters of the metadata as JSON, and how deep it is nested.
-_MAX_METADATA, _DEEPEST = 65_536, 16
+#: Characters of the metadata as JSON, and its levels of nesting.
+_MAX_METADATA, _MAX_DEPTH = 65_536, 16
 
 Text = Annotated[StrictStr, Field(min_length=1, max_length=10_000)]
 Name = Annotated[StrictStr, Field(min_length=1, max_length=1_000)]
@@ -29,13 +31,13 @@ Whole = Annotated[StrictInt, Field(ge=1, le=LARGEST)]
 
 
 class Body(BaseModel):
-    """A body: words that are not known are refused."""
+    """A body: unknown keys are rejected."""
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
 
 Roles = Annotated[list[StrictBool], Field(max_length=MAX_ARMS)]
-#: A positive number for all arms, or one for each.
+#: A positive number for all arms, or one per arm.
 Each = (
     Annotated[Number, Field(gt=0)]
     | Annotated[list[Annotated[Number, Field(gt=0)]], Field(max_length=MAX_ARMS)]
@@ -43,7 +45,7 @@ Each = (
 
 
 class ArmsBody(Body):
-    """Arms: a row of features for each; without features, nothing relates them."""
+    """Arms, with a row of features each; without features they are unrelated."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -67,35 +69,33 @@ class ArmsBody(Body):
     candidate: Roles | None = Field(None, description="Which rows can win; all if null.")
 
     def to_arms(self) -> Arms:
-        """Return the arms with their roles; the library says what is wrong with them."""
+        """Return the arms with their roles; raises if the library rejects them."""
         arms = self._plain_arms()
         masks = {"measurable": self.measurable, "candidate": self.candidate}
-        owner = arms._owner if arms._owner is not None else np.arange(len(arms))
+        owner = arms._parts.owners()
         roles = [any_of(as_mask(name, mask, len(owner)), owner) for name, mask in masks.items()]
         return arms._marked(*roles)
 
     def _plain_arms(self) -> Arms:
         if self.features is None:
             if not self.names or self.feature_names:
-                raise ArmsError("give features, or names alone if nothing relates the arms.")
+                raise ArmsError("give features, or only names if the arms are unrelated.")
             if len(self.names) > 2000:
                 raise ArmsError(
-                    f"{len(self.names):,} arms that nothing relates are too many; 2,000 are the "
-                    "most. Describe them by features."
+                    f"{len(self.names):,} arms without features are too many; the limit is 2,000. "
+                    "Describe them by features."
                 )
             return Arms.unstructured(self.names)
         lengths = {len(row) for row in self.features}
         if len(lengths) != 1:
-            raise ArmsError("every arm has the same number of features, one arm or more.")
+            raise ArmsError("give at least one arm, and the same number of features for each.")
         if len(self.features) * max(lengths) > MAX_CELLS:
             raise ArmsError(f"the arms have more than {MAX_CELLS:,} numbers.")
         if self.feature_names is None:
             return Arms(np.array(self.features), self.names)
         columns = check_columns(self.feature_names, ArmsError, "")
         if lengths != {len(columns)}:
-            raise ArmsError(
-                f"there are {len(columns)} names of features for {max(lengths)} features."
-            )
+            raise ArmsError(f"there are {len(columns)} feature names for {max(lengths)} features.")
         return Arms._from_table(checked(np.array(self.features, float), self.names, columns))
 
 
@@ -108,7 +108,7 @@ class Question(Body):
     )
     sigma: Each | None = Field(
         None,
-        description="Size of the noise, of all or each; null if unknown. Has to be given, unless "
+        description="Size of the noise, of all arms or of each; null if unknown. Required unless "
         "`noise` is bernoulli.",
     )
     noise: Literal["gaussian", "sub-gaussian", "bernoulli"] = "gaussian"
@@ -133,9 +133,39 @@ class Question(Body):
             raise ValueError("give the arms once, as `arms` or as `arms_csv`")
         return self
 
+    def to_arms(self) -> Arms:
+        """Return the arms, in whichever form they were given."""
+        if self.arms is not None:
+            return self.arms.to_arms()
+        assert self.arms_csv is not None
+        return read_arms_table(self.arms_csv.encode(), "arms_csv").arms
+
+    def words(self) -> dict[str, Any]:
+        """Return all settings as keywords of `Study.create` or `fl.plan`."""
+        given = {word: getattr(self, word) for word in type(self).model_fields if word not in _OWN}
+        return {**given, "sigma": self._sigma()}
+
+    def _sigma(self) -> PerArm | Unset | None:
+        """Return the size of the noise; a default would silently invalidate all results."""
+        if self.sigma is not None:
+            return self.sigma
+        if self.noise == "bernoulli":
+            return UNSET
+        if "sigma" not in self.model_fields_set:
+            raise missing_sigma(
+                unknown="null if it is unknown: the gauntlet then estimates Gaussian noise from "
+                "the rewards; a plan needs a guess",
+                noise=self.noise,
+            )
+        return None
+
+
+#: Fields of a question that are not keywords of the library.
+_OWN = frozenset({"arms", "arms_csv", "name", "settings"})
+
 
 class MoreArms(ArmsBody):
-    """Arms to add, with their noise and cost where those differ between arms."""
+    """Arms to add, with their noise and cost if those differ between arms."""
 
     sigma: Each | None = None
     cost: Each | None = None
@@ -145,7 +175,7 @@ _EXAMPLE_ARMS: dict[str, Any] = {"names": ["red", "green", "blue"]}
 
 
 class NewStudy(Question):
-    """A study to begin."""
+    """A study to create."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -156,7 +186,7 @@ class NewStudy(Question):
     settings: Annotated[
         dict[Annotated[str, Field(max_length=100)], StrictBool | StrictInt | Number | Text | None],
         Field(max_length=30),
-    ] = Field(default={}, description="Settings of the strategy that are not as usual.")
+    ] = Field(default={}, description="Settings of the strategy other than its defaults.")
     budget: Whole | None = None
     max_pulls_per_arm: Whole | None = None
     seed: Annotated[StrictInt, Field(ge=0, le=LARGEST)] | None = None
@@ -165,17 +195,17 @@ class NewStudy(Question):
     @checked_field("metadata")
     @classmethod
     def _small(cls, metadata: dict[str, Any]) -> dict[str, Any]:
-        if _depth(metadata) > _DEEPEST:
-            raise ValueError(f"metadata is nested deeper than {_DEEPEST} levels")
+        if _depth(metadata) > _MAX_DEPTH:
+            raise ValueError(f"metadata is nested deeper than {_MAX_DEPTH} levels")
         if len(json.dumps(metadata)) > _MAX_METADATA:
             raise ValueError(f"metadata has more than {_MAX_METADATA:,} characters")
         return metadata
 
 
 def _depth(value: Any) -> int:
-    """Return how deep lists and dicts are nested, a level more than is allowed at most."""
+    """Return how deep lists and dicts are nested, counting up to one level too many."""
     level, depth = [value], 0
-    while level and depth <= _DEEPEST:
+    while level and depth <= _MAX_DEPTH:
         inner = [
             v.values() if isinstance(v, dict) else v for v in level if isinstance(v, dict | list)
         ]
@@ -184,7 +214,7 @@ def _depth(value: Any) -> int:
 
 
 class PlanBody(Question):
-    """What to simulate before the first pull."""
+    """A plan to simulate before the first pull."""
 
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"arms": _EXAMPLE_ARMS, "sigma": 1.0, "gap": 0.5}]}
@@ -194,12 +224,12 @@ class PlanBody(Question):
     seed: Annotated[StrictInt, Field(ge=0, le=LARGEST)] = 0
     against: (
         Annotated[list[Annotated[StrictStr, Field(max_length=100)]], Field(max_length=3)] | None
-    ) = Field(None, description="What to compare with; if null, uniform where that is possible.")
+    ) = Field(None, description="Strategies to compare with; if null, uniform where possible.")
     max_pulls: Annotated[StrictInt, Field(ge=1, le=1_000_000)] = 1_000_000
 
 
 class AskBody(Body):
-    """How many pulls can be measured now, and who asks."""
+    """How many pulls can be measured now, and by whom."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"size": 12, "worker": "robot 1"}]})
     size: Annotated[StrictInt, Field(ge=1, le=MAX_PULLS)] | None = None
@@ -228,7 +258,7 @@ class Result(Body):
 
 
 class TellBody(Body):
-    """Rewards: all of them are taken, or none."""
+    """Rewards: all of them are stored, or none."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -241,14 +271,14 @@ class TellBody(Body):
 
 
 class ReasonBody(Body):
-    """Why; it is kept in the log."""
+    """The reason, which is kept in the log."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"reason": "the plate fell"}]})
     reason: Text
 
 
 class AmendBody(ReasonBody):
-    """The right reward."""
+    """The right reward, and the reason."""
 
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"reward": 0.75, "reason": "misread the scale"}]}
@@ -272,7 +302,7 @@ class ForkBody(Body):
 
 
 class WithdrawBody(Body):
-    """Arms to take out."""
+    """Arms to withdraw."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"names": ["blue"]}]})
 
@@ -287,7 +317,7 @@ class Earlier(Body):
 
 
 class HistoryBody(Body):
-    """Measurements made before the study; they help to choose and are never tested."""
+    """Measurements made before the study; they guide the choice but are never tested."""
 
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"measurements": [{"arm": "red", "reward": 0.5}]}]}

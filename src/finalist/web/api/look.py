@@ -1,4 +1,4 @@
-"""The API: look at a study, and take everything with you."""
+"""The API: read and export a study."""
 
 import io
 from typing import Annotated, Any
@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query, Response
 from finalist.study.exports import arms_of, every_pull, everything, write_csv
 from finalist.web.api.answers import ArmsAnswer, EventsAnswer, EvidenceAnswer, StatusAnswer
 from finalist.web.api.measure import csv_answer
-from finalist.web.depends import DecimalMark, Looked, Number, Opened
+from finalist.web.depends import DecimalMark, Number, StatusesDep, StudiesDep
 from finalist.web.errors import Json
 from finalist.web.strict import StrictRoute
 
@@ -18,11 +18,11 @@ router = APIRouter(route_class=StrictRoute, tags=["looking"])
 @router.get("/studies/{number}/status", response_model=StatusAnswer)
 def status(
     number: Number,
-    looking: Looked,
+    statuses: StatusesDep,
     forecast: Annotated[bool, Query(description="Simulate the pulls still needed.")] = True,
 ) -> Json:
-    """Say what is certain, for every arm what speaks against it, and what is still needed."""
-    last, found = looking.status(number, forecast=forecast)
+    """Return what is certain, the evidence against every arm, and what is still needed."""
+    last, found = statuses.status(number, forecast=forecast)
     content = {"last": last, **found.to_dict()}
     if found.forecast is not None:
         content["forecast"]["pulls"] = found.forecast.pulls.tolist()
@@ -30,14 +30,14 @@ def status(
 
 
 @router.get("/studies/{number}/arms", response_model=ArmsAnswer)
-def arms(number: Number, studies: Opened) -> Json:
+def arms(number: Number, studies: StudiesDep) -> Json:
     """Return the arms as they are now."""
     with studies.reading(number) as study:
         return Json(arms_of(study))
 
 
 @router.get("/studies/{number}/evidence", response_model=EvidenceAnswer)
-def evidence(number: Number, studies: Opened) -> Json:
+def evidence(number: Number, studies: StudiesDep) -> Json:
     """Return the evidence against each arm over time, since the arms last changed."""
     with studies.reading(number) as study:
         pulls, rows = study.evidence()
@@ -48,7 +48,7 @@ def evidence(number: Number, studies: Opened) -> Json:
 @router.get("/studies/{number}/history", response_model=EventsAnswer)
 def history(
     number: Number,
-    studies: Opened,
+    studies: StudiesDep,
     after: Annotated[int, Query(ge=0, le=2**31 - 1, description="Only later events.")] = 0,
 ) -> Json:
     """Return the events, oldest first."""
@@ -58,14 +58,14 @@ def history(
 
 
 @router.get("/studies/{number}/pulls", response_model=dict[str, list[dict[str, Any]]])
-def pulls(number: Number, studies: Opened) -> Json:
-    """Return every pull: what became of it, its reward, when, and by whom."""
+def pulls(number: Number, studies: StudiesDep) -> Json:
+    """Return every pull: its fate, its reward, when, and by whom."""
     with studies.reading(number) as study:
         return Json({"pulls": every_pull(study)})
 
 
 @router.get("/studies/{number}/export.json", response_model=dict[str, Any])
-def export_json(number: Number, studies: Opened) -> Json:
+def export_json(number: Number, studies: StudiesDep) -> Json:
     """Return everything: settings, arms, events, pulls."""
     with studies.reading(number) as study:
         content = everything(study)
@@ -74,7 +74,7 @@ def export_json(number: Number, studies: Opened) -> Json:
 
 
 @router.get("/studies/{number}/export.csv", response_class=Response)
-def export_csv(number: Number, studies: Opened, decimal: DecimalMark = ".") -> Response:
+def export_csv(number: Number, studies: StudiesDep, decimal: DecimalMark = ".") -> Response:
     """Return every pull as a table that is safe to open in a spreadsheet."""
     text = io.StringIO(newline="")
     with studies.reading(number) as study:

@@ -1,4 +1,4 @@
-"""The API: ask for pulls, tell their rewards, and what becomes of single pulls."""
+"""The API: ask for pulls, tell their rewards, correct single pulls."""
 
 import io
 from typing import Any
@@ -6,23 +6,23 @@ from typing import Any
 from fastapi import APIRouter, Response
 
 from finalist.errors import RewardError
-from finalist.study import Batch, Pull, Study
+from finalist.study import Batch, Pull, handles
+from finalist.study.assess import assess
 from finalist.study.measure import Told
 from finalist.study.results import write_pulls
 from finalist.study.sentences import promised, risk_of
-from finalist.study.status import status_of
 from finalist.web.api.answers import BatchAnswer, PullAnswer, ToldAnswer, WordsAnswer
 from finalist.web.api.bodies import AmendBody, AskBody, ReasonBody, Result, TellBody
 from finalist.web.depends import (
     CSV_BODY,
-    Asked,
     Csv,
     DecimalMark,
+    IssuerDep,
     Key,
-    Looked,
     Number,
-    Opened,
     PullNumber,
+    StatusesDep,
+    StudiesDep,
 )
 from finalist.web.errors import Json
 from finalist.web.strict import StrictRoute
@@ -32,9 +32,9 @@ router = APIRouter(route_class=StrictRoute, tags=["measuring"])
 
 
 @router.post("/studies/{number}/ask", response_model=BatchAnswer)
-def ask(number: Number, body: AskBody, asking: Asked) -> Json:
-    """Return what to measure next; the same pulls come back until they are told."""
-    return Json(batch_answer(asking.ask(number, body.size, body.worker)))
+def ask(number: Number, body: AskBody, issuer: IssuerDep) -> Json:
+    """Return what to measure next; the same pulls are returned until they are told."""
+    return Json(batch_answer(issuer.ask(number, body.size, body.worker)))
 
 
 def batch_answer(batch: Batch) -> dict[str, Any]:
@@ -44,15 +44,15 @@ def batch_answer(batch: Batch) -> dict[str, Any]:
 
 
 @router.get("/studies/{number}/open", response_model=BatchAnswer)
-def open_pulls(number: Number, looking: Looked) -> Json:
-    """Return the pulls that wait for rewards; unlike `ask`, this issues none."""
-    return Json(batch_answer(looking.open_batch(number)))
+def open_pulls(number: Number, statuses: StatusesDep) -> Json:
+    """Return the pulls without rewards; unlike `ask`, this issues none."""
+    return Json(batch_answer(statuses.open_batch(number)))
 
 
 @router.get("/studies/{number}/open.csv", response_class=Response)
-def open_csv(number: Number, looking: Looked, decimal: DecimalMark = ".") -> Response:
-    """Return the pulls that wait for rewards, as a table to fill in."""
-    return csv_answer(batch_csv(looking.open_batch(number), decimal), f"study-{number}-batch.csv")
+def open_csv(number: Number, statuses: StatusesDep, decimal: DecimalMark = ".") -> Response:
+    """Return the pulls without rewards, as a table to fill in."""
+    return csv_answer(batch_csv(statuses.open_batch(number), decimal), f"study-{number}-batch.csv")
 
 
 def batch_csv(batch: Batch, decimal: str = ".") -> str:
@@ -63,31 +63,31 @@ def batch_csv(batch: Batch, decimal: str = ".") -> str:
 
 
 def csv_answer(text: str, name: str) -> Response:
-    """Return CSV as a file to keep; `name` is ours, so that it needs no quoting."""
+    """Return CSV as a download; `name` is ours and needs no quoting."""
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
     content = text.encode("utf-8", "backslashreplace")
     return Response(content, media_type="text/csv; charset=utf-8", headers=headers)
 
 
 @router.post("/studies/{number}/tell", response_model=ToldAnswer)
-def tell(number: Number, body: TellBody, studies: Opened, key: Key) -> Json:
-    """Enter rewards: all of them, or none on an error."""
+def tell(number: Number, body: TellBody, studies: StudiesDep, key: Key) -> Json:
+    """Store rewards: all of them, or none on an error."""
     results = as_told(body.results)
     with studies.writing(number) as study:
-        return Json(told(study, study._tell(results, key)))
+        return Json(told(study.name, handles.tell(study, results, key)))
 
 
 @router.post("/studies/{number}/tell.csv", response_model=ToldAnswer, openapi_extra=CSV_BODY)
 def tell_csv(
-    number: Number, table: Csv, studies: Opened, key: Key, decimal: DecimalMark = "."
+    number: Number, table: Csv, studies: StudiesDep, key: Key, decimal: DecimalMark = "."
 ) -> Json:
-    """Enter the rewards of a table as it was handed out, filled in."""
+    """Store the rewards of a table as issued, filled in."""
     with studies.writing(number) as study:
-        return Json(told(study, tell_table(study, table, key, decimal=decimal)))
+        return Json(told(study.name, tell_table(study, table, key, decimal=decimal)))
 
 
 def as_told(results: list[Result]) -> Any:
-    """Return results in a form that `Study.tell` takes."""
+    """Return results in a form that `Study.tell` accepts."""
     if not any(result.arm is not None or result.notes for result in results):
         return [(result.pull_id, result.reward) for result in results]
     import pandas as pd
@@ -96,15 +96,15 @@ def as_told(results: list[Result]) -> Any:
     further = dict.fromkeys(key for row in results for key in row.notes or ())
     taken = sorted(set(table) & set(further))
     if taken:
-        raise RewardError(f"a note is called {taken[0]!r}, which is not a note. Rename it.")
+        raise RewardError(f"a note is called {taken[0]!r}, which is a reserved name. Rename it.")
     notes = {key: [(row.notes or {}).get(key) for row in results] for key in further}
     return pd.DataFrame(table | notes)
 
 
-def told(study: Study, result: Told) -> dict[str, Any]:
-    """Return what came of telling; a call that is repeated has the answer of the first one."""
-    state = study._log._state or study._log.now()
-    ended = None if state.end is None else status_of(study.name, state, forecast=False)
+def told(name: str, result: Told) -> dict[str, Any]:
+    """Return the response to a tell; a repeated call gets that of the first one."""
+    state = result.state
+    ended = None if state.end is None else assess(name, state, forecast=False)
     return {
         "new": result.new if result.repeated is None else result.repeated,
         "repeated": result.repeated is not None,
@@ -116,7 +116,7 @@ def told(study: Study, result: Told) -> dict[str, Any]:
 
 
 @router.post("/studies/{number}/pulls/{pull}/void", response_model=PullAnswer)
-def void(number: Number, pull: PullNumber, body: ReasonBody, studies: Opened) -> Json:
+def void(number: Number, pull: PullNumber, body: ReasonBody, studies: StudiesDep) -> Json:
     """Give up a measurement that failed; the answer is the pull that replaces it."""
     with studies.writing(number) as study:
         replaced: Pull = study.void(pull, body.reason)
@@ -124,16 +124,16 @@ def void(number: Number, pull: PullNumber, body: ReasonBody, studies: Opened) ->
 
 
 @router.post("/studies/{number}/pulls/{pull}/missing", response_model=WordsAnswer)
-def missing(number: Number, pull: PullNumber, body: ReasonBody, studies: Opened) -> Json:
-    """Go on without a measurement, of an arm that cannot be measured again."""
+def missing(number: Number, pull: PullNumber, body: ReasonBody, studies: StudiesDep) -> Json:
+    """Continue without a measurement, of an arm that cannot be measured again."""
     with studies.writing(number) as study:
         study.missing(pull, body.reason)
     return Json({"words": f"Pull {pull} is missing."})
 
 
 @router.post("/studies/{number}/pulls/{pull}/amend", response_model=WordsAnswer)
-def amend(number: Number, pull: PullNumber, body: AmendBody, studies: Opened) -> Json:
-    """Replace a reward that was told wrongly, as long as no decision has used it."""
+def amend(number: Number, pull: PullNumber, body: AmendBody, studies: StudiesDep) -> Json:
+    """Correct a wrong reward, as long as no decision has used it."""
     with studies.writing(number) as study:
         study.amend(pull, body.reward, body.reason)
     return Json({"words": f"The reward of pull {pull} is amended."})

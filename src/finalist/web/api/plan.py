@@ -1,6 +1,4 @@
-"""The API: before a study begins."""
-
-from typing import Any
+"""The API: plans and previews, before a study begins."""
 
 from fastapi import APIRouter
 
@@ -8,21 +6,20 @@ from finalist.errors import ProblemError
 from finalist.planning import Plan
 from finalist.web.api.answers import PlanAnswer, PreviewAnswer
 from finalist.web.api.bodies import PlanBody
-from finalist.web.api.studies import arms_of, sigma_of
 from finalist.web.arms_preview import preview
-from finalist.web.depends import CSV_BODY, Csv, Working
+from finalist.web.depends import CSV_BODY, Csv, WorkersDep
 from finalist.web.errors import Json
 from finalist.web.strict import StrictRoute
 from finalist.web.workers import jobs
 from finalist.web.workers.pool import PLAN, Workers
 
 router = APIRouter(route_class=StrictRoute, tags=["planning"])
-#: Arms times the square of their rank that a plan is made for.
+#: Plans are made up to so many arms times squared rank.
 MAX_WORK = 2_000_000
 
 
 @router.post("/plan", response_model=PlanAnswer)
-def plan(body: PlanBody, workers: Working) -> Json:
+def plan(body: PlanBody, workers: WorkersDep) -> Json:
     """Say before any measurement how many pulls to expect."""
     content = make_plan(body, workers).to_dict()
     for row in content["rows"]:
@@ -31,40 +28,20 @@ def plan(body: PlanBody, workers: Working) -> Json:
 
 
 def make_plan(body: PlanBody, workers: Workers) -> Plan:
-    """Simulate, when it is this plan's turn."""
-    arms = arms_of(body)
+    """Simulate in a worker."""
+    arms = body.to_arms()
     if len(arms) * arms.rank**2 > MAX_WORK:
         raise ProblemError(
-            f"a plan for {len(arms):,} arms of rank {arms.rank} takes too long for a page. Use "
+            f"a plan for {len(arms):,} arms of rank {arms.rank} takes too long for a server. Use "
             "'finalist plan' on a machine of your own."
         )
-    words: dict[str, Any] = {word: getattr(body, word) for word in _WORDS}
-    plan: Plan = workers.run(PLAN, jobs.plan, arms, {**words, "sigma": sigma_of(body)}, tells=True)
+    plan: Plan = workers.run(PLAN, jobs.plan, arms, body.words(), tells=True)
     return plan
-
-
-#: What a plan takes as it was sent.
-_WORDS = (
-    "noise",
-    "delta",
-    "epsilon",
-    "top",
-    "cost",
-    "batch_intercept",
-    "misspecification",
-    "objective",
-    "strategy",
-    "gap",
-    "draws",
-    "seed",
-    "against",
-    "max_pulls",
-)
 
 
 @router.post("/arms/preview", response_model=PreviewAnswer, openapi_extra=CSV_BODY)
 def preview_arms(table: Csv) -> Json:
-    """Look at a table of arms before it is used: columns, rank, duplicates, bad cells."""
+    """Preview a table of arms: columns, rank, duplicates, bad cells."""
     found = preview(table)
     rows = [{"line": row.line, "cells": [vars(cell) for cell in row.cells]} for row in found.rows]
     return Json(

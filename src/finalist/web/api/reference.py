@@ -1,4 +1,4 @@
-"""The description of the API for people: one plain page, from the description for programs."""
+"""The reference page of the API, made from its OpenAPI description."""
 
 import json
 import shlex

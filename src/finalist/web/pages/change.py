@@ -1,4 +1,4 @@
-"""Other arms in the middle of a study, and its end: withdraw, add, delete."""
+"""Changing the arms of a study, and deleting it."""
 
 import re
 
@@ -10,54 +10,55 @@ from finalist.arms import Arms
 from finalist.errors import ConflictError, FinalistError, StudyError
 from finalist.files import printable
 from finalist.study import Study
+from finalist.study.handles import state_of
 from finalist.study.rules import check_text
 from finalist.study.tables import union
-from finalist.web import format as words
 from finalist.web.arms_preview import Preview, preview, unpack
-from finalist.web.depends import Number, Opened
-from finalist.web.errors import status_of
-from finalist.web.pages.act import change, uploaded
-from finalist.web.pages.look import Form, Seen, back, text_of
+from finalist.web.depends import Number
+from finalist.web.errors import http_status
+from finalist.web.pages import format as words
+from finalist.web.pages.act import Sent, Submission
+from finalist.web.pages.fields import uploaded
+from finalist.web.pages.look import SnapshotsDep, back
+from finalist.web.pages.snapshot import Snapshot
 from finalist.web.render import render
-from finalist.web.snapshot import Look
 
 router = APIRouter()
 #: An arm as the list of arms sends it: the stage of the study, and its number in that stage.
 _CHOICE = re.compile(r"([0-9]{1,6})-([0-9]{1,9})")
-#: Letters of what is said about a table.
-_LONGEST = 600
+#: Characters of an error about a table.
+_MAX_PROBLEM = 600
 
 
 @router.post("/studies/{number}/withdraw")
-def withdraw(
-    request: Request, number: Number, form: Form, studies: Opened, looks: Seen
-) -> Response:
-    """Take an arm out of the question."""
+def withdraw(sent: Sent) -> Response:
+    """Withdraw an arm."""
 
     def act(study: Study) -> Response:
-        reason = text_of(form, "reason")
+        reason = sent.text("reason")
         check_text("reason", reason)
-        arm = _arm(study, form)
+        arm = _arm(study, sent)
         note = f"{words.name(arm)} was withdrawn: {reason}"
-        check_text("reason", note)  # the note must not be what fails
+        check_text("reason", note)  # before the change: the note must not fail after it
         study.withdraw(arm)
         study.note(note)
-        return back(number, "withdrawn")
+        return back(sent.number, "withdrawn")
 
-    return change(request, number, studies, looks, form, "withdraw", act)
+    return sent.change("withdraw", act)
 
 
-def _arm(study: Study, form: Form) -> str:
-    """Return the arm that was chosen from the list of arms, or whose name was typed."""
-    chosen, typed = text_of(form, "arm"), text_of(form, "arm_name").strip()
+def _arm(study: Study, sent: Submission) -> str:
+    """Return the arm that was chosen from the list, or whose name was typed."""
+    chosen, typed = sent.text("arm"), sent.text("arm_name").strip()
     if not chosen and not typed:
         raise StudyError("choose the arm to withdraw. Nothing was changed.")
     if not chosen:
         return typed
-    found, state = _CHOICE.fullmatch(chosen), study._log.now()
+    found, state = _CHOICE.fullmatch(chosen), state_of(study)
     if found is None or int(found[1]) != state.stage or int(found[2]) >= len(state.arms):
         raise ConflictError(
-            "the arms have changed since this page was made. Nothing was changed now; choose again."
+            "the arms have changed since this page was loaded. Nothing was changed now; choose "
+            "again."
         )
     return state.arms.names[int(found[2])]
 
@@ -66,14 +67,14 @@ def _arm(study: Study, form: Form) -> str:
 
 
 @router.get("/studies/{number}/add")
-def add_page(request: Request, number: Number, looks: Seen) -> HTMLResponse:
+def add_page(request: Request, number: Number, snapshots: SnapshotsDep) -> HTMLResponse:
     """Ask for the arms to add."""
-    return _show(request, looks.of(number))
+    return _show(request, snapshots.of(number))
 
 
 def _show(
     request: Request,
-    look: Look,
+    snapshot: Snapshot,
     status: int = 200,
     *,
     found: Preview | None = None,
@@ -81,47 +82,36 @@ def _show(
     pasted: str = "",
     new: int = 0,
 ) -> HTMLResponse:
-    return render(
-        request,
-        "add.html",
-        status,
-        look=look,
-        found=found,
-        problem=None if problem is None else printable(problem, _LONGEST),
-        pasted=pasted,
-        new=new,
-    )
+    problem = None if problem is None else printable(problem, _MAX_PROBLEM)
+    context = {"found": found, "problem": problem, "pasted": pasted, "new": new}
+    return render(request, "add.html", status, snapshot=snapshot, **context)
 
 
 @router.post("/studies/{number}/add")
-def add(request: Request, number: Number, form: Form, studies: Opened, looks: Seen) -> Response:
-    """Show what was found in a table of arms to add, then add them."""
-    look, pasted, packed = looks.of(number), text_of(form, "pasted"), text_of(form, "arms")
+def add(sent: Sent) -> Response:
+    """Show what was found in a table of arms to add; when that is confirmed, add them."""
+    request, number = sent.request, sent.number
+    snapshot, pasted, packed = sent.snapshots.of(number), sent.text("pasted"), sent.text("arms")
     found = None
     try:
-        content, name = (unpack(packed), "the table") if packed else uploaded(form)
-        found = preview(content, name, roles=look.columns)
+        content, name = (unpack(packed), "the table") if packed else uploaded(sent.form)
+        found = preview(content, name, roles=snapshot.columns)
         if found.arms is None:
-            return _show(request, look, 422, found=found, problem=found.error, pasted=pasted)
+            return _show(request, snapshot, 422, found=found, problem=found.error, pasted=pasted)
         if packed:
-            with studies.writing(number) as study:
+            with sent.studies.writing(number) as study:
                 before = len(study.arms)
                 study.add(found.arms, **_own_values(study.arms, found.arms, found))
                 new = len(study.arms) - before
             return back(number, "added-one") if new == 1 else back(number, "added", new)
-        if look.fixed is not None:
-            raise ConflictError(look.fixed)
-        new = int((union(look.arms, found.arms)[1] < 0).sum())
+        if snapshot.fixed is not None:
+            raise ConflictError(snapshot.fixed)
+        new = int((union(snapshot.arms, found.arms)[1] < 0).sum())
     except FinalistError as error:
-        return _show(
-            request,
-            looks.of(number),
-            status_of(error),
-            found=found,
-            problem=str(error),
-            pasted=pasted,
-        )
-    return _show(request, look, found=found, new=new)
+        snapshot = sent.snapshots.of(number)
+        status, problem = http_status(error), str(error)
+        return _show(request, snapshot, status, found=found, problem=problem, pasted=pasted)
+    return _show(request, snapshot, found=found, new=new)
 
 
 def _own_values(arms: Arms, more: Arms, found: Preview) -> dict[str, np.ndarray | None]:
@@ -136,17 +126,18 @@ def _own_values(arms: Arms, more: Arms, found: Preview) -> dict[str, np.ndarray 
 
 
 @router.get("/studies/{number}/delete")
-def delete_page(request: Request, number: Number, looks: Seen) -> HTMLResponse:
-    """Say what is lost, and ask for the name."""
-    return render(request, "delete.html", look=looks.of(number), problem=None, typed="")
+def delete_page(request: Request, number: Number, snapshots: SnapshotsDep) -> HTMLResponse:
+    """Say what would be lost, and ask for the name."""
+    return render(request, "delete.html", snapshot=snapshots.of(number), problem=None, typed="")
 
 
 @router.post("/studies/{number}/delete")
-def delete(request: Request, number: Number, form: Form, studies: Opened, looks: Seen) -> Response:
-    """Delete a study if its name was typed, as it is or as the page shows it."""
-    look, typed = looks.of(number), text_of(form, "name").strip()
-    if typed not in (look.name, words.name(look.name)):
+def delete(sent: Sent) -> Response:
+    """Delete a study if its name was typed, either in full or as the page shows it."""
+    snapshot, typed = sent.snapshots.of(sent.number), sent.text("name").strip()
+    if typed not in (snapshot.name, words.name(snapshot.name)):
         problem = "Nothing was deleted: this is not the name of the study."
-        return render(request, "delete.html", 422, look=look, problem=problem, typed=typed)
-    studies.delete(number)
+        context = {"snapshot": snapshot, "problem": problem, "typed": typed}
+        return render(sent.request, "delete.html", 422, **context)
+    sent.studies.delete(sent.number)
     return RedirectResponse("/?said=deleted", status_code=303)

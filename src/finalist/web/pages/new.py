@@ -1,4 +1,4 @@
-"""Beginning a study: a table of arms, then the question, with a plan before the first pull."""
+"""Creating a study: a table of arms, then the question, with a plan before the first pull."""
 
 from dataclasses import dataclass, replace
 
@@ -11,21 +11,20 @@ from finalist.errors import ArmsError, FinalistError, NameTakenError
 from finalist.planning import Plan
 from finalist.study import Study
 from finalist.web.arms_preview import Preview, preview, unpack
-from finalist.web.depends import Opened, Working
-from finalist.web.errors import as_refusal, status_of
-from finalist.web.pages.act import uploaded
+from finalist.web.depends import StudiesDep, WorkersDep
+from finalist.web.errors import as_refusal, http_status
+from finalist.web.pages.fields import Form, text_of, uploaded
 from finalist.web.pages.form import (
     DEFAULTS,
     NOISES,
     ROLES,
     FormError,
-    Wish,
+    StudyDraft,
     make_plan,
-    read_wish,
+    read_draft,
     roles_of,
     strategies,
 )
-from finalist.web.pages.look import Form, text_of
 from finalist.web.pool import Studies
 from finalist.web.render import render
 
@@ -34,16 +33,16 @@ router = APIRouter()
 
 @dataclass(frozen=True, eq=False)
 class Tables:
-    """What was given to choose from.
+    """The uploaded tables.
 
     Attributes
     ----------
     found : Preview or None
         The table of arms.
     candidates : str
-        A second table, as it was given: what the winner is chosen from.
+        A second table, as given, from which the winner is chosen.
     arms : Arms or None
-        Both as one set; None if something is wrong.
+        Both as one set; None if anything is wrong.
     problem : str or None
         What is wrong with the candidates.
     """
@@ -81,7 +80,7 @@ def _ask_arms(
     problem: str | None = None,
     pasted: str = "",
 ) -> HTMLResponse:
-    """Ask for a table; if there is one that cannot be used, show it, and why."""
+    """Ask for a table; if one was given that cannot be used, show it with the reason."""
     return render(
         request,
         "new.html",
@@ -123,8 +122,8 @@ def _question(
 
 
 @router.post("/new/study")
-def create(request: Request, form: Form, studies: Opened, workers: Working) -> Response:
-    """Look at the tables again, make a plan, or the study; what is wrong is shown in its place."""
+def create(request: Request, form: Form, studies: StudiesDep, workers: WorkersDep) -> Response:
+    """Preview the tables again, make a plan, or create the study; errors are shown in place."""
     values = {field: text_of(form, field)[:2000] for field in DEFAULTS}
     tables = _tables(form, values)
     if tables.arms is not None and values["intercept"] == "yes":
@@ -140,21 +139,21 @@ def create(request: Request, form: Form, studies: Opened, workers: Working) -> R
     if do == "look":
         return _question(request, tables, values)
     planned = do == "plan"
-    wish_values = values
+    draft_values = values
     if planned and not values["name"].strip():
-        wish_values = {**values, "name": "plan"}  # a plan needs no name
+        draft_values = {**values, "name": "plan"}  # a plan needs no name
     try:
-        wish = read_wish(wish_values, tables.found)
+        draft = read_draft(draft_values, tables.found)
         if planned:
-            plan = make_plan(tables.arms, wish, workers)
+            plan = make_plan(tables.arms, draft, workers)
             return _question(request, tables, values, plan=plan)
-        return _create(studies, tables.arms, wish)
+        return _create(studies, tables.arms, draft)
     except FormError as error:
         return _question(request, tables, values, 422, wrong=error.problems)
     except NameTakenError as error:
-        return _question(request, tables, values, status_of(error), wrong={"name": str(error)})
+        return _question(request, tables, values, http_status(error), wrong={"name": str(error)})
     except FinalistError as error:
-        page = _question(request, tables, values, status_of(error), problem=str(error))
+        page = _question(request, tables, values, http_status(error), problem=str(error))
         page.headers.update(as_refusal(error).headers)
         return page
 
@@ -177,13 +176,13 @@ def _tables(form: Form, values: dict[str, str]) -> Tables:
 
 
 def _known(values: dict[str, str]) -> str:
-    """Return how the noise is given: a column that was chosen for it is meant to be used."""
+    """Return how the noise is given; a column that was chosen for it is used."""
     if values["sigma_column"]:
         return "column"
     return "unknown" if values["known"] == "column" else values["known"]
 
 
-def _create(studies: Studies, arms: Arms, wish: Wish) -> RedirectResponse:
+def _create(studies: Studies, arms: Arms, draft: StudyDraft) -> RedirectResponse:
     with studies.changing():
-        Study.create(studies.place, wish.name, arms, **wish.words).close()
-    return RedirectResponse(f"/studies/{studies.number(wish.name)}?said=created", status_code=303)
+        Study.create(studies.place, draft.name, arms, **draft.words).close()
+    return RedirectResponse(f"/studies/{studies.number(draft.name)}?said=created", status_code=303)

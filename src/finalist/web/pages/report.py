@@ -7,41 +7,41 @@ from finalist import __version__
 from finalist.errors import ChartError
 from finalist.planning import Forecast
 from finalist.study import Study
-from finalist.web import format as words
-from finalist.web.pictures import Drawings, available
+from finalist.study.handles import row_of
+from finalist.web.pages import format as words
+from finalist.web.pages.pictures import SvgCache, available
+from finalist.web.pages.snapshot import Snapshot, ranked, snapshot_of, span_of
 from finalist.web.render import HERE, environment
-from finalist.web.snapshot import Look, look_at, ranked, span_of
 
-#: Arms in the table of a report; the rest is in the files of the study.
+#: Arms in the table of a report; the exported files have all.
 MAX_ARMS = 1000
 
 
 def report(
-    look: Look, forecast: Forecast | None, place: str, drawings: Drawings | None = None
+    snapshot: Snapshot, forecast: Forecast | None, place: str, svg_cache: SvgCache | None = None
 ) -> str:
-    """Return a report in HTML with everything in it, drawings too.
+    """Return a report as self-contained HTML, charts included.
 
     Parameters
     ----------
-    look : Look
-        The study.
+    snapshot : Snapshot
     forecast : Forecast or None
     place : str
-        Where it is kept, as people write it.
-    drawings : Drawings, optional
-        With what was drawn already.
+        Where it is kept, for display.
+    svg_cache : SvgCache, optional
+        With charts that were already drawn.
     """
-    drawn = drawings or Drawings()
-    arms = ranked(look)
+    svg_cache = svg_cache or SvgCache()
+    arms = ranked(snapshot)
     return environment.get_template("report.html").render(
-        look=look,
-        status_=look.status,
-        state=words.state(look.status, look.stopped),
+        snapshot=snapshot,
+        status_=snapshot.status,
+        state=words.state(snapshot.status, snapshot.stopped),
         arms=arms[:MAX_ARMS],
         more=max(len(arms) - MAX_ARMS, 0),
-        charts=_charts(look, forecast, drawn),
+        charts=_charts(snapshot, forecast, svg_cache),
         forecast=forecast,
-        span=span_of(look),
+        span=span_of(snapshot),
         place=place,
         say=words,
         style=(HERE / "static" / "style.css").read_text(encoding="utf-8"),
@@ -51,26 +51,28 @@ def report(
 
 
 def _charts(
-    look: Look, forecast: Forecast | None, drawings: Drawings
+    snapshot: Snapshot, forecast: Forecast | None, svg_cache: SvgCache
 ) -> list[tuple[str, str, str]]:
-    """Return charts: their names, images, and what they show."""
-    found = available(look)
+    """Return charts: their names, images and descriptions."""
+    found = available(snapshot)
     if forecast is None:
         found.pop("forecast", None)
-    return [(chart, _image(look, chart, forecast, drawings), alt) for chart, alt in found.items()]
+    return [
+        (chart, _image(snapshot, chart, forecast, svg_cache), alt) for chart, alt in found.items()
+    ]
 
 
-def _image(look: Look, chart: str, forecast: Forecast | None, drawings: Drawings) -> str:
-    """Return a drawing as an address that holds it; nothing in an image can run."""
+def _image(snapshot: Snapshot, chart: str, forecast: Forecast | None, svg_cache: SvgCache) -> str:
+    """Return a chart as a data URL; scripts in an image do not run."""
     try:
-        svg = drawings.svg(look, chart, "light", lambda: forecast)
+        svg = svg_cache.svg(snapshot, chart, "light", lambda: forecast)
     except ChartError:
         return ""
     return "data:image/svg+xml;base64," + base64.b64encode(svg.encode()).decode()
 
 
 def report_of(study: Study, place: str) -> str:
-    """Return the report of a study that is open.
+    """Return the report of an open study.
 
     Examples
     --------
@@ -84,5 +86,5 @@ def report_of(study: Study, place: str) -> str:
     (False, True)
     >>> folder.cleanup()
     """
-    look = look_at(study, study._log.row.id)
-    return report(look, study.status().forecast, place)
+    snapshot = snapshot_of(study, row_of(study).id)
+    return report(snapshot, study.status().forecast, place)

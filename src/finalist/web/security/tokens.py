@@ -1,6 +1,6 @@
-"""The token of a server: made once, kept as a hash, compared in constant time.
+"""The token of a server: made once, stored as a hash, compared in constant time.
 
-A token has 256 random bits, so that a plain SHA-256 of it can be kept: there is nothing to guess.
+A token has 256 random bits, so that a plain SHA-256 of it can be stored: it cannot be guessed.
 """
 
 import hashlib
@@ -18,31 +18,31 @@ from pathlib import Path
 
 from finalist.errors import StudyError
 from finalist.files import printable
-from finalist.study.storage.files import locate
+from finalist.study.databases import locate
 
-#: Characters of a token that a person chooses, at least.
-SHORTEST = 24
+#: Fewest characters of a token that a person chooses.
+MIN_LENGTH = 24
 #: Seconds for which a browser stays signed in.
 SESSION = 30 * 24 * 3600
-#: Browsers that are signed in; the one that did so first makes place.
+#: Sessions kept; beyond that, the oldest session is evicted.
 MAX_SESSIONS = 10_000
-#: Wrong tokens from one address, and the seconds in which they are counted.
+#: Wrong tokens accepted from one address within a window of so many seconds.
 MAX_FAILURES, WINDOW = 10, 60.0
-#: Addresses whose failures are remembered.
+#: Addresses whose failures are kept.
 _MAX_ADDRESSES = 10_000
 _HASH = re.compile(r"[0-9a-f]{64}")
-#: No token has this hash: nobody gets in while the file with the right one cannot be read.
+#: No token has this hash: nobody gets in while the token file cannot be read.
 _NOBODY = "-"
 _log = logging.getLogger("finalist.web")
 
 
 def new_token() -> str:
-    """Return a token that nobody can guess."""
+    """Return a new random token."""
     return secrets.token_urlsafe(32)
 
 
 def hash_of(token: str) -> str:
-    """Return what is kept of a token.
+    """Return the hash under which a token is stored.
 
     Examples
     --------
@@ -53,30 +53,30 @@ def hash_of(token: str) -> str:
 
 
 def matches(token: str, token_hash: str) -> bool:
-    """Return whether this is the token, in a time that does not depend on it."""
+    """Return whether this is the token, in constant time."""
     return hmac.compare_digest(hash_of(token), token_hash)
 
 
 def check_token(token: str) -> None:
-    """Refuse a token that could be guessed."""
-    if len(token) < SHORTEST or not token.isascii() or not token.isprintable() or " " in token:
+    """Reject a token that could be guessed."""
+    if len(token) < MIN_LENGTH or not token.isascii() or not token.isprintable() or " " in token:
         raise StudyError(
-            f"a token has {SHORTEST} or more characters, plain letters, digits and signs without "
-            "spaces. --new-token makes a good one."
+            f"a token has at least {MIN_LENGTH} printable ASCII characters and no spaces. "
+            "--new-token makes a good one."
         )
 
 
-# ---- where it is kept ----------------------------------------------------------------------
+# ---- where it is stored --------------------------------------------------------------------
 
 
 def token_file(place: str | PathLike[str]) -> Path | None:
-    """Return the file beside the database that has the hash; None for PostgreSQL."""
+    """Return the file next to the database that holds the hash; None for PostgreSQL."""
     path = locate(place).path
     return None if path is None else path.with_name(path.name + ".token")
 
 
 def stored_hash(place: str | PathLike[str]) -> str | None:
-    """Return the hash of the token of a database, None if it has none."""
+    """Return the stored hash of a database's token, None if there is none."""
     path = token_file(place)
     return None if path is None or not path.exists() else _read_hash(path)
 
@@ -86,22 +86,22 @@ def _read_hash(path: Path) -> str:
         text = path.read_text("ascii").strip()
     except (OSError, ValueError) as error:
         raise StudyError(
-            f"{printable(str(path))} cannot be read, so nobody could sign in ({error}). Give "
-            "yourself the right to read it, or make a new token with --new-token."
+            f"{printable(str(path))} cannot be read, so nobody could sign in ({error}). Make "
+            "it readable, or make a new token with --new-token."
         ) from error
     if not _HASH.fullmatch(text):
         raise StudyError(
-            f"{printable(str(path))} holds no hash of a token. Make a new one with --new-token, or "
-            "delete the file to do without."
+            f"{printable(str(path))} does not hold the hash of a token. Make a new one with "
+            "--new-token, or delete the file to do without."
         )
     return text
 
 
 def store_hash(place: str | PathLike[str], token_hash: str) -> Path:
-    """Keep the hash of a new token; the old one is no longer good."""
+    """Store the hash of a new token, which invalidates the old one."""
     path = token_file(place)
     if path is None:
-        raise StudyError("a token is kept beside a SQLite file, not for PostgreSQL.")
+        raise StudyError("a token is stored next to a SQLite file, not for PostgreSQL.")
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
@@ -117,18 +117,17 @@ def store_hash(place: str | PathLike[str], token_hash: str) -> Path:
 
 
 class Token:
-    """The token that is good now.
+    """The token that is valid now.
 
-    A file with its hash is looked at for every request, and read again when it is another: whoever
-    makes a new token has locked out all that knew the old one. A file that goes away changes
-    nothing before the next start; one that is broken lets nobody in.
+    The file with its hash is checked on every request and read again when it has changed: making a
+    new token locks out everyone who has the old one. A file that disappears changes nothing until
+    the next start; one that is corrupted lets nobody in.
 
     Parameters
     ----------
     token_hash : str, optional
     file : path, optional
-        With the hash, in place of `token_hash`; if it is missing, no token is asked for until
-        there is one.
+        With the hash, instead of `token_hash`; while it is missing, no token is required.
     """
 
     def __init__(self, token_hash: str | None = None, file: Path | None = None) -> None:
@@ -140,7 +139,7 @@ class Token:
             self._hash, self._seen = _read_hash(file), _identity(file)
 
     def hash(self) -> str | None:
-        """Return the hash of the token, None if none is asked for."""
+        """Return the hash of the token, None if none is required."""
         if self._file is not None:
             now = _identity(self._file)
             if now is not None and now != self._seen:
@@ -154,7 +153,7 @@ class Token:
 
 
 def _identity(path: Path) -> tuple[int, ...] | None:
-    """Return what changes with a file, None if there is none."""
+    """Return values that change when a file does, None if there is none."""
     try:
         found = path.stat()
     except OSError:
@@ -162,15 +161,14 @@ def _identity(path: Path) -> tuple[int, ...] | None:
     return found.st_ino, found.st_mtime_ns, found.st_ctime_ns, found.st_size
 
 
-# ---- browsers that have signed in ------------------------------------------------------------
+# ---- sessions ----------------------------------------------------------------------------------
 
 
 class Sessions:
     """Browsers that have signed in.
 
-    A browser keeps something random instead of the token, the server a hash of it, in memory
-    alone: nothing that is on the disk lets anybody in. When the server is started again, people
-    sign in again; also when there is a new token.
+    The browser keeps a random session key instead of the token; the server keeps a hash of it, in
+    memory only: nothing on disk lets anybody in. A restart or a new token ends all sessions.
 
     Examples
     --------
@@ -188,7 +186,7 @@ class Sessions:
         self._lock = threading.Lock()
 
     def begin(self, token_hash: str | None = None, now: float | None = None) -> str:
-        """Return what a browser keeps that has given the token with this hash."""
+        """Return the session key for a browser that presented the token with this hash."""
         session = new_token()
         with self._lock:
             end = (time.time() if now is None else now) + SESSION
@@ -200,12 +198,12 @@ class Sessions:
     def is_good(
         self, session: str, token_hash: str | None = None, now: float | None = None
     ) -> bool:
-        """Return whether a browser has signed in, not too long ago and with the token of now."""
+        """Return whether a session has not expired and began with the current token."""
         end, given = self._ends.get(hash_of(session), (0.0, None))
         return end > (time.time() if now is None else now) and given == token_hash
 
     def end(self, session: str) -> None:
-        """Forget a browser that signs out; a copy of what it kept is worth nothing then."""
+        """End a session; copies of its key are worthless then."""
         with self._lock:
             self._ends.pop(hash_of(session), None)
 
@@ -214,14 +212,14 @@ class Sessions:
 
 
 class Failures:
-    """Counts wrong tokens by the address they come from."""
+    """Counts wrong tokens per address."""
 
     def __init__(self) -> None:
         self._times: OrderedDict[str, deque[float]] = OrderedDict()
         self._lock = threading.Lock()
 
     def wait(self, address: str) -> int:
-        """Return for how many seconds an address may not try again, 0 if it may."""
+        """Return how many seconds an address has to wait before its next try."""
         times = self._times.get(network_of(address))
         if times is None or len(times) < MAX_FAILURES:
             return 0
@@ -229,7 +227,7 @@ class Failures:
         return max(0, int(left) + 1) if left > 0 else 0
 
     def count(self, address: str) -> None:
-        """Remember a wrong token."""
+        """Count a wrong token."""
         with self._lock:
             times = self._times.setdefault(network_of(address), deque(maxlen=MAX_FAILURES))
             times.append(time.monotonic())
@@ -239,7 +237,7 @@ class Failures:
 
 
 def network_of(address: str) -> str:
-    """Return what one person has: an address, or a whole network of the new kind.
+    """Return what one client is likely to own: an IPv4 address, or a /64 network of IPv6.
 
     Examples
     --------
@@ -252,6 +250,6 @@ def network_of(address: str) -> str:
         return address
     if isinstance(parsed, ipaddress.IPv4Address) or parsed.is_loopback:
         return str(parsed)
-    if parsed.ipv4_mapped is not None:  # on a socket of both kinds
+    if parsed.ipv4_mapped is not None:  # on a dual-stack socket
         return str(parsed.ipv4_mapped)
     return str(ipaddress.ip_network((parsed, 64), strict=False))

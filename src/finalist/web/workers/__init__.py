@@ -1,1 +1,1 @@
-"""Processes for work that may take long, which can be ended."""
+"""Processes for long work, which can be killed."""

@@ -1,7 +1,7 @@
-"""What workers do for a server: plans, forecasts, the choice of a batch among many arms.
+"""The jobs of workers: plans, forecasts, the choice of a batch among many arms.
 
-A worker opens a study by itself and keeps it, as the next job is often about the same; it reads on
-where it stopped.
+A worker keeps the studies it opened, as the next job is often about the same one, and resumes
+reading where it stopped.
 """
 
 from collections import OrderedDict
@@ -15,12 +15,13 @@ from finalist.files import printable
 from finalist.planning import Plan
 from finalist.planning import plan as plan_of
 from finalist.study import Batch, Status, Study
-from finalist.study.status import status_of
-from finalist.study.storage.database import StudyRow
+from finalist.study.assess import assess
+from finalist.study.databases import StudyRow
+from finalist.study.handles import row_of, state_of
 
-#: Studies that a worker keeps.
+#: Studies that a worker keeps open.
 MAX_STUDIES = 4
-#: Where a study is: the database, its generation (see `opened`), the study's row in it.
+#: Where a study is: the database, its generation (see `web.pool`), the study's row.
 Place = tuple[str | PathLike[str], str, StudyRow]
 _studies: OrderedDict[tuple[str, str, int], Study] = OrderedDict()
 
@@ -33,12 +34,12 @@ def plan(arms: Arms, words: Mapping[str, Any], *, progress: Callable[[int, int],
 def status(place: Place) -> tuple[int, Status]:
     """Return the number of the last event of a study, and its status with a forecast."""
     study = _open(place)
-    state = study._log.now()
-    return state.last, status_of(study.name, state, forecast=True)
+    state = state_of(study)
+    return state.last, assess(study.name, state, forecast=True)
 
 
 def ask(place: Place, size: int | None, worker: str | None) -> Batch:
-    """Choose what to measure next, and write it down: one short transaction at the end."""
+    """Choose what to measure next, and write it in one short transaction at the end."""
     return _open(place).ask(size, worker)
 
 
@@ -46,12 +47,12 @@ def _open(place: Place) -> Study:
     where, generation, row = place
     key = (str(where), generation, row.id)
     for other in [known for known in _studies if known[:2] != key[:2]]:
-        _studies.pop(other).close()  # of a file that another has replaced
+        _studies.pop(other).close()  # of a file that was replaced
     study = _studies.pop(key, None) or Study.open(where, row.name)
-    if study._log.row != row:
+    if row_of(study) != row:
         study.close()
         raise UnknownStudyError(
-            f"study {printable(row.name, 100)!r} was deleted. The list of studies has the others."
+            f"study {printable(row.name, 100)!r} was deleted. See the list of studies."
         )
     _studies[key] = study
     while len(_studies) > MAX_STUDIES:

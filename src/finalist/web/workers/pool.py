@@ -1,14 +1,12 @@
-"""Work that may take long is done in processes that can be ended.
+"""A pool of worker processes for long work, which can be killed.
 
-A thread cannot be ended, and it shares the interpreter with all others; so plans, forecasts and the
-choice of a batch among many arms are made by workers. A worker is started when there is work for
-it, kept for the next, and killed when its request ends before it does. That does no harm: it has
-no part of the server's state, and what it writes to a study it writes in one transaction, as any
-other process that may be killed.
+A thread cannot be killed, and it shares the interpreter with all others; so plans, forecasts and
+the choice of a batch among many arms are left to workers. A worker is started on demand, kept for
+the next job, and killed if its request ends first. That is harmless: it holds no state of the
+server, and it writes to a study in one transaction.
 
-A worker is a new interpreter and no fork: a fork would take along open databases, and locks that
-other threads hold. It is not `multiprocessing` either, which imports the main program once more,
-and with it whatever that does.
+A worker is a new interpreter, not a fork: a fork would inherit open databases, and locks held by
+other threads. `multiprocessing` would import the main program again, with its side effects.
 """
 
 import os
@@ -23,17 +21,17 @@ from typing import Any
 
 from finalist.errors import BusyError, StorageError
 from finalist.web.lifetime import life_now
-from finalist.web.limits import Turns
+from finalist.web.limits import WorkLimit
 from finalist.web.workers.process import Job
 
-#: Workers that are kept when there is nothing to do.
+#: Idle workers kept.
 KEPT = 2
-#: Seconds after the deadline of a request in which a worker ends itself if nobody else does.
+#: Seconds after a request's deadline until a worker ends itself if nobody killed it.
 LATE = 10.0
 _COMMAND = "from finalist.web.workers.process import serve; serve()"
-#: Each works on one core: there are others, and the server.
+#: Each works on one core: the server and other workers need some too.
 _ONE = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
-_ENDING = "the server is ending. Try again in a moment."
+_ENDING = "the server is shutting down. Try again in a moment."
 
 
 @dataclass(frozen=True)
@@ -43,11 +41,11 @@ class Kind:
     Parameters
     ----------
     what : str
-        In words, as in "others are having plans made".
+        For messages, as in "too many plans are being made".
     at_once, waiting : int
-        How many are worked on at a time, and how many wait; further ones are told to come back.
+        How many run and how many wait at a time; further ones are rejected.
     seconds : float
-        For which one waits at most.
+        The longest wait.
     remedy : str
         What to do if it takes too long.
     """
@@ -60,7 +58,7 @@ class Kind:
 
 
 PLAN = Kind(
-    "others are having plans made",
+    "too many plans are being made",
     3,
     4,
     20.0,
@@ -68,20 +66,20 @@ PLAN = Kind(
     "plan' on a machine of your own, or a server with a longer --deadline.",
 )
 FORECAST = Kind(
-    "many forecasts are being simulated",
+    "too many forecasts are being simulated",
     2,
     20,
     60.0,
-    "Look at the study without a forecast, or use 'finalist status' on the machine that has it.",
+    "Look at the study without a forecast, or use 'finalist status' on the machine that holds it.",
 )
 ASK = Kind(
-    "many batches are being chosen",
+    "too many batches are being chosen",
     2,
     20,
     60.0,
-    "A batch that was chosen at the last moment comes when you ask again. Otherwise use 'finalist "
-    "ask' on the machine that has the study, or a server with a longer --deadline; arms that are "
-    "described by features, not by names alone, take less.",
+    "A batch that was chosen just in time is returned when you ask again. Otherwise use 'finalist "
+    "ask' on the machine that holds the study, or a server with a longer --deadline; arms "
+    "described by features, not by names alone, take less time.",
 )
 KINDS = (PLAN, FORECAST, ASK)
 
@@ -94,9 +92,12 @@ class Workers:
         self._idle: list[_Worker] = []
         self._all: set[_Worker] = set()
         self._closed = False
-        self.turns: Mapping[Kind, Turns] = {
-            kind: Turns(
-                f"{kind.what}. Try again in a moment.", kind.at_once, kind.waiting, kind.seconds
+        self.limits: Mapping[Kind, WorkLimit] = {
+            kind: WorkLimit(
+                f"{kind.what} right now. Try again in a moment.",
+                kind.at_once,
+                kind.waiting,
+                kind.seconds,
             )
             for kind in KINDS
         }
@@ -107,21 +108,21 @@ class Workers:
     def run(
         self, kind: Kind, function: Callable[..., Any], *words: Any, tells: bool = False
     ) -> Any:
-        """Call a function in a worker, and return what it returns or raise what it raises.
+        """Call a function in a worker; return what it returns, raise what it raises.
 
         Parameters
         ----------
         kind : Kind
         function : function
-            Of a module, so that the worker finds it.
+            At the top level of a module, so that it can be pickled.
         *words : object
-            What it is called with; whatever can be pickled.
+            Its arguments, which are pickled too.
         tells : bool
-            Whether it takes the word `progress`, a function of what is done and of how much; the
-            life of the request has it then.
+            Whether it takes the keyword `progress`, a function of how much is done and of how
+            much; the life of the request is updated by it.
         """
         life = life_now()
-        with self.turns[kind].take(kind.remedy):
+        with self.limits[kind].take(kind.remedy):
             worker = self._take()
             try:
                 with life.ending(worker.kill):
@@ -134,8 +135,8 @@ class Workers:
                 if self._closed:
                     raise BusyError(_ENDING) from None
                 raise StorageError(
-                    "the process that worked on this has died, perhaps for want of memory; the "
-                    f"log of the server may say why. {kind.remedy}"
+                    "the process that worked on this has died, perhaps out of memory; the "
+                    f"server's log may say why. {kind.remedy}"
                 ) from None
             finally:
                 self._let_go(worker)
@@ -145,14 +146,14 @@ class Workers:
         return content
 
     def _take(self) -> "_Worker":
-        """Return a worker that waits, or a new one."""
+        """Return an idle worker, or a new one."""
         with self._lock:
             while not self._closed and self._idle:
                 worker = self._idle.pop()
                 if worker.alive:
                     worker.whole = False
                     return worker
-                self._all.discard(worker)  # it has died while it waited
+                self._all.discard(worker)  # it died while idle
                 worker.end()
             if self._closed:
                 raise BusyError(_ENDING)
@@ -161,7 +162,7 @@ class Workers:
             return worker
 
     def _let_go(self, worker: "_Worker") -> None:
-        """Keep a worker that has answered, and was not killed."""
+        """Keep a worker that has answered and was not killed."""
         with self._lock:
             if worker.whole and not self._closed and len(self._idle) < KEPT:
                 self._idle.append(worker)
@@ -174,7 +175,7 @@ class Workers:
         worker.end()
 
     def close(self) -> None:
-        """End all workers, for good; from any thread, and from a signal handler."""
+        """Kill all workers for good; callable from any thread and from signal handlers."""
         self._closed = True
         for worker in list(self._all):
             worker.kill()
@@ -190,7 +191,7 @@ class _Worker:
     def __init__(self) -> None:
         environment = {**dict.fromkeys(_ONE, "1"), **os.environ}
         environment["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
-        environment.pop("FINALIST_TOKEN", None)  # it has nobody to let in
+        environment.pop("FINALIST_TOKEN", None)  # it has no use for it
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-c", _COMMAND],
             stdin=subprocess.PIPE,
@@ -200,12 +201,12 @@ class _Worker:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._to, self._from = self._process.stdin, self._process.stdout
-        #: Whether it has answered its last job, and was not killed since.
+        #: Whether it has answered its last job and was not killed since.
         self.whole = False
 
     @property
     def pid(self) -> int:
-        """Its number on this machine."""
+        """Its process id."""
         return self._process.pid
 
     @property
@@ -219,20 +220,20 @@ class _Worker:
         self._to.flush()
 
     def answer(self) -> tuple[str, Any]:
-        """Wait for the next that it has to say."""
+        """Wait for its next message."""
         found: tuple[str, Any] = pickle.load(self._from)
         self.whole = found[0] != "progress"
         return found
 
     def kill(self) -> None:
-        """End it at once, whatever it does."""
+        """Kill it at once."""
         self._process.kill()
         self.whole = False
 
     def end(self) -> None:
-        """Wait for its end, and let go of all that is its."""
+        """Kill it, wait for its end and close its pipes."""
         self._process.kill()
         self._process.wait()
         for stream in (self._to, self._from):
-            with suppress(OSError):  # what was not sent is not wanted any more
+            with suppress(OSError):  # data not yet sent no longer matters
                 stream.close()

@@ -1,10 +1,10 @@
-"""A process that works for a server: it takes one job after the other, until the server ends it.
+"""A worker process: it runs one job after the other until the server ends it.
 
-Jobs come as pickles on the standard input, what becomes of them goes to the standard output:
-("progress", (done, total)), then ("done", result) or ("failed", exception). A thread reads the
-input, so that the process ends at once when the server has ended, be it killed: then nobody holds
-the other end. Compiled code that is at work may hold that up; so a watchdog, which needs no turn of
-the interpreter, ends a job that takes much longer than its request had.
+Jobs arrive as pickles on standard input; results go to standard output: ("progress", (done,
+total)), then ("done", result) or ("failed", exception). A thread reads the input, so that the
+process exits as soon as the server does, even if killed: its pipe closes. Running compiled code can
+delay that; so a watchdog, which does not need the interpreter lock, ends a job that takes much
+longer than its request had.
 """
 
 import contextlib
@@ -20,21 +20,20 @@ import traceback
 from collections.abc import Callable
 from typing import Any, BinaryIO
 
-#: What a worker is given: a function, its words, whether it tells its progress, and the seconds
-#: after which the watchdog bites.
+#: A function, its arguments, whether it reports progress, and the seconds until the watchdog acts.
 Job = tuple[Callable[..., Any], tuple[Any, ...], bool, float | None]
 #: Seconds between two reports of progress.
 EVERY = 0.1
 
 
 def serve() -> None:
-    """Work until the input ends."""
+    """Run jobs until the input ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server
     with contextlib.suppress(OSError, AttributeError):
-        os.nice(10)  # who looks and tells comes first
+        os.nice(10)  # requests handled by the server come first
     answers = os.fdopen(os.dup(1), "wb")
     with contextlib.suppress(OSError):
-        os.dup2(2, 1)  # what anybody prints is no answer
+        os.dup2(2, 1)  # prints must not mix with results
     jobs: queue.SimpleQueue[Job] = queue.SimpleQueue()
     threading.Thread(target=_read, args=(sys.stdin.buffer, jobs), daemon=True).start()
     with open(os.devnull, "w") as nowhere:
@@ -74,14 +73,14 @@ def _send(stream: BinaryIO, word: str, content: Any) -> None:
         text = pickle.dumps((word, content))
         if word == "failed":
             pickle.loads(text)
-    except Exception as error:  # there are exceptions that do not travel
+    except Exception as error:  # some exceptions cannot be pickled
         text = pickle.dumps(("failed", RuntimeError(f"{content!r} cannot be sent: {error!r}")))
     stream.write(text)
     stream.flush()
 
 
 class _Progress:
-    """Tells how much is done, a few times a second."""
+    """Reports how much is done, at most ten times a second."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream, self._next = stream, 0.0

@@ -1,1 +1,1 @@
-"""Compiled loops of the strategies that look after every pull, one a strategy."""
+"""Compiled loops of the strategies that look after every pull, one file for each strategy."""

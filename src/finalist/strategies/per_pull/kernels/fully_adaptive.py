@@ -1,29 +1,28 @@
-"""The compiled loop of the fully adaptive strategy, cached on disk.
+"""The compiled loop of the fully adaptive strategy.
 
-`run`, `plan`, `absorb` and `examine` are called from outside; the pieces they share are inlined
-into them. The file uses nothing compiled of another one: the cache would not see it change. The
-choice of a pull is that of `finalist.design.kernels.greedy` for the pairs of some arms.
+`run`, `plan`, `absorb` and `examine` are called from outside. The choice of a pull is that of
+`finalist.design.kernels.greedy` for the pairs of some arms.
 """
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
-from finalist.compiled.cache import kept
+from finalist.strategies.per_pull.kernels.common import (
+    PULLS,
+    ROUNDING,
+    TIE,
+    WINNER,
+    compiled,
+    entry,
+    inlined,
+    move_estimate,
+    reward_of,
+)
 
-#: Values closer than this, relatively, are ties.
-TIE = 1e-9
-#: Gaps below this part of the means are rounding.
-ROUNDING = 64 * 2.0**-52
-#: What the entries of `State.progress` are.
-PULLS, LEFT, WINNER = 0, 1, 2
-
-# NaN is not assumed away: where it arises, a comparison with it is false and decides nothing.
-_FLAGS: dict[str, Any] = {"error_model": "numpy", "fastmath": {"nsz"}}
-inlined = njit(inline="always", **_FLAGS)
-compiled = kept(**_FLAGS)
+#: One more entry of `State.progress`: the number of survivors.
+LEFT = 2
 
 
 class Rule(NamedTuple):
@@ -31,10 +30,8 @@ class Rule(NamedTuple):
 
     Attributes
     ----------
-    sign : float
-        1 when large rewards are good, -1 when small ones are.
-    epsilon : float
-        How far the answer may be from the best.
+    sign, epsilon : float
+        1, or -1 where small rewards are good; how far the answer may be from the best.
     printed : bool
         Whether the radius is Prop. 2 as printed, or that of the determinant.
     d, growth : float
@@ -60,9 +57,8 @@ class State(NamedTuple):
 
     Attributes
     ----------
-    rule : Rule
-    weight : (K,) array
-        w, what a pull counts: (sigma / sigma_x)^2, or 0 for an arm that cannot be pulled.
+    rule, weight, counts, sums
+        See `common`.
     cross : (K, K) array
         z_i'A^-1 z_j.
     leverage : (K,) array
@@ -73,12 +69,10 @@ class State(NamedTuple):
         z_i'phi_hat, the ridge estimate of every mean.
     log_det : (1,) array
         log(det A / det(eta I)).
-    counts, sums : (K,) arrays
-        Pulls and rewards of each arm since the last exact computation.
     alive : (K,) array of int
         The survivors in increasing order, then others.
     progress : (3,) array of int
-        Pulls so far, number of survivors, winner or -1.
+        Pulls so far, winner or -1, number of survivors.
     row, after, total, out : (K,) arrays
         Room for one step.
     """
@@ -108,11 +102,13 @@ def radius_of(rule, n, log_det):
 
 
 @inlined
-def consider(value, tied, first, second, weight, leverage, after, total):
+def consider(s, i, j, value, tied):
     """Lower-bound what every arm leaves of the worst variance by what it leaves of one pair.
 
     Pulling z leaves y'A^-1 y - w (z'A^-1 y)^2 / (1 + w z'A^-1 z), by the matrix inversion lemma.
     """
+    first, second, after, total = s.cross[i], s.cross[j], s.after, s.total
+    weight, leverage = s.weight, s.leverage
     for c in range(len(after)):
         dot = first[c] - second[c]
         reduction = weight[c] * (dot * dot) / (1.0 + weight[c] * leverage[c])
@@ -122,12 +118,23 @@ def consider(value, tied, first, second, weight, leverage, after, total):
 
 
 @inlined
-def choose(weight, cross, leverage, spread, alive, left, after, total):
+def smallest(values):
+    """Return the least of some numbers."""
+    least = values[0]
+    for c in range(len(values)):
+        least = values[c] if values[c] < least else least
+    return least
+
+
+@inlined
+def choose(s):
     """Return argmin_x max_y y'(A + w xx')^-1 y over all arms x and the pairs y of survivors.
 
     Only pairs above what the best reduction of the current worst one leaves can decide. Ties go
     to the largest total reduction over the current worst pairs, then to the first arm.
     """
+    weight, spread, alive, after, total = s.weight, s.spread, s.alive, s.after, s.total
+    left = s.progress[LEFT]
     top, worst, other = -1.0, alive[0], alive[1]
     for p in range(left - 1):
         i = alive[p]
@@ -138,10 +145,8 @@ def choose(weight, cross, leverage, spread, alive, left, after, total):
     limit = top * (1.0 - TIE)
     after[:] = 0.0
     total[:] = 0.0
-    consider(top, 0.0, cross[worst], cross[other], weight, leverage, after, total)
-    least = after[0]
-    for c in range(len(after)):
-        least = after[c] if after[c] < least else least
+    consider(s, worst, other, top, 0.0)
+    least = smallest(after)
     floor = least if least < limit else limit
     for p in range(left - 1):
         i = alive[p]
@@ -149,12 +154,8 @@ def choose(weight, cross, leverage, spread, alive, left, after, total):
             j = alive[q]
             value = spread[i, j]
             if value > floor:
-                tied = 1.0 if value >= limit else 0.0
-                consider(value, tied, cross[i], cross[j], weight, leverage, after, total)
-    least = after[0]
-    for c in range(len(after)):
-        least = after[c] if after[c] < least else least
-    least *= 1.0 + TIE
+                consider(s, i, j, value, 1.0 if value >= limit else 0.0)
+    least = smallest(after) * (1.0 + TIE)
     most = 0.0
     for c in range(len(after)):
         if after[c] <= least and total[c] > most:
@@ -166,10 +167,13 @@ def choose(weight, cross, leverage, spread, alive, left, after, total):
 
 
 @inlined
-def shrink(arm, weight, cross, leverage, spread, alive, left, row):
+def shrink(s, arm):
     """Add one pull of an arm to A, by a rank-one update of everything that A^-1 is in."""
-    scale = weight[arm] / (1.0 + weight[arm] * leverage[arm])
-    row[:] = cross[arm]
+    cross, leverage, spread, alive, row = s.cross, s.leverage, s.spread, s.alive, s.row
+    left, w = s.progress[LEFT], s.weight[arm]
+    scale = w / (1.0 + w * leverage[arm])
+    for i in range(len(row)):
+        row[i] = cross[arm, i]
     for p in range(left - 1):
         i = alive[p]
         for q in range(p + 1, left):
@@ -185,21 +189,10 @@ def shrink(arm, weight, cross, leverage, spread, alive, left, row):
 
 
 @inlined
-def learn(arm, reward, weight, cross, leverage, means, log_det, counts, sums, progress):
-    """Move the estimate by one reward; A^-1 is still the one before the pull."""
-    step = weight[arm] * (reward - means[arm]) / (1.0 + weight[arm] * leverage[arm])
-    log_det[0] += math.log1p(weight[arm] * leverage[arm])
-    for i in range(len(means)):
-        means[i] += cross[arm, i] * step
-    counts[arm] += 1
-    sums[arm] += reward
-    progress[PULLS] += 1
-
-
-@inlined
-def discard(rule, radius, means, spread, alive, progress, out):
-    """Drop every survivor that another one beats surely (Soare 2014, Lemma 4)."""
-    left = progress[LEFT]
+def discard(s, radius):
+    """Drop every survivor that another one beats for certain (Soare 2014, Lemma 4)."""
+    rule, means, spread, alive, out = s.rule, s.means, s.spread, s.alive, s.out
+    left = s.progress[LEFT]
     dropped = False
     for p in range(left):
         out[p] = False
@@ -219,17 +212,18 @@ def discard(rule, radius, means, spread, alive, progress, out):
             if not out[p]:
                 alive[kept] = alive[p]
                 kept += 1
-        progress[LEFT] = kept
+        s.progress[LEFT] = kept
 
 
 @inlined
-def possibly_better(p, left, rule, radius, means, spread, alive):
+def possibly_better(s, p, radius):
     """Return by how much another survivor can be better than the one at place p.
 
     Infinity if that is not a number for one of them: then nothing is known.
     """
+    rule, means, spread, alive = s.rule, s.means, s.spread, s.alive
     i, most = alive[p], -math.inf
-    for q in range(left):
+    for q in range(s.progress[LEFT]):
         if q != p:
             j = alive[q]
             variance = spread[i, j] if i < j else spread[j, i]
@@ -241,67 +235,49 @@ def possibly_better(p, left, rule, radius, means, spread, alive):
 
 
 @inlined
-def judge(rule, means, spread, log_det, alive, progress, out):
+def judge(s):
     """Drop survivors and find out whether there is a winner."""
-    radius = radius_of(rule, progress[PULLS], log_det[0])
-    discard(rule, radius, means, spread, alive, progress, out)
-    left = progress[LEFT]
-    if left == 1:
+    rule, alive, progress = s.rule, s.alive, s.progress
+    radius = radius_of(rule, progress[PULLS], s.log_det[0])
+    discard(s, radius)
+    if progress[LEFT] == 1:
         progress[WINNER] = alive[0]
     elif rule.epsilon > 0.0:
         least = math.inf
-        for p in range(left):
-            most = possibly_better(p, left, rule, radius, means, spread, alive)
+        for p in range(progress[LEFT]):
+            most = possibly_better(s, p, radius)
             if most <= rule.epsilon and most < least:
                 least = most
                 progress[WINNER] = alive[p]
 
 
-@compiled
-def absorb(state, arm, reward):
-    """Take over the reward of one pull."""
-    _, weight, cross, leverage, spread, means, log_det, counts, sums, alive, progress = state[:11]
-    row = state[11]
-    learn(arm, reward, weight, cross, leverage, means, log_det, counts, sums, progress)
-    shrink(arm, weight, cross, leverage, spread, alive, progress[LEFT], row)
+@inlined
+def learn(s, arm, reward):
+    """Update the estimate, then A, by the reward of one pull."""
+    move_estimate(s, arm, reward)
+    shrink(s, arm)
+    s.progress[PULLS] += 1
 
 
-@compiled
-def examine(state):
-    """Drop survivors and find out whether there is a winner."""
-    rule, _, _, _, spread, means, log_det, _, _, alive, progress, _, _, _, out = state
-    judge(rule, means, spread, log_det, alive, progress, out)
+absorb, examine = entry(learn), entry(judge)
 
 
 @compiled
 def plan(state, picks):
     """Fill `picks` with the next pulls without new rewards; all but the last are added to A."""
-    _, weight, cross, leverage, spread, _, _, _, _, alive, progress, row, after, total, _ = state
     for t in range(len(picks)):
         if t > 0:
-            shrink(picks[t - 1], weight, cross, leverage, spread, alive, progress[LEFT], row)
-        picks[t] = choose(weight, cross, leverage, spread, alive, progress[LEFT], after, total)
+            shrink(state, picks[t - 1])
+        picks[t] = choose(state)
 
 
 @compiled
-def run(state, truth, size, binary, noise):
-    """Pull until there is a winner or the noise is used up; return the number of pulls.
-
-    A reward is the true mean plus noise times its size, or `noise < mean` if binary.
-    """
-    rule, weight, cross, leverage, spread, means, log_det, counts, sums, alive, progress = state[
-        :11
-    ]
-    row, after, total, out = state[11:]
+def run(state, truth, spread, binary, noise):
+    """Pull until there is a winner or the noise is used up; return the number of pulls."""
     for t in range(len(noise)):
-        arm = choose(weight, cross, leverage, spread, alive, progress[LEFT], after, total)
-        if binary:
-            reward = 1.0 if noise[t] < truth[arm] else 0.0
-        else:
-            reward = truth[arm] + size[arm] * noise[t]
-        learn(arm, reward, weight, cross, leverage, means, log_det, counts, sums, progress)
-        shrink(arm, weight, cross, leverage, spread, alive, progress[LEFT], row)
-        judge(rule, means, spread, log_det, alive, progress, out)
-        if progress[WINNER] >= 0:
+        arm = choose(state)
+        learn(state, arm, reward_of(arm, truth, spread, binary, noise[t]))
+        judge(state)
+        if state.progress[WINNER] >= 0:
             return t + 1
     return len(noise)

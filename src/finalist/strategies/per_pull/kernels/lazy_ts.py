@@ -1,28 +1,29 @@
-"""The compiled loop of lazy track-and-stop, cached on disk.
+"""The compiled loop of lazy track-and-stop.
 
-`plan`, `absorb`, `examine` and `run` are called from outside; the pieces they share are inlined
-into them. The file uses nothing compiled of another one: the cache would not see it change.
+`plan`, `absorb`, `examine` and `run` are called from outside.
 """
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
-from finalist.compiled.cache import kept
+from finalist.strategies.per_pull.kernels.common import (
+    PULLS,
+    ROUNDING,
+    WINNER,
+    allocating,
+    compiled,
+    entry,
+    inlined,
+    reward_of,
+)
 
 #: Eigenvalues often equal what they are compared with exactly; the last digits must not decide.
 SLACK = 1e-9
-#: Gaps below this part of the means are rounding.
-ROUNDING = 64 * 2.0**-52
-#: What the entries of `State.progress` are.
-PULLS, FORCED, SPANS, BEST, WINNER = 0, 1, 2, 3, 4
-
-# NaN is not assumed away: where it arises, a comparison with it is false and decides nothing.
-_FLAGS: dict[str, Any] = {"error_model": "numpy", "fastmath": {"nsz"}}
-inlined = njit(inline="always", **_FLAGS)
-compiled = kept(**_FLAGS)
+#: Further entries of `State.progress`: forced pulls; 1 once the pulled arms span; the arm of
+#: `spread` or -1.
+FORCED, SPANS, BEST = 2, 3, 4
 
 
 class Rule(NamedTuple):
@@ -30,10 +31,8 @@ class Rule(NamedTuple):
 
     Attributes
     ----------
-    sign : float
-        1 when large rewards are good, -1 when small ones are.
-    epsilon : float
-        How far the answer may be from the best.
+    sign, epsilon : float
+        1, or -1 where small rewards are good; how far the answer may be from the best.
     proven : bool
         Whether the threshold is that of the determinant, or log((1 + log t) / delta).
     scale : float
@@ -60,13 +59,8 @@ class State(NamedTuple):
 
     Attributes
     ----------
-    rule : Rule
-    Z : (K, r) array
-        The arms.
-    weight : (K,) array
-        w, what a pull counts: (sigma / sigma_x)^2, or 0 for an arm that cannot be pulled.
-    who : (m,) array of int
-        The candidates.
+    rule, Z, weight, who, counts, sums
+        See `common`.
     basis : (r,) array of int
         The spanning arms A_0.
     A, inverse, damped : (r, r) arrays
@@ -83,11 +77,8 @@ class State(NamedTuple):
         The allocation now, and the sum of those of all times before.
     pulled : (K,) array of int
         All pulls of each arm.
-    counts, sums : (K,) arrays
-        Pulls and rewards of each arm since the last exact computation.
     progress : (5,) array of int
-        Pulls; forced ones among them; 1 once the pulled arms span; the arm of `spread` or -1;
-        winner or -1.
+        Pulls so far, winner or -1, and what `FORCED` and the others say.
     product, row : (r,) and (K,) arrays
         Room for one step.
     """
@@ -114,23 +105,31 @@ class State(NamedTuple):
     row: np.ndarray
 
 
+@allocating
+def smallest_eigenvalue(A):
+    """Return the smallest eigenvalue of a symmetric matrix, by LAPACK."""
+    return np.linalg.eigvalsh(A)[0]
+
+
 @inlined
-def at_least(level, A, least):
-    """Tell whether lambda_min(A) reaches a level. It never falls, so the last value often says."""
-    wanted = level * (1.0 - SLACK)
+def at_least(s, level):
+    """Tell whether lambda_min(A) reaches a level; it never falls, so the last value often says."""
+    wanted, least = level * (1.0 - SLACK), s.least
     if least[0] < wanted:
-        least[0] = np.linalg.eigvalsh(A)[0]
+        least[0] = smallest_eigenvalue(s.A)
     return least[0] >= wanted
 
 
 @inlined
-def choose(rule, basis, A, least, weights, total, pulled, progress):
+def choose(s):
     """Return the next arm, forced or tracking (Jedra and Proutiere 2020, Alg. 1)."""
+    basis, weights, total = s.basis, s.weights, s.total
+    pulled, progress = s.pulled, s.progress
     t = progress[PULLS]
     if t > 0:
         for a in range(len(total)):
             total[a] += weights[a]
-    if t < len(basis) or not at_least(rule.force * math.sqrt(t), A, least):
+    if t < len(basis) or not at_least(s, s.rule.force * math.sqrt(t)):
         arm = basis[progress[FORCED] % len(basis)]
         progress[FORCED] += 1
         return arm
@@ -142,21 +141,23 @@ def choose(rule, basis, A, least, weights, total, pulled, progress):
 
 
 @inlined
-def count(arm, Z, weight, A, pulled, progress):
+def count(s, arm):
     """Add one pull to A and to the pulls."""
+    A, Z, w = s.A, s.Z, s.weight[arm]
     for i in range(len(A)):
         for j in range(len(A)):
-            A[i, j] += weight[arm] * (Z[arm, i] * Z[arm, j])
-    pulled[arm] += 1
-    progress[PULLS] += 1
+            A[i, j] += w * (Z[arm, i] * Z[arm, j])
+    s.pulled[arm] += 1
+    s.progress[PULLS] += 1
 
 
 @inlined
-def shrink(arm, Z, weight, inverse, product):
+def shrink(s, inverse, arm):
     """Add one pull to a matrix by a rank-one update of its inverse; return w z'(inverse)z before.
 
     The product of the old inverse and z is left in `product`.
     """
+    Z, product, w = s.Z, s.product, s.weight[arm]
     r = len(product)
     leverage = 0.0
     for i in range(r):
@@ -165,8 +166,8 @@ def shrink(arm, Z, weight, inverse, product):
             dot += inverse[i, j] * Z[arm, j]
         product[i] = dot
         leverage += dot * Z[arm, i]
-    leverage *= weight[arm]
-    scale = weight[arm] / (1.0 + leverage)
+    leverage *= w
+    scale = w / (1.0 + leverage)
     for i in range(r):
         factor = scale * product[i]
         for j in range(r):
@@ -175,10 +176,11 @@ def shrink(arm, Z, weight, inverse, product):
 
 
 @inlined
-def learn(arm, reward, Z, weight, inverse, damped, log_det, means, spread, progress, product, row):
-    """Move the estimate, the variances and the determinant by one pull."""
-    log_det[0] += math.log1p(shrink(arm, Z, weight, damped, product))
-    scale = weight[arm] / (1.0 + shrink(arm, Z, weight, inverse, product))
+def move(s, arm, reward):
+    """Update the estimate, the variances and the determinant by one pull."""
+    Z, means, spread, product, row = s.Z, s.means, s.spread, s.product, s.row
+    s.log_det[0] += math.log1p(shrink(s, s.damped, arm))
+    scale = s.weight[arm] / (1.0 + shrink(s, s.inverse, arm))
     step = (reward - means[arm]) * scale
     for b in range(len(row)):
         dot = 0.0
@@ -186,7 +188,7 @@ def learn(arm, reward, Z, weight, inverse, damped, log_det, means, spread, progr
             dot += Z[b, i] * product[i]
         row[b] = dot
         means[b] += dot * step
-    best = progress[BEST]
+    best = s.progress[BEST]
     if best >= 0:
         for b in range(len(row)):
             dot = row[best] - row[b]
@@ -195,8 +197,19 @@ def learn(arm, reward, Z, weight, inverse, damped, log_det, means, spread, progr
 
 
 @inlined
-def measure(best, Z, inverse, spread, product):
+def learn(s, arm, reward):
+    """Update the state by the reward of one pull; the estimate only once the pulled arms span."""
+    count(s, arm)
+    s.counts[arm] += 1
+    s.sums[arm] += reward
+    if s.progress[SPANS] == 1:
+        move(s, arm, reward)
+
+
+@inlined
+def measure(s, best):
     """Write the variances of the differences between one arm and all others."""
+    Z, inverse, spread, product = s.Z, s.inverse, s.spread, s.product
     r = len(product)
     for b in range(len(spread)):
         spread[b] = 0.0
@@ -219,8 +232,9 @@ def threshold(rule, t, log_det):
 
 
 @inlined
-def judge(rule, Z, who, A, inverse, log_det, least, means, spread, progress, product):
+def judge(s):
     """Find out whether the arm that looks best beats every other one."""
+    rule, who, means, spread, progress = s.rule, s.who, s.means, s.spread, s.progress
     if progress[SPANS] == 0:
         return
     best = who[0]
@@ -228,9 +242,9 @@ def judge(rule, Z, who, A, inverse, log_det, least, means, spread, progress, pro
         if rule.sign * means[who[p]] > rule.sign * means[best]:
             best = who[p]
     if best != progress[BEST]:
-        measure(best, Z, inverse, spread, product)
+        measure(s, best)
         progress[BEST] = best
-    twice = 2.0 * threshold(rule, progress[PULLS], log_det[0])
+    twice = 2.0 * threshold(rule, progress[PULLS], s.log_det[0])
     if not twice >= 0.0:
         return
     for p in range(len(who)):
@@ -240,69 +254,31 @@ def judge(rule, Z, who, A, inverse, log_det, least, means, spread, progress, pro
             gap -= ROUNDING * (abs(means[best]) + abs(means[b]))
             if not (gap > 0.0 and gap * gap > twice * spread[b]):  # false for NaN
                 return
-    if at_least(rule.enough, A, least):
+    if at_least(s, rule.enough):
         progress[WINNER] = best
 
 
 @compiled
 def plan(state, picks):
     """Fill `picks` with the next pulls without new rewards, and count them in the state."""
-    rule, Z, weight, basis, A = state.rule, state.Z, state.weight, state.basis, state.A
-    least, weights, total = state.least, state.weights, state.total
-    pulled, progress = state.pulled, state.progress
     for t in range(len(picks)):
-        picks[t] = choose(rule, basis, A, least, weights, total, pulled, progress)
-        count(picks[t], Z, weight, A, pulled, progress)
+        picks[t] = choose(state)
+        count(state, picks[t])
+
+
+absorb, examine = entry(learn), entry(judge)
 
 
 @compiled
-def absorb(state, arm, reward):
-    """Take over the reward of one pull."""
-    Z, weight, A, inverse, damped = state.Z, state.weight, state.A, state.inverse, state.damped
-    log_det, means, spread, progress = state.log_det, state.means, state.spread, state.progress
-    count(arm, Z, weight, A, state.pulled, progress)
-    state.counts[arm] += 1
-    state.sums[arm] += reward
-    if progress[SPANS] == 1:
-        learn(
-            arm, reward, Z, weight, inverse, damped, log_det, means, spread, progress,
-            state.product, state.row,
-        )  # fmt: skip
-
-
-@compiled
-def examine(state):
-    """Find out whether there is a winner."""
-    A, inverse, log_det, least = state.A, state.inverse, state.log_det, state.least
-    means, spread, progress, product = state.means, state.spread, state.progress, state.product
-    judge(
-        state.rule, state.Z, state.who, A, inverse, log_det, least, means, spread, progress, product
-    )
-
-
-@compiled
-def run(state, truth, size, binary, noise):
+def run(state, truth, spread, binary, noise):
     """Pull until there is a winner or the noise is used up; return the number of pulls.
 
-    The pulled arms span already. A reward is the true mean plus noise times its size, or
-    `noise < mean` if binary.
+    The pulled arms span already.
     """
-    rule, Z, weight, who, basis, A, inverse, damped, log_det, least = state[:10]
-    means, spread, weights, total, pulled, counts, sums = state[10:17]
-    progress, product, row = state[17:]
     for t in range(len(noise)):
-        arm = choose(rule, basis, A, least, weights, total, pulled, progress)
-        if binary:
-            reward = 1.0 if noise[t] < truth[arm] else 0.0
-        else:
-            reward = truth[arm] + size[arm] * noise[t]
-        count(arm, Z, weight, A, pulled, progress)
-        counts[arm] += 1
-        sums[arm] += reward
-        learn(
-            arm, reward, Z, weight, inverse, damped, log_det, means, spread, progress, product, row
-        )
-        judge(rule, Z, who, A, inverse, log_det, least, means, spread, progress, product)
-        if progress[WINNER] >= 0:
+        arm = choose(state)
+        learn(state, arm, reward_of(arm, truth, spread, binary, noise[t]))
+        judge(state)
+        if state.progress[WINNER] >= 0:
             return t + 1
     return len(noise)

@@ -1,29 +1,27 @@
-"""The compiled loop of LinGapE, cached on disk.
+"""The compiled loop of LinGapE.
 
-`run`, `plan`, `absorb` and `examine` are called from outside; the pieces they share are inlined
-into them. The file uses nothing compiled of another one: the cache would not see it change. A pull
-costs O(K r): of A^-1 only its products with the arms are kept.
+`run`, `plan`, `absorb` and `examine` are called from outside. A pull costs O(K r): of A^-1 only its
+products with the arms are kept.
 """
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
-from finalist.compiled.cache import kept
+from finalist.strategies.per_pull.kernels.common import (
+    PULLS,
+    ROUNDING,
+    TIE,
+    WINNER,
+    compiled,
+    entry,
+    inlined,
+    reward_of,
+)
 
-#: Values closer than this, relatively, are ties.
-TIE = 1e-9
-#: Gaps below this part of the means are rounding.
-ROUNDING = 64 * 2.0**-52
-#: What the entries of `State.progress` are; UNSEEN counts the arms that wait for a pull.
-PULLS, WINNER, LEADER, RIVAL, UNSEEN = 0, 1, 2, 3, 4
-
-# NaN is not assumed away: where it arises, a comparison with it is false and decides nothing.
-_FLAGS: dict[str, Any] = {"error_model": "numpy", "fastmath": {"nsz"}}
-inlined = njit(inline="always", **_FLAGS)
-compiled = kept(**_FLAGS)
+#: Further entries of `State.progress`; UNSEEN counts the arms that wait for a first pull.
+LEADER, RIVAL, UNSEEN = 2, 3, 4
 
 
 class Rule(NamedTuple):
@@ -31,10 +29,8 @@ class Rule(NamedTuple):
 
     Attributes
     ----------
-    sign : float
-        1 when large rewards are good, -1 when small ones are.
-    epsilon : float
-        How far the answer may be from the best.
+    sign, epsilon : float
+        1, or -1 where small rewards are good; how far the answer may be from the best.
     proven : bool
         Whether the radius is that of the determinant, or the heuristic one.
     ratio : bool
@@ -59,15 +55,10 @@ class State(NamedTuple):
 
     Attributes
     ----------
-    rule : Rule
-    Z : (K, r) array
-        The arms.
-    weight : (K,) array
-        What a pull counts: (sigma / sigma_x)^2, or 0 for an arm that cannot be pulled.
-    who : (m,) array of int
-        The candidates.
+    rule, Z, weight, who, counts, sums
+        See `common`.
     V : (K, r) array
-        Their products A^-1 z_i.
+        The products A^-1 z_i.
     leverage : (K,) array
         z_i'A^-1 z_i.
     means : (K,) array
@@ -76,8 +67,6 @@ class State(NamedTuple):
         log(det A / det(lambda I)).
     pulled : (K,) array of int
         Pulls of each arm.
-    counts, sums : (K,) arrays
-        Pulls and rewards of each arm since the last exact computation.
     progress : (5,) array of int
         See `PULLS` and the others; winner, leader and rival are -1 while there is none.
     slot : (K, K) array of int
@@ -115,11 +104,13 @@ def radius_of(rule, n, log_det):
 
 
 @inlined
-def select(rule, radius, Z, who, V, means, progress):
+def select(s):
     """Find the leader and its strongest rival; return how much better that one can be.
 
     Xu 2018, Alg. 2: i = argmax mean, j = argmax of gap plus width, and B(t).
     """
+    rule, Z, who, V, means, progress = s.rule, s.Z, s.who, s.V, s.means, s.progress
+    radius = radius_of(rule, progress[PULLS], s.log_det[0])
     leader = who[0]
     for p in range(1, len(who)):
         i = who[p]
@@ -145,11 +136,12 @@ def select(rule, radius, Z, who, V, means, progress):
 
 
 @inlined
-def shrink_most(Z, weight, V, leverage, leader, rival, step, value):
+def shrink_most(s, leader, rival):
     """Return argmin_x y'(A + w xx')^-1 y, y being the difference of two arms (Xu 2018, greedy).
 
     Pulling x takes w (x'A^-1 y)^2 / (1 + w x'A^-1 x) away. Ties go to the first arm.
     """
+    Z, weight, V, leverage, step, value = s.Z, s.weight, s.V, s.leverage, s.step, s.value
     for c in range(Z.shape[1]):
         step[c] = V[leader, c] - V[rival, c]
     most = 0.0
@@ -178,27 +170,29 @@ def most_behind(pulled, support, share):
 
 
 @inlined
-def choose(rule, Z, weight, V, leverage, pulled, progress, slot, support, share, step, value):
-    """Return the arm to pull, -1 if the shares of the pair are not known yet."""
+def choose(s):
+    """Return the arm to pull, or -1 while the shares of the pair are missing."""
+    weight, pulled, progress = s.weight, s.pulled, s.progress
     if progress[UNSEEN] > 0:
         arm = 0
         while pulled[arm] > 0 or weight[arm] == 0.0:
             arm += 1
         return arm
     leader, rival = progress[LEADER], progress[RIVAL]
-    if not rule.ratio:
-        return shrink_most(Z, weight, V, leverage, leader, rival, step, value)
-    place = slot[leader, rival]
+    if not s.rule.ratio:
+        return shrink_most(s, leader, rival)
+    place = s.slot[leader, rival]
     if place < 0:
         return np.int64(-1)
-    return most_behind(pulled, support[place], share[place])
+    return most_behind(pulled, s.support[place], s.share[place])
 
 
 @inlined
-def extend(arm, Z, weight, V, leverage, log_det, pulled, progress, step, value):
+def extend(s, arm):
     """Add one pull of an arm to A, by a rank-one update; `value` is z_i'A^-1 x from before."""
+    Z, weight, V, leverage, step, value = s.Z, s.weight, s.V, s.leverage, s.step, s.value
     scale = weight[arm] / (1.0 + weight[arm] * leverage[arm])
-    log_det[0] += math.log1p(weight[arm] * leverage[arm])
+    s.log_det[0] += math.log1p(weight[arm] * leverage[arm])
     for c in range(Z.shape[1]):
         step[c] = V[arm, c]
     for i in range(len(value)):
@@ -210,62 +204,32 @@ def extend(arm, Z, weight, V, leverage, log_det, pulled, progress, step, value):
         for c in range(Z.shape[1]):
             V[i, c] -= factor * step[c]
         leverage[i] -= factor * dot
-    if pulled[arm] == 0 and weight[arm] > 0.0:
-        progress[UNSEEN] -= 1
-    pulled[arm] += 1
-    progress[PULLS] += 1
+    if s.pulled[arm] == 0 and weight[arm] > 0.0:
+        s.progress[UNSEEN] -= 1
+    s.pulled[arm] += 1
+    s.progress[PULLS] += 1
 
 
 @inlined
-def learn(
-    arm, reward, Z, weight, V, leverage, means, log_det, pulled, counts, sums, progress, step, value
-):
-    """Take over the reward of one pull."""
-    change = weight[arm] * (reward - means[arm]) / (1.0 + weight[arm] * leverage[arm])
-    extend(arm, Z, weight, V, leverage, log_det, pulled, progress, step, value)
+def learn(s, arm, reward):
+    """Update the estimate by the reward of one pull."""
+    weight, means, value = s.weight, s.means, s.value
+    change = weight[arm] * (reward - means[arm]) / (1.0 + weight[arm] * s.leverage[arm])
+    extend(s, arm)
     for i in range(len(means)):
         means[i] += value[i] * change
-    counts[arm] += 1
-    sums[arm] += reward
+    s.counts[arm] += 1
+    s.sums[arm] += reward
 
 
 @inlined
-def judge(rule, Z, who, V, means, log_det, progress):
-    """Find the pair to tell apart, once all arms are seen, and whether there is a winner."""
-    if progress[UNSEEN] == 0:
-        radius = radius_of(rule, progress[PULLS], log_det[0])
-        if select(rule, radius, Z, who, V, means, progress) <= rule.epsilon:
-            progress[WINNER] = progress[LEADER]
+def judge(s):
+    """Once all arms are seen, find the pair to tell apart and whether there is a winner."""
+    if s.progress[UNSEEN] == 0 and select(s) <= s.rule.epsilon:
+        s.progress[WINNER] = s.progress[LEADER]
 
 
-@compiled
-def absorb(state, arm, reward):
-    """Take over the reward of one pull."""
-    _, Z, weight, _, V, leverage, means, log_det, pulled, counts, sums, progress = state[:12]
-    step, value = state[15:]
-    learn(
-        arm,
-        reward,
-        Z,
-        weight,
-        V,
-        leverage,
-        means,
-        log_det,
-        pulled,
-        counts,
-        sums,
-        progress,
-        step,
-        value,
-    )
-
-
-@compiled
-def examine(state):
-    """Find the pair to tell apart and whether there is a winner."""
-    rule, Z, _, who, V, _, means, log_det, _, _, _, progress = state[:12]
-    judge(rule, Z, who, V, means, log_det, progress)
+absorb, examine = entry(learn), entry(judge)
 
 
 @compiled
@@ -273,48 +237,29 @@ def plan(state, picks, done):
     """Fill `picks` from `done` on, as if every reward were as expected; return how many there are.
 
     Such rewards leave the estimate as it is. All pulls but the last are added to A. Fewer than
-    asked for mean that the shares of a pair are not known yet.
+    asked for mean that the shares of a pair are missing.
     """
-    rule, Z, weight, who, V, leverage, means, log_det, pulled, _, _, progress = state[:12]
-    slot, support, share, step, value = state[12:]
     for t in range(done, len(picks)):
-        arm = choose(
-            rule, Z, weight, V, leverage, pulled, progress, slot, support, share, step, value
-        )
+        arm = choose(state)
         if arm < 0:
             return t
         picks[t] = arm
         if t + 1 < len(picks):
-            extend(arm, Z, weight, V, leverage, log_det, pulled, progress, step, value)
-            if progress[UNSEEN] == 0:
-                radius = radius_of(rule, progress[PULLS], log_det[0])
-                select(rule, radius, Z, who, V, means, progress)
+            extend(state, arm)
+            if state.progress[UNSEEN] == 0:
+                select(state)
     return len(picks)
 
 
 @compiled
 def run(state, truth, spread, binary, noise):
-    """Pull until there is a winner, the noise is used up, or shares are missing; return the pulls.
-
-    A reward is the true mean plus noise times its spread, or `noise < mean` if binary.
-    """
-    rule, Z, weight, who, V, leverage, means, log_det, pulled, counts, sums, progress = state[:12]
-    slot, support, share, step, value = state[12:]
+    """Pull until there is a winner, no noise is left, or shares are missing; return the pulls."""
     for t in range(len(noise)):
-        arm = choose(
-            rule, Z, weight, V, leverage, pulled, progress, slot, support, share, step, value
-        )
+        arm = choose(state)
         if arm < 0:
             return t
-        if binary:
-            reward = 1.0 if noise[t] < truth[arm] else 0.0
-        else:
-            reward = truth[arm] + spread[arm] * noise[t]
-        learn(
-            arm, reward, Z, weight, V, leverage, means, log_det, pulled, counts, sums, progress,
-            step, value,
-        )  # fmt: skip
-        judge(rule, Z, who, V, means, log_det, progress)
-        if progress[WINNER] >= 0:
+        learn(state, arm, reward_of(arm, truth, spread, binary, noise[t]))
+        judge(state)
+        if state.progress[WINNER] >= 0:
             return t + 1
     return len(noise)

@@ -1,29 +1,27 @@
-"""The compiled loop of track-and-stop, cached on disk.
+"""The compiled loop of track-and-stop.
 
-`plan`, `absorb`, `examine`, `follow`, `optimal` and `run` are called from outside; the pieces they
-share are inlined into them. The file uses nothing compiled of another one: the cache would not
-see it change.
+`plan`, `absorb`, `examine`, `follow`, `optimal` and `run` are called from outside.
 """
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
-from finalist.compiled.cache import kept
+from finalist.strategies.per_pull.kernels.common import (
+    PULLS,
+    ROUNDING,
+    WINNER,
+    compiled,
+    entry,
+    inlined,
+    reward_of,
+)
 
-#: Gaps below this part of the means are rounding.
-ROUNDING = 64 * 2.0**-52
 #: Newton's method stops when a step is smaller than this, relatively, or after so many.
 TOLERANCE, STEPS = 1e-14, 60
-#: What the entries of `State.progress` are.
-PULLS, UNSEEN, WINNER = 0, 1, 2
-
-# NaN is not assumed away: where it arises, a comparison with it is false and decides nothing.
-_FLAGS: dict[str, Any] = {"error_model": "numpy", "fastmath": {"nsz"}}
-inlined = njit(inline="always", **_FLAGS)
-compiled = kept(**_FLAGS)
+#: One more entry of `State.progress`: the arms without any reward.
+UNSEEN = 2
 
 
 class Rule(NamedTuple):
@@ -31,10 +29,8 @@ class Rule(NamedTuple):
 
     Attributes
     ----------
-    sign : float
-        1 when large rewards are good, -1 when small ones are.
-    epsilon : float
-        How far the answer may be from the best.
+    sign, epsilon : float
+        1, or -1 where small rewards are good; how far the answer may be from the best.
     cumulative : bool
         C-tracking instead of D-tracking.
     proven : bool
@@ -68,7 +64,7 @@ class State(NamedTuple):
     total : (K,) array
         For C-tracking: the sum of the allocations of all times before.
     progress : (3,) array of int
-        Pulls, arms without any reward, winner or -1.
+        Pulls so far, winner or -1, arms without any reward.
     weights, ratio : (K,) arrays
         Room for one step.
     """
@@ -94,15 +90,16 @@ def leader(sign, means):
 
 
 @inlined
-def weigh(rule, means, progress, weights, ratio):
+def weigh(s):
     """Write the optimal proportions of pulls for these means (Garivier and Kaufmann 2016, Thm. 5).
 
     With c_a = (gap_a / smallest gap)^2 they are proportional to x_a = z / (c_a - z), and to 1 for
     the best arm, where z solves sum_a x_a^2 = 1. The sum is increasing and convex in z, at least
     1 at z = 1/2: Newton's method comes down from there without a detour.
     """
+    rule, means, weights, ratio = s.rule, s.means, s.weights, s.ratio
     K = len(means)
-    if progress[UNSEEN] > 0:
+    if s.progress[UNSEEN] > 0:
         for a in range(K):
             weights[a] = 1.0 / K
         return
@@ -168,41 +165,44 @@ def project(weights, floor, out):
 
 
 @inlined
-def accumulate(t, weights, total, ratio):
+def accumulate(s, t):
     """Add the allocation of time t, kept away from 0, to the sum of C-tracking."""
+    total, ratio = s.total, s.ratio
     K = len(total)
-    project(weights, 0.5 / math.sqrt(float(K) * K + t), ratio)
+    project(s.weights, 0.5 / math.sqrt(float(K) * K + t), ratio)
     for a in range(K):
         total[a] += ratio[a]
 
 
 @inlined
-def choose(rule, pulled, total, progress, weights, ratio):
+def choose(s):
     """Return the next arm; `weights` are the optimal proportions (C- and D-tracking, Sect. 3.1)."""
-    t, K = progress[PULLS], len(pulled)
-    if rule.cumulative:
-        accumulate(t, weights, total, ratio)
+    pulled, total, weights, cumulative = s.pulled, s.total, s.weights, s.rule.cumulative
+    t, K = s.progress[PULLS], len(pulled)
+    if cumulative:
+        accumulate(s, t)
     rare = 0
     for a in range(K):
         if pulled[a] < pulled[rare]:
             rare = a
-    if pulled[rare] == 0 or (not rule.cumulative and pulled[rare] < math.sqrt(t) - 0.5 * K):
+    if pulled[rare] == 0 or (not cumulative and pulled[rare] < math.sqrt(t) - 0.5 * K):
         return rare
     arm, most = 0, -math.inf
     for a in range(K):
-        lack = (total[a] if rule.cumulative else t * weights[a]) - pulled[a]
+        lack = (total[a] if cumulative else t * weights[a]) - pulled[a]
         if lack > most:
             arm, most = a, lack
     return arm
 
 
 @inlined
-def learn(arm, reward, means, seen, pulled, progress):
-    """Move the mean of an arm by one reward."""
+def learn(s, arm, reward):
+    """Update the mean of an arm by one reward."""
+    seen, means, progress = s.seen, s.means, s.progress
     if seen[arm] == 0:
         progress[UNSEEN] -= 1
     seen[arm] += 1
-    pulled[arm] += 1
+    s.pulled[arm] += 1
     progress[PULLS] += 1
     means[arm] += (reward - means[arm]) / seen[arm]
 
@@ -216,8 +216,9 @@ def threshold(rule, t):
 
 
 @inlined
-def judge(rule, means, seen, progress):
+def judge(s):
     """Find out whether the arm that looks best beats every other one (Sect. 3.2)."""
+    rule, means, seen, progress = s.rule, s.means, s.seen, s.progress
     if progress[UNSEEN] > 0:
         return
     best = leader(rule.sign, means)
@@ -237,58 +238,39 @@ def judge(rule, means, seen, progress):
 @compiled
 def optimal(state):
     """Write the optimal proportions for the means now to `state.weights`."""
-    weigh(state.rule, state.means, state.progress, state.weights, state.ratio)
+    weigh(state)
 
 
 @compiled
 def plan(state, picks):
     """Fill `picks` with the next pulls without new rewards, and count them in the state."""
-    rule, means, _, pulled, total, progress, weights, ratio = state
-    weigh(rule, means, progress, weights, ratio)
+    weigh(state)
     for t in range(len(picks)):
-        picks[t] = choose(rule, pulled, total, progress, weights, ratio)
-        pulled[picks[t]] += 1
-        progress[PULLS] += 1
+        picks[t] = choose(state)
+        state.pulled[picks[t]] += 1
+        state.progress[PULLS] += 1
 
 
 @compiled
 def follow(state, pulls):
     """Add the allocations of so many pulls without new rewards to the sum of C-tracking."""
-    rule, means, _, _, total, progress, weights, ratio = state
-    if rule.cumulative:
-        weigh(rule, means, progress, weights, ratio)
+    if state.rule.cumulative:
+        weigh(state)
         for t in range(pulls):
-            accumulate(progress[PULLS] + t, weights, total, ratio)
+            accumulate(state, state.progress[PULLS] + t)
+
+
+absorb, examine = entry(learn), entry(judge)
 
 
 @compiled
-def absorb(state, arm, reward):
-    """Take over the reward of one pull."""
-    learn(arm, reward, state.means, state.seen, state.pulled, state.progress)
-
-
-@compiled
-def examine(state):
-    """Find out whether there is a winner."""
-    judge(state.rule, state.means, state.seen, state.progress)
-
-
-@compiled
-def run(state, truth, size, binary, noise):
-    """Pull until there is a winner or the noise is used up; return the number of pulls.
-
-    A reward is the true mean plus noise times its size, or `noise < mean` if binary.
-    """
-    rule, means, seen, pulled, total, progress, weights, ratio = state
+def run(state, truth, spread, binary, noise):
+    """Pull until there is a winner or the noise is used up; return the number of pulls."""
     for t in range(len(noise)):
-        weigh(rule, means, progress, weights, ratio)
-        arm = choose(rule, pulled, total, progress, weights, ratio)
-        if binary:
-            reward = 1.0 if noise[t] < truth[arm] else 0.0
-        else:
-            reward = truth[arm] + size[arm] * noise[t]
-        learn(arm, reward, means, seen, pulled, progress)
-        judge(rule, means, seen, progress)
-        if progress[WINNER] >= 0:
+        weigh(state)
+        arm = choose(state)
+        learn(state, arm, reward_of(arm, truth, spread, binary, noise[t]))
+        judge(state)
+        if state.progress[WINNER] >= 0:
             return t + 1
     return len(noise)

@@ -1,0 +1,118 @@
+"""The strategy of a study, as the log replays it.
+
+What was decided stays decided. The evidence is computed again, by the rules that the study began
+with. Where it disagrees with the log, because rules were corrected or a strategy of somebody's own
+has changed, the log is right: the strategy follows it if it can, and is left out if not. Then
+nothing is called certain.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from finalist.errors import StudyError
+from finalist.inference.statistics import Statistics
+from finalist.problem import Problem
+from finalist.strategies import Batch, Run, Verdict
+
+#: The evidence after each batch is kept for charts, up to so many arms.
+MAX_ARMS = 1000
+
+
+class Replay:
+    """A run of a strategy that follows a log.
+
+    Attributes
+    ----------
+    run : Run
+        Not to be asked any more once `follows` is False.
+    differs : list of int
+        Batches after which this version would have decided otherwise.
+    """
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self.differs: list[int] = []
+        self._logged: Verdict | None = None  # by the log, once the strategy cannot follow it
+
+    @property
+    def verdict(self) -> Verdict:
+        """What the strategy has found, or the log if that disagrees."""
+        return self.run.verdict if self._logged is None else self._logged
+
+    @property
+    def follows(self) -> bool:
+        """Whether the strategy agrees with the log; if not, nobody may ask it."""
+        return self._logged is None
+
+    def require_run(self) -> None:
+        """Refuse to go on with a strategy that could not follow the log."""
+        if self._logged is not None:
+            raise StudyError(
+                f"the strategy of this study decides otherwise after batch {self.differs[0]} than "
+                "its log says, so it cannot go on here. Go on with the version that began it, or "
+                "start a new study."
+            )
+
+    def inform(self, before: Statistics) -> None:
+        """Give the strategy what was measured before the study, if it can use that."""
+        take = getattr(self.run, "inform", None)
+        if take is None:
+            raise StudyError(
+                "this strategy cannot use earlier measurements; the gauntlet can "
+                "(strategy='gauntlet')."
+            )
+        take(before)
+
+    def record(self, batch: Batch, rewards: Statistics, lost: Int[np.ndarray, " K"]) -> None:
+        """Give the strategy the rewards of a batch, and say how many of each arm were lost."""
+        if self._logged is None:
+            self.run.record(batch, rewards)
+            if lost.any() and hasattr(self.run, "lose"):
+                self.run.lose(lost)
+
+    def follow(self, logged: Verdict, batch: int) -> None:
+        """Take a decision from the log, where the strategy would decide otherwise."""
+        if self._logged is None:
+            own = self.run.verdict
+            if (own.winner, set(own.survivors)) == (logged.winner, set(logged.survivors)):
+                return
+            self.differs.append(batch)
+            follow = getattr(self.run, "follow", None)
+            if follow is not None:
+                follow(logged)
+                return
+        self._logged = logged
+
+    def change(
+        self, problem: Problem, kept: Int[np.ndarray, " n"], level: float, *, afresh: bool
+    ) -> None:
+        """Go on with other arms; all of them are possible again if all begin afresh."""
+        if self._logged is None:
+            self.run = changing(self.run)(problem, kept, level, afresh=afresh)
+            return
+        left = set(self._logged.survivors)
+        alive = [new for new, old in enumerate(kept) if afresh or old < 0 or old in left]
+        self._logged = Verdict(None, tuple(alive), self._logged.pulls)
+
+    def evidence(self) -> Any:
+        """Return the strategy's evidence against each arm; None if it has none."""
+        evidence = getattr(self.run, "evidence", None)
+        return None if evidence is None or self._logged is not None else evidence()
+
+    def shares(self, K: int) -> Float[np.ndarray, " K"] | None:
+        """Return the evidence from 0 to 1 for charts; None if there is none or K is too large."""
+        found = None if K > MAX_ARMS else self.evidence()
+        return None if found is None else np.asarray(found.share, dtype=np.float32)
+
+
+def changing(run: Run) -> Callable[..., Run]:
+    """Return how a strategy goes on with other arms, or refuse."""
+    changed: Callable[..., Run] | None = getattr(run, "changed", None)
+    if changed is None:
+        raise StudyError(
+            "this strategy cannot go on with other arms; the gauntlet can. Or create a new study."
+        )
+    return changed

@@ -1,0 +1,163 @@
+"""Fields of forms: the texts, files and numbers that people send from a page."""
+
+import math
+import re
+from collections.abc import AsyncIterator, Callable, Collection, Iterable
+from typing import Annotated
+
+from fastapi import Depends, Request
+from starlette.datastructures import FormData, UploadFile
+
+from finalist.errors import RewardError
+from finalist.files import printable
+from finalist.inference.statistics import LARGEST_REWARD
+from finalist.study.results.numbers import floats
+from finalist.text import show
+from finalist.web.pages.format import MINUS
+from finalist.web.pages.snapshot import MAX_PULLS
+
+_REWARD = re.compile(r"reward-([1-9][0-9]{0,17})")
+
+
+async def _form(request: Request) -> AsyncIterator[FormData]:
+    form = await request.form()
+    try:
+        yield form
+    finally:
+        await form.close()
+
+
+Form = Annotated[FormData, Depends(_form)]
+
+
+def text_of(form: FormData, field: str) -> str:
+    """Return a field as text; empty if it is missing or a file."""
+    value = form.get(field, "")
+    return value if isinstance(value, str) else ""
+
+
+def texts_of(form: FormData) -> dict[str, str]:
+    """Return all fields with text, to show them again."""
+    return {key: value for key, value in form.multi_items() if isinstance(value, str)}
+
+
+def uploaded(
+    form: FormData, field: str = "file", pasted: str = "pasted", name: str = "the table"
+) -> tuple[bytes, str]:
+    """Return the uploaded file and its name for messages, or else the pasted rows."""
+    file = form.get(field)
+    if isinstance(file, UploadFile) and file.filename:
+        return file.file.read(), printable(file.filename.replace("\\", "/").rsplit("/")[-1], 60)
+    return text_of(form, pasted).encode("utf-8", "replace"), name
+
+
+# ---- what is measured --------------------------------------------------------------------
+
+
+def read_size(text: str) -> int | None:
+    """Return the size of a batch; None if nothing was typed.
+
+    Examples
+    --------
+    >>> read_size(" 96 "), read_size("")
+    (96, None)
+    """
+    plain = text.strip()
+    if not plain:
+        return None
+    size = digits(plain)
+    if not 1 <= size <= MAX_PULLS:
+        raise RewardError(
+            f"the size of the batch is {printable(plain, 40)!r}; it must be a whole number from 1 "
+            f"to {MAX_PULLS:,}, or empty to let the strategy choose."
+        )
+    return size
+
+
+def digits(text: str) -> int:
+    """Return a number of at most nine digits; 0 for any other text."""
+    plain = text.strip()
+    return int(plain) if plain.isascii() and plain.isdigit() and len(plain) <= 9 else 0
+
+
+def read_rewards(fields: Iterable[tuple[str, object]]) -> tuple[dict[int, float], dict[int, str]]:
+    """Return rewards by pull, and for fields that are not rewards what is wrong.
+
+    Examples
+    --------
+    >>> read_rewards([("reward-1", "0.5"), ("reward-2", ""), ("reward-3", "0,5")])
+    ({1: 0.5}, {3: "'0,5' is not a number; use a point, not a comma."})
+    """
+    rewards: dict[int, float] = {}
+    wrong: dict[int, str] = {}
+    for field, value in fields:
+        found = _REWARD.fullmatch(field)
+        if found is None or not isinstance(value, str) or not value.strip():
+            continue
+        number = _float(value)
+        if abs(number) <= LARGEST_REWARD:  # false for nan
+            rewards[int(found[1])] = number
+            continue
+        hint = "; use a point, not a comma" if "," in value else ""
+        what = "is not a number" if math.isnan(number) else "is too large"
+        wrong[int(found[1])] = f"{show(value.strip(), 40)} {what}{hint}."
+    return rewards, wrong
+
+
+# ---- settings; what is wrong is a ValueError ---------------------------------------------
+
+
+def _float(text: str) -> float:
+    """Return a number, nan if it is not one."""
+    return float(floats([text.strip().replace(MINUS, "-")], ".")[0])
+
+
+def _number(text: str) -> float:
+    value = _float(text)
+    if not math.isfinite(value):
+        hint = " with a point, not a comma" if "," in text else ""
+        raise ValueError(f"“{text[:40]}” is not a number{hint}.")
+    return value
+
+
+def positive(text: str) -> float:
+    """Read a number above 0."""
+    value = _number(text)
+    if value <= 0:
+        raise ValueError(f"{text[:40]} is not above 0.")
+    return value
+
+
+def not_negative(text: str) -> float:
+    """Read a number, 0 or more."""
+    value = _number(text)
+    if value < 0:
+        raise ValueError(f"{text[:40]} is below 0.")
+    return value
+
+
+def percent(text: str) -> float:
+    """Read a percentage as a fraction."""
+    value = _number(text.removesuffix("%").strip())
+    if not 0 < value < 100:
+        raise ValueError(f"{text[:40]} is not between 0 and 100.")
+    return value / 100
+
+
+def whole(text: str) -> int:
+    """Read a whole number, 1 or more."""
+    value = _number(text)
+    if value != int(value) or not 1 <= value <= 10**9:
+        raise ValueError(f"{text[:40]} is not a whole number, 1 or more.")
+    return int(value)
+
+
+def one_of(known: Collection[str]) -> Callable[[str], str]:
+    """Return a reader of one of several words."""
+
+    def read(text: str) -> str:
+        if text not in known:
+            raise ValueError(f"“{text[:40]}” is not one of these.")
+        return text
+
+    return read

@@ -1,0 +1,305 @@
+"""Numbers and sentences for the pages."""
+
+import math
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from finalist.files import printable
+from finalist.study import Status
+from finalist.study.sentences import counted_arms as counted_arms  # for templates
+from finalist.text import counted as count
+
+#: A minus sign as wide as a plus, and the placeholder for a missing number.
+MINUS, NONE = "\N{MINUS SIGN}", "\N{EN DASH}"
+#: Characters of a name in a sentence or table, and names in a sentence.
+NAME, _NAMED = 60, 5
+_STATES = {
+    "undecided": ("Ended without a winner", "ended"),
+    "continue": ("Running", "runs"),
+}
+
+
+def name(text: str) -> str:
+    """Return a name on one line, cut to a length.
+
+    Examples
+    --------
+    >>> len(name("x" * 500))
+    60
+    """
+    return printable(text, NAME)
+
+
+def number(value: float | None, digits: int = 4) -> str:
+    """Return a number with a few digits.
+
+    Examples
+    --------
+    >>> number(1234567.0), number(0.012345), number(None), number(-0.5)
+    ('1,234,567', '0.01235', '–', '−0.5')
+    """
+    if value is None or not math.isfinite(value):
+        return NONE
+    if abs(value) >= 1e9 or 0 < abs(value) < 1e-5:
+        text = f"{value:.{digits - 1}e}"
+    elif abs(value) >= 10**digits:
+        text = f"{value:,.0f}"
+    else:
+        text = f"{value:.{digits}g}"
+    return text.replace("-", MINUS, 1) if text.startswith("-") else text
+
+
+def percent(value: float) -> str:
+    r"""Return a probability as a percentage.
+
+    Examples
+    --------
+    >>> percent(0.05), percent(0.001)
+    ('5\xa0%', '0.1\xa0%')
+    """
+    return f"{100 * value:.3g}\N{NO-BREAK SPACE}%"
+
+
+def when(at: str) -> str:
+    """Return a timestamp of the log, to the minute.
+
+    Examples
+    --------
+    >>> when("2026-11-16T05:44:09.123456+00:00")
+    '2026-11-16 05:44 UTC'
+    """
+    return at[:16].replace("T", " ") + " UTC"
+
+
+def state(status: Status, stopped: str | None = None) -> tuple[str, str]:
+    """Return the state of a study as text and as a CSS class.
+
+    `stopped` is the reason it was stopped for, if it was.
+    """
+    if status.verdict == "undecided" and stopped is not None:
+        return "Stopped", "ended"
+    if status.verdict == "continue" and status.pulls == 0 and status.open_pulls == 0:
+        return "Not started", "new"
+    if status.verdict == "uncertain":
+        return "Ended, not certain", "ended"
+    if status.verdict == "winner" and status.risk is None:
+        return "Ended with a recommendation", "won"
+    if status.verdict == "winner":
+        return "Winner found" if status.top == 1 else "Winners found", "won"
+    return _STATES[status.verdict]
+
+
+def verdict(status: Status) -> str:
+    """Say in one sentence where a study stands."""
+    if (
+        status.verdict != "continue" or status.risk is None
+    ):  # which says so if there is no guarantee
+        return status.sentence
+    left, noun = len(status.survivors), contenders(status)
+    if status.pulls == 0:
+        return f"Not begun: any of the {noun} may be {best(status.top)}."
+    ahead = "" if status.leader is None else f" {name(status.leader)} is ahead."
+    return f"Not decided yet: {left:,} of {noun} may be {best(status.top)}.{ahead}"
+
+
+def certain(status: Status) -> str:
+    """Say what is certain while a study goes on."""
+    left, every = len(status.survivors), sum(arm.candidate for arm in status.arms)
+    noun = contenders(status)
+    if status.risk is None:
+        return "Nothing: no probability of error is guaranteed."
+    if left == every:  # of several winners, some may be certain before any arm is out
+        begin = "Nothing yet" if status.top == 1 else "No arm is out yet"
+        return f"{begin}: any of the {noun} may be {best(status.top)}."
+    out = count(every - left, "arm is", "arms are")
+    sought = "The best arm is" if status.top == 1 else f"The {status.top} best arms are"
+    return (
+        f"{out} out. {sought} among {listed(status.survivors)}. This is wrong with "
+        f"probability at most {percent(status.risk)}."
+    )
+
+
+def best(top: int) -> str:
+    """Say what an arm may be: the best, or one of several."""
+    return "the best" if top == 1 else f"one of the {top} best"
+
+
+def contenders(status: Status) -> str:
+    """Count what can win: arms, or candidates if some arms are only measured."""
+    every = sum(arm.candidate for arm in status.arms)
+    return count(every, "arm" if every == len(status.arms) else "candidate")
+
+
+def question(settings: Mapping[str, Any], status: Status) -> str:
+    """Say what a study asks."""
+    mean = "largest mean" if settings["objective"] == "max" else "smallest mean"
+    if status.top > 1:
+        return f"Which {status.top} of {contenders(status)} have the {mean}s?"
+    enough = ""
+    if settings["epsilon"]:
+        enough = f" Within {number(settings['epsilon'])} is good enough."
+    return f"Which of {contenders(status)} has the {mean}?{enough}"
+
+
+def roles(status: Status) -> str:
+    """Say how many arms can be measured and can win, unless all can do both.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> duel = SimpleNamespace(measurable=True, candidate=False)
+    >>> player = SimpleNamespace(measurable=False, candidate=True)
+    >>> roles(SimpleNamespace(arms=(duel, duel, player)))
+    '2 of 3 can be measured, 1 can win'
+    """
+    every = len(status.arms)
+    measured, can_win = (
+        sum(getattr(arm, role) for arm in status.arms) for role in ("measurable", "candidate")
+    )
+    if measured == can_win == every:
+        return ""
+    return f"{measured:,} of {every:,} can be measured, {can_win:,} can win"
+
+
+def each(value: float | Sequence[float] | None) -> str:
+    """Return a number that may be unknown, or one for each arm.
+
+    Examples
+    --------
+    >>> each(None), each(0.5), each([0.5, 2.0, 1.0])
+    ('unknown', '0.5', 'of each arm, 0.5 to 2')
+    """
+    if value is None:
+        return "unknown"
+    if isinstance(value, Sequence):
+        return f"of each arm, {number(min(value))} to {number(max(value))}"
+    return number(value)
+
+
+def listed(names: Sequence[str], total: int | None = None) -> str:
+    """Return names for people, the first few of many; `total` is how many there are.
+
+    Examples
+    --------
+    >>> listed(["oak", "ash"]), listed(["oak", "ash"], 9)
+    ('oak, ash', 'oak, ash and 7 more')
+    """
+    shown = [name(text) for text in names[:_NAMED]]
+    more = (len(names) if total is None else total) - len(shown)
+    mark = "; " if any("," in text for text in shown) else ", "
+    return mark.join(shown) + (f" and {more:,} more" if more else "")
+
+
+def cost(risk: float | None, delta: float, stage: int) -> str:
+    r"""Say what changing the arms costs: the tests that begin then have a level of their own.
+
+    Examples
+    --------
+    >>> cost(0.05, 0.05, 0)
+    'A winner is then wrong with probability at most 7.5\xa0%, not 5\xa0%.'
+    """
+    if risk is None:
+        return ""
+    then = risk + delta / 2 ** (stage + 1)
+    return f"A winner is then wrong with probability at most {percent(then)}, not {percent(risk)}."
+
+
+def event(body: Mapping[str, Any], status: Status) -> str:
+    """Say what happened in a study, in a sentence; `study.handles.events_of` has the events."""
+    say = _EVENTS.get(body["kind"])
+    return str(body["kind"]) if say is None else say(body, status)
+
+
+def _created(body: Mapping[str, Any], _: Status) -> str:
+    if "fork_of" in body:
+        return f"Forked from {name(body['fork_of'])} before batch {body['until']}."
+    return f"Created with finalist {body.get('version', '')}."
+
+
+def _issued(body: Mapping[str, Any], _: Status) -> str:
+    return f"Batch {body['batch']} was issued: {count(len(body['arms']), 'pull')}."
+
+
+def _decided(body: Mapping[str, Any], status: Status) -> str:
+    if "stopped" in body:
+        why = body["stopped"]
+        return "Resumed." if why is None else f"Stopped: {printable(why, 300)}"
+    found = f"Decision after batch {body['batch']}, {count(body['pulls'], 'pull')} in all: "
+    if body["winner"] is not None:
+        if status.risk is not None and len(status.winners) > 1:
+            return f"{found}{listed(status.winners)} win."
+        if status.risk is not None:
+            return f"{found}{listed(body['named'])} wins."
+        if status.winner is None:
+            return f"{found}the strategy is done."
+        several = len(status.winners) > 1
+        chosen = status.winners if several else body["named"]
+        return f"{found}{listed(chosen)} {'are' if several else 'is'} recommended."
+    out = len(body["rejected"])
+    if not out:
+        return f"{found}no further arm is out."
+    return f"{found}{listed(body['named'], out)} {'is' if out == 1 else 'are'} out."
+
+
+def _changed(body: Mapping[str, Any], _: Status) -> str:
+    level, gone, new = number(body["level"], 3), body["gone"], body["new"]
+    if body["afresh"]:
+        verb = "was" if len(gone) == 1 else "were"
+        return (
+            f"{listed(gone)} {verb} withdrawn. All arms are tested from here on at the level "
+            f"{level}."
+        )
+    verb = "was added and is" if len(new) == 1 else "were added and are"
+    return f"{listed(new)} {verb} tested at the level {level}."
+
+
+def _lost(body: Mapping[str, Any], _: Status) -> str:
+    word = "is void and was replaced" if body["kind"] == "voided" else "is missing"
+    return f"Pull {body['pull']} {word}: {printable(body['reason'], 300)}"
+
+
+_EVENTS: dict[str, Callable[[Mapping[str, Any], Status], str]] = {
+    "created": _created,
+    "issued": _issued,
+    "decided": _decided,
+    "voided": _lost,
+    "missing": _lost,
+    "note": lambda body, _: str(body["text"]),
+    "history": lambda body, _: f"{count(len(body['arms']), 'earlier measurement')} brought in.",
+    "assigned": lambda body, _: (
+        f"{count(len(body['pulls']), 'pull')} given to {name(body['worker'])}."
+    ),
+    "told": lambda body, _: f"{count(body['count'], 'reward')} told.",
+    "amended": lambda body, _: (
+        f"The reward of pull {body['pull']} was amended, it was {number(body['old'])}: "
+        f"{printable(body['reason'], 300)}"
+    ),
+    "changed": _changed,
+}
+
+
+def commands(study: str, place: str, batch_size: int | None) -> str:
+    """Return the commands that do what the page does, to copy to a shell."""
+    size = [] if batch_size is None else ["--size", str(batch_size)]
+    lines = [
+        ["ask", study, *size, "-o", "batch.csv", "--db", place],
+        ["tell", study, "batch.csv", "--db", place],
+        ["status", study, "--chart", "evidence.png", "--db", place],
+        ["note", study, "plate 3 was changed", "--db", place],
+        ["export", study, "-o", "everything.json", "--db", place],
+        ["report", study, "-o", "report.html", "--db", place],
+    ]
+    return "\n".join(printable(shlex.join(["finalist", *line])) for line in lines)
+
+
+def python(study: str, place: str, batch_size: int | None) -> str:
+    """Return the lines of Python that do what the page does."""
+    size = "" if batch_size is None else f"size={batch_size}"
+    return (
+        "import finalist as fl\n\n"
+        f"study = fl.Study.open({place!r}, {study!r})\n"
+        f"batch = study.ask({size})\n"
+        "study.tell({pull.pull_id: measure(pull.arm) for pull in batch})\n"
+        "print(study.status())"
+    )

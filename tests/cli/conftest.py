@@ -1,0 +1,8 @@
+"""Studies on the command line, with forecasts of a few draws."""
+
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def _few_draws(few_draws: None) -> None:
+    """Forecast from a few draws in every test here."""
