@@ -54,9 +54,13 @@ class Parts:
         """Return the arm of each name, in the order in which the names were given."""
         return np.arange(len(self.features)) if self.owner is None else self.owner
 
+    def rows(self) -> Int[np.ndarray, " N"]:
+        """Return the arm of each row of `table`."""
+        return self.owners() if self.owner is None else np.sort(self.owner)
+
     def table(self, some: Mask | None = None) -> Table:
         """Return the arms, or some of them, with a row for every name, arm by arm."""
-        owner = np.sort(self.owners())
+        owner = self.rows()
         names = [name for names in self.names.aliases for name in names]
         if some is not None:
             kept = some[owner]
@@ -158,7 +162,7 @@ def join(arms: Parts, candidates: Parts) -> Parts:
     owner = equal_rows(features)
     again = _named_again(first, second, owner)
     can_be_pulled = np.zeros(len(names), dtype=bool)
-    can_be_pulled[:rows] = arms.measurable[np.sort(arms.owners())]
+    can_be_pulled[:rows] = arms.measurable[arms.rows()]
     # Also a row that comes again under its name.
     can_win = (np.bincount(owner, np.arange(len(names)) >= rows) > 0)[owner]
     rest = ~again

@@ -109,9 +109,9 @@ def noise_size(
 
 def read_vectors(path: Path, arms: "Arms") -> list[list[float]]:
     """Read vectors in feature space, one per row, with the columns of the arms in any order."""
-    from finalist.arms import files as arms_files
+    from finalist.arms.files import read_aside
 
-    table, _ = arms_files.read_aside(path, ())
+    table, _ = read_aside(path, ())
     return _in_order(path, table, arms.feature_names)
 
 

@@ -25,7 +25,7 @@ def arms_body(arms: Arms) -> dict[str, Any]:
     if not isinstance(arms, Arms):
         raise StudyError(f"arms is of type {type(arms).__name__}; use Arms(features).")
     names, features, columns = arms_table(arms)
-    rows = np.sort(arms._parts.owners())
+    rows = arms._parts.rows()
     roles = {
         word: mask[rows].tolist()
         for word, mask in (("measurable", arms.measurable), ("candidate", arms.candidate))

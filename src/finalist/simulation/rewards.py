@@ -7,16 +7,15 @@ not depend on the arm: a compiled loop takes those numbers as an array.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import get_args
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from finalist.errors import RewardError
 from finalist.inference.statistics import LARGEST_REWARD, Statistics
+from finalist.problem.noise.model import Kind as Kind
 from finalist.text import counted
-
-Kind = Literal["gaussian", "bounded", "bernoulli"]
 
 #: Rewards of one arm as a user's function draws them: (arm, how many, generator) -> (n,) array.
 RewardFunction = Callable[[int, int, np.random.Generator], Float[np.ndarray, " n"]]
