@@ -51,6 +51,8 @@ demo: $(INSTALLED)
 # and other fixtures of a file are set up once, and takes over from the other when it is done.
 test: export OMP_NUM_THREADS := 1
 test: export OPENBLAS_NUM_THREADS := 1
+# Tests start hundreds of processes: Python is to keep its bytecode, whatever this shell says.
+test: export PYTHONDONTWRITEBYTECODE :=
 test: lint
 	@$(BIN)/python -m pytest -n 2 --dist worksteal --ignore tests/contracts --ignore tests/properties
 	@echo "What all strategies and designs have in common, with the shapes of all arrays checked:"

@@ -1,4 +1,4 @@
-"""Pages of the documentation that are made from the program: its commands and its HTTP API.
+"""Pages of the documentation that are made from the program: settings, commands, HTTP API.
 
 Called by `conf.py` whenever the documentation is built; what it writes is not kept.
 """
@@ -14,8 +14,9 @@ WIDTH = 88
 def write(folder: Path = FOLDER) -> None:
     """Write all generated pages."""
     folder.mkdir(exist_ok=True)
-    for name, text in (("commands.md", commands_page()), ("http-api.md", http_page())):
-        page = folder / name
+    pages = {"commands": commands_page, "http-api": http_page, "settings": settings_page}
+    for name, make in pages.items():
+        page, text = folder / f"{name}.md", make()
         if not page.exists() or page.read_text() != text:  # Sphinx reads what has changed
             page.write_text(text)
 
@@ -89,3 +90,33 @@ def http_page() -> str:
             if call["example"] is not None:
                 parts += ["```json", call["example"], "```", ""]
     return "\n".join(parts)
+
+
+def settings_page() -> str:
+    """Return the reference of the settings of a problem, and which strategies support them."""
+    import numpy as np
+
+    from finalist.arms import Arms
+    from finalist.settings import SETTINGS
+    from finalist.strategies import about, all_strategies, named
+
+    two = Arms.unstructured(2)
+    able = {word: about(named(word, two, np.ones(2))).supports for word in all_strategies()}
+    parts = [
+        "# Settings of a problem",
+        "",
+        "Keywords of `fl.Study.create`, `fl.plan`, `fl.simulate`, `fl.complexity` and",
+        "`Server.create`; options of the commands `new`, `plan` and `simulate`, with hyphens; keys",
+        "of the HTTP API. A `Problem` that is given instead has them all. Sigma has no default: it",
+        "has to be given, and `None` says that it is unknown.",
+        "",
+        "| setting | what it is | default | supported by |",
+        "|---|---|---|---|",
+    ]
+    for name, one in SETTINGS.items():
+        choices = f": {', '.join(f'`{word}`' for word in one.choices)}" if one.choices else ""
+        default = "" if name == "sigma" else f"`{one.default}`"
+        some = [f"`{word}`" for word, supports in able.items() if one.needs in (supports or ())]
+        support = "all" if one.needs is None or len(some) == len(able) else ", ".join(some)
+        parts.append(f"| `{name}` | {one.help}{choices} | {default} | {support} |")
+    return "\n".join([*parts, ""])

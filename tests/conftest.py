@@ -1,5 +1,6 @@
 """Settings for every test; with FINALIST_SHAPES=1 array shapes in annotations are checked too."""
 
+import gc
 import os
 import signal
 from collections.abc import Iterator
@@ -35,12 +36,18 @@ if os.environ.get("FINALIST_SHAPES"):
     install_import_hook(MODULES, "tests.typechecker.checked")
 
 
+def pytest_collection_finish():
+    """Leave what imports made out of garbage collections: they would walk it again and again."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture
 def few_draws(monkeypatch):
     """Make forecasts from 3 draws instead of 20: most of the time of a status is that.
 
-    `tests/unit/test_planning.py` tests what forecasts say. Not for tests of servers: other
-    processes make their forecasts.
+    `tests/unit/test_planning.py` tests what forecasts say. Other processes are not touched; for
+    workers of servers there is `tests/web/quick.py`.
     """
     from finalist.planning import forecast
 

@@ -33,6 +33,8 @@ from finalist.errors import NotYetSupportedError
 from finalist.problem import Problem, as_problem
 from finalist.strategies import STRATEGIES, Playable, Run, Strategy, named, promise_of
 
+#: The word for the most pulls of an arm, which earlier commits called otherwise.
+LIMIT = "max_pulls_per_arm" if hasattr(Problem, "capacity") else "most_pulls"
 if TYPE_CHECKING or find_spec("finalist.inference"):
     from finalist.problem.rules import RULES
     from finalist.simulation.rewards import DrawnRewards, Kind
@@ -187,8 +189,8 @@ def _questions() -> dict[str, Question]:
         "misspecification, per arm": Question(uneven | {"misspecification": 0.03}),
         "misspecification, top": Question({"misspecification": 0.03, "top": 2}, size=20),
         "misspecification, epsilon": Question({"misspecification": 0.03, "epsilon": 0.3}),
-        "limited pulls": Question({"sigma": 1.5, "most_pulls": 9}),
-        "limited pulls, winner": Question({"most_pulls": 30}, size=10),
+        "limited pulls": Question({"sigma": 1.5, LIMIT: 9}),
+        "limited pulls, winner": Question({LIMIT: 30}, size=10),
         "many options": Question(
             uneven
             | cost
@@ -314,7 +316,7 @@ def outcome_of(strategy: Strategy, problem: Problem, question: Question, seed: i
 
 
 def _may_go_on(run: Run, problem: Problem, made: np.ndarray) -> bool:
-    most = problem.most_pulls
+    most = getattr(problem, LIMIT)
     exhausted = most is not None and bool((made[problem.arms.measurable] >= most).all())
     return not (run.verdict.decided or exhausted)
 

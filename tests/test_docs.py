@@ -54,7 +54,7 @@ def lines(block: str) -> list[str]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-@pytest.mark.usefixtures("few_runs")
+@pytest.mark.usefixtures("few_runs", "few_draws")
 def test_the_blocks_of_a_page_run(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("FINALIST_DB", str(tmp_path / "finalist.db"))

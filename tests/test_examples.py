@@ -60,7 +60,7 @@ def told(name: str, capsys: pytest.CaptureFixture[str]) -> str:
 
 
 @pytest.mark.parametrize("name", SAYS)
-@pytest.mark.usefixtures("few_runs")
+@pytest.mark.usefixtures("few_runs", "few_draws")
 def test_an_example_tells_its_story(name, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     from finalist.strategies import STRATEGIES

@@ -22,6 +22,8 @@ MOVED = {
     "least_squares": "inference.least_squares",
     "noise": "problem",
     "paper": "lab.paper",
+    "paper.alpha": "lab.paper.budget",
+    "paper.measure": "lab.paper.experiment",
     "pooling": "inference.pooling",
     "report": "lab",
     "rewards": "simulation.rewards",

@@ -26,6 +26,18 @@ def first_few(names: Sequence[str], most: int = 5) -> str:
     return ", ".join(names[:most]) + (f" and {more:,} more" if more > 0 else "")
 
 
+def listed(words: Sequence[object], last: str = "and") -> str:
+    """Join words with commas.
+
+    Examples
+    --------
+    >>> listed([2, 3, 4])
+    '2, 3 and 4'
+    """
+    texts = [str(word) for word in words]
+    return f" {last} ".join([", ".join(texts[:-1]), texts[-1]] if len(texts) > 1 else texts)
+
+
 def more(count: int) -> str:
     """Say how many further cells are wrong in the same way."""
     if count == 1:

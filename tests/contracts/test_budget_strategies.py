@@ -137,7 +137,7 @@ def test_a_decided_run_takes_nothing_more(name):
 @EVERY
 def test_what_is_not_carried_out_is_refused(name):
     arms = fl.Arms.unstructured(3)
-    for settings in ({"goal": fl.TopM(2)}, {"most_pulls": 5}, {"cost": 2.0}):
+    for settings in ({"goal": fl.TopM(2)}, {"max_pulls_per_arm": 5}, {"cost": 2.0}):
         with pytest.raises(fl.errors.NotYetSupportedError):
             start(name, as_problem(arms, sigma=1.0, budget=30, **settings))
 

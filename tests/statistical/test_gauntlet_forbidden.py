@@ -47,7 +47,7 @@ def test_a_batch_is_chosen_without_its_rewards():
     assert list(inspect.signature(ChangeableRun.next).parameters) == ["self", "size"]
     assert list(inspect.signature(ChangeableRun.record).parameters) == ["self", "batch", "rewards"]
     public = {name for name in dir(ChangeableRun) if not name.startswith("_")}
-    looks = {"verdict", "evidence", "interval", "words", "least_size", "own_size"}
+    looks = {"verdict", "evidence", "interval", "words", "purpose", "least_size", "own_size"}
     # `inform` is refused after the first batch, `changed` spends a level of its own.
     # `follow` takes the decision of a log, which calls nothing certain from then on.
     assert public == looks | {"next", "record", "inform", "changed", "lose", "follow"}
@@ -107,7 +107,7 @@ def test_rewards_are_not_dropped_because_of_their_value(lost):
     batch, values = run.next(), Statistics.empty(4)
     picks = np.repeat(np.arange(4), batch.counts)
     pulled = np.where(np.arange(len(picks)) == 3, lost, 0.0)
-    with pytest.raises(FinalistError, match="a reward is a finite number"):
+    with pytest.raises(FinalistError, match="not a finite number"):
         values.add_many(picks, pulled)
     keep = np.isfinite(pulled)
     values.add_many(picks[keep], pulled[keep])
@@ -222,8 +222,8 @@ def rejections(kind, runs):
     return rejected
 
 
-def kept(kind, runs=150):
-    """Tell whether the rejections are consistent with the promise."""
+def kept(kind, runs=50):
+    """Tell whether the rejections are consistent with the promise; peeking makes 17 in 40 runs."""
     return exact_lower_bound(rejections(kind, runs), runs, 0.999) <= DELTA
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from finalist.errors import ConflictError
 from finalist.study import Study
+from finalist.study.results import Results
 from finalist.study.storage import upgrade
 from finalist.study.storage.database import Database
 
@@ -76,7 +77,7 @@ def add(database: Database, study: int, client: str, size: int = 1) -> int:
             number = reader.last(study) + 1
         try:
             with database.write() as writer:
-                rewards = (range(size), [0.5] * size, None)
+                rewards = Results(range(size), [0.5] * size)
                 writer.append(study, number, "told", {"by": client}, client=client, rewards=rewards)
         except ConflictError:
             continue

@@ -42,7 +42,7 @@ GUARDS = (
     Guard(
         "study/measure.py",
         "        new = check_told(now, told)\n",
-        "        new = np.ones(len(told.pulls), dtype=bool)\n",
+        "        new = np.ones(len(told), dtype=bool)\n",
         "told_once or told_meanwhile",
     ),
     Guard(

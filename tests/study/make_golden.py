@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from finalist.study.results import Results
 from finalist.study.storage import writer as database_writer
 from finalist.study.storage.database import Database
 
@@ -18,9 +19,9 @@ FEATURES = np.array([[1.0, -0.5], [1e-300, 2.0], [1e150, 1 / 3]])
 EVENTS: list[tuple[str, str | None, dict[str, Any], Any]] = [
     ("created", None, {"arms": 3}, None),
     ("issued", "ask-1", {"batch": 1, "pulls": [0, 1, 2]}, None),
-    ("told", "tell-1", {}, ([2, 0], [-1e150, 0.1], ["dusty", None])),
-    ("told", None, {"late": True}, ([1], [5e-324], None)),
-    ("amended", "amend-1", {"why": "typo"}, ([2], [0.25], ["dusty, again"])),
+    ("told", "tell-1", {}, Results([2, 0], [-1e150, 0.1], note=["dusty", None])),
+    ("told", None, {"late": True}, Results([1], [5e-324])),
+    ("amended", "amend-1", {"why": "typo"}, Results([2], [0.25], note=["dusty, again"])),
 ]
 #: Event, pull and reward, as they are read.
 REWARDS = [(3, 0, 0.1), (3, 2, -1e150), (4, 1, 5e-324), (5, 2, 0.25)]

@@ -140,7 +140,7 @@ def replay(
         rewards = reader.rewards(number)
         for event in reader.events(number):
             mine = rewards.event == event.number
-            told = (rewards.pull[mine], changed(rewards.reward[mine])) if mine.any() else None
+            told = (rewards.pull[mine], changed(rewards.value[mine])) if mine.any() else None
             state.apply(event, told)
             yield event, state
 

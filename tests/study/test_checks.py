@@ -5,8 +5,8 @@ import pytest
 from scipy import stats
 
 import finalist as fl
+from finalist.inference.pooling import BatchSums
 from finalist.study import checks
-from finalist.study.pulls import Measured
 
 BUDGET = {"strategy": "od-linbai", "budget": 200}
 
@@ -81,7 +81,7 @@ def test_the_test_of_shifts_equals_one_with_a_column_for_each_batch():
             count = rng.integers(1, 6, 5)
             mean = arms.features[chosen] @ [1.0, 0.5, -1.0] + shift * np.sin(k)
             mean = mean + rng.standard_normal(5) / np.sqrt(count)
-            measured.append(Measured(0, chosen, count, mean))
+            measured.append(BatchSums(chosen, count, mean, np.zeros(5)))
         rows = np.concatenate([m.arms for m in measured])
         root = np.sqrt(np.concatenate([m.count for m in measured]))
         y = np.concatenate([m.mean for m in measured]) * root

@@ -8,12 +8,14 @@ from scipy.stats import ncf, ncx2
 
 import finalist as fl
 from finalist.inference.least_squares import estimate
+from finalist.inference.pooling import BatchSums
 from finalist.inference.statistics import Statistics
 from finalist.problem import as_problem
 from finalist.study import checks
-from finalist.study.assess import assess
-from finalist.study.pulls import Measured
-from finalist.study.sentences import doubts_of, promised, risk_of
+from finalist.study.checks import doubts_of, promised, risk_of
+from finalist.study.snapshot import take
+from finalist.study.status import status as status_of
+from finalist.study.storage.rows import StudyRow
 
 TWO = fl.Arms.unstructured(["a", "b"])
 #: x'theta with x = 1 and x = 2.
@@ -30,7 +32,7 @@ BOUNDARY = (1 - NEAR, 1 + NEAR)
 def looked(looks):
     """Return so many batches without a reward."""
     none = np.zeros(0, dtype=np.int64)
-    return [Measured(0, none, none, np.zeros(0))] * looks
+    return [BatchSums(none, none, np.zeros(0), np.zeros(0))] * looks
 
 
 def found(problem, counts, means, squares, looks):
@@ -95,7 +97,9 @@ def test_batches_that_are_shifted(looks, level, monkeypatch):
 def test_shifts_need_ten_degrees_of_freedom(K, known):
     # K arms in two batches: 2 K means, K - 1 differences and 2 constants leave K - 1.
     rng, every = np.random.default_rng(0), np.arange(K)
-    batches = [Measured(0, every, np.ones(K, int), rng.standard_normal(K)) for _ in range(2)]
+    batches = [
+        BatchSums(every, np.ones(K, int), rng.standard_normal(K), np.zeros(K)) for _ in range(2)
+    ]
     p = checks.shift_p_value(fl.Arms.unstructured(K), batches)
     assert (p is not None) == known
 
@@ -117,10 +121,14 @@ def study_of(where, arms, means, scatter=1.0, strategy="gauntlet", most=3, name=
     return study
 
 
+def said_of(state):
+    return status_of(take(StudyRow(1, "s", "", "", {}), state))
+
+
 def seen_of(study):
     """Return what is certain, and the state."""
     state = study._log.now()
-    return assess("s", state, forecast=False), state
+    return said_of(state), state
 
 
 CLEAR = {"a": 100.0, "b": 0.0}
@@ -135,7 +143,7 @@ def test_a_winner_is_certain_if_nothing_speaks_against_it(tmp_path):
     assert (status.advice, status.error_estimate, status.certainty) == (None, None, None)
     # This version would have decided otherwise: all of it is lost.
     state.replay.differs.append(1)
-    status = assess("s", state, forecast=False)
+    status = said_of(state)
     assert not promised(state)
     assert len(doubts_of(state)) == 1
     assert (status.verdict, status.certain, status.winner) == ("uncertain", False, "a")
@@ -205,7 +213,7 @@ def test_intervals_certainty_and_the_estimate_of_an_error(tmp_path, c):
 def test_with_doubts_there_are_no_figures(tmp_path):
     _, state = stopped(tmp_path)
     state.replay.differs.append(1)
-    status = assess("s", state, forecast=False)
+    status = said_of(state)
     assert (status.error_estimate, status.certainty, status.verdict) == (None, None, "undecided")
     assert status.advice == "Recommendation: two."
 

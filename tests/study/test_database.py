@@ -30,6 +30,7 @@ from finalist.errors import (
     StudyError,
     UnknownStudyError,
 )
+from finalist.study.results import Results
 from finalist.study.storage import connections as database_connections
 from finalist.study.storage import schema, upgrade
 from finalist.study.storage.database import Database
@@ -76,7 +77,7 @@ def everything(where: str | Path) -> list[Any]:
         for row in reader.studies():
             rows = reader.rewards(row.id)
             found += [row, reader.events(row.id), reader.notes(row.id)]
-            found += [rows.event.tolist(), rows.pull.tolist(), rows.reward.tolist()]
+            found += [rows.event.tolist(), rows.pull.tolist(), rows.value.tolist()]
             if row.name == make_golden.NAME:
                 names, features, columns = reader.arms(row.id, 0)
                 found += [names, features.tolist(), columns]
@@ -102,11 +103,9 @@ def is_golden(where: str | Path) -> None:
             (kind, client, body) for kind, client, body, _ in make_golden.EVENTS
         ]
         rows = reader.rewards(first.id)
-        kinds = [column.dtype.str[1:] for column in (rows.event, rows.pull, rows.reward)]
+        kinds = [column.dtype.str[1:] for column in (rows.event, rows.pull, rows.value)]
         assert kinds == ["i8", "i8", "f8"]
-        found = list(
-            zip(rows.event.tolist(), rows.pull.tolist(), rows.reward.tolist(), strict=True)
-        )
+        found = list(zip(rows.event.tolist(), rows.pull.tolist(), rows.value.tolist(), strict=True))
         assert found == make_golden.REWARDS
         assert reader.notes(first.id) == make_golden.NOTES
 
@@ -136,7 +135,7 @@ def test_a_deleted_study_leaves_nothing_and_its_id_is_not_given_again(database: 
     with database.write() as writer:
         study = writer.create("short", {}, "0")
         writer.add_arms(study, 0, ["a"], np.eye(1), ["x"])
-        writer.append(study, 1, "told", {}, rewards=([0], [1.0], None))
+        writer.append(study, 1, "told", {}, rewards=Results([0], [1.0]))
     with database.write() as writer:
         writer.delete(study)
     for table in ("studies", "arms", "events", "rewards"):
@@ -197,7 +196,7 @@ def test_what_is_on_record_cannot_be_changed(database: Database, study: int, que
     with pytest.raises(sa.exc.DBAPIError, match="append-only"):
         driver(database, query)
     with database.read() as reader:
-        assert reader.rewards(study).reward.tolist() == [0.5]
+        assert reader.rewards(study).value.tolist() == [0.5]
 
 
 def test_the_database_itself_refuses_a_client_id_twice(database: Database, study: int):
@@ -422,7 +421,7 @@ def test_a_check_finds_rewards_of_the_wrong_event_and_missing_keys(lab: Path):
     with Database.open(lab) as database:
         with database.write() as writer:
             study = writer.study("second").id
-            writer.append(study, 1, "note", {}, rewards=([1], [1.0], None))
+            writer.append(study, 1, "note", {}, rewards=Results([1], [1.0]))
         assert any("(note) has 1 rewards" in problem for problem in upgrade.check(lab))
         with database._connections.write(foreign_keys=False) as connection:
             connection.exec_driver_sql(
@@ -544,13 +543,13 @@ def test_a_full_disk_leaves_nothing_half_written(lab: Path):
         pages = driver(database, "PRAGMA page_count")[0][0]
         driver(database, f"PRAGMA max_page_count = {pages + 2}")
         with pytest.raises(StorageError, match="disk is full"), database.write() as writer:
-            writer.append(study, 1, "told", {}, rewards=(range(5000), [0.5] * 5000, None))
+            writer.append(study, 1, "told", {}, rewards=Results(range(5000), [0.5] * 5000))
         with pytest.raises(StorageError, match="disk is full"), database.write() as writer:
             writer.append(study, 1, "note", {"text": "x" * 50_000})
         assert everything(lab) == before
         driver(database, "PRAGMA max_page_count = 100000")
         with database.write() as writer:
-            writer.append(study, 1, "told", {}, rewards=(range(5000), [0.5] * 5000, None))
+            writer.append(study, 1, "told", {}, rewards=Results(range(5000), [0.5] * 5000))
     assert upgrade.check(lab) == []
 
 

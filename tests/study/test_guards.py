@@ -16,6 +16,7 @@ import finalist as fl
 from finalist.errors import ConflictError, DamagedError, NameTakenError, ProblemError, StudyError
 from finalist.study import Study
 from finalist.study.log import Log
+from finalist.study.results import Results
 from finalist.study.settings import from_json
 from finalist.study.state import State
 from finalist.study.storage import upgrade
@@ -371,7 +372,7 @@ def issued(batch, arms=(0, 1, 2)):
 
 def told(*pulls, count=None):
     count = len(pulls) if count is None else count
-    return ("told", {"count": count}, (list(pulls), [0.5] * len(pulls), None))
+    return ("told", {"count": count}, Results(list(pulls), [0.5] * len(pulls)))
 
 
 DECIDED: dict[str, object] = {"batch": 1, "pulls": 12, "winner": None, "rejected": []}
@@ -391,13 +392,13 @@ WRONG = {
     "a void pull again": [("voided", {"pull": 1}, None)] * 2,
     "a missing pull again": [("missing", {"pull": 1}, None)] * 2,
     "a void pull that has a reward": [told(1), ("voided", {"pull": 1}, None)],
-    "an amended pull without a reward": [("amended", {"pull": 1}, ([1], [0.5], None))],
-    "an amendment of another pull": [told(1, 2), ("amended", {"pull": 1}, ([2], [0.5], None))],
+    "an amended pull without a reward": [("amended", {"pull": 1}, Results([1], [0.5]))],
+    "an amendment of another pull": [told(1, 2), ("amended", {"pull": 1}, Results([2], [0.5]))],
     "an amendment without a value": [told(1), ("amended", {"pull": 1}, None)],
     "an amendment after the decision": [
         told(*range(1, 13)),
         ("decided", DECIDED, None),
-        ("amended", {"pull": 1}, ([1], [0.5], None)),
+        ("amended", {"pull": 1}, Results([1], [0.5])),
     ],
     "a pull given to two": [("assigned", {"worker": w, "pulls": [1]}, None) for w in ("Ada", "Bo")],
     "a pull given out that has a reward": [
@@ -408,7 +409,7 @@ WRONG = {
     "other arms while a batch is open": [
         ("changed", {"stage": 1, "kept": [0, 1, 2], "level": 0.1, "afresh": True}, None)
     ],
-    "rewards in a note": [("note", {"text": "x"}, ([1], [0.5], None))],
+    "rewards in a note": [("note", {"text": "x"}, Results([1], [0.5]))],
 }
 
 

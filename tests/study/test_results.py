@@ -5,6 +5,7 @@ import json
 import time
 from decimal import Decimal
 from fractions import Fraction
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -14,7 +15,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from finalist.errors import FileFormatError, OutputError, RewardError
-from finalist.study.results import as_results, read_results, write_pulls, write_table
+from finalist.study.results import Results, as_results, read_results, write_pulls, write_table
 
 
 @pytest.fixture
@@ -30,18 +31,18 @@ def file(tmp_path):
 
 
 def told(results) -> dict[int, float]:
-    return dict(zip(results.pulls.tolist(), results.rewards.tolist(), strict=True))
+    return dict(zip(results.pull.tolist(), results.value.tolist(), strict=True))
 
 
 # --- Python values --------------------------------------------------------------------------
 
 
-def test_a_mapping_keeps_its_order():
+def test_results_are_ordered_by_pull():
     results = as_results({9: 0.5, 2: 1, np.int32(4): np.float32(0.25), 5: Fraction(1, 2)})
-    assert results.pulls.tolist() == [9, 2, 4, 5]
-    assert results.rewards.tolist() == [0.5, 1.0, 0.25, 0.5]
-    assert results.pulls.dtype == np.int64
-    assert results.notes == results.arms == (None,) * 4
+    assert results.pull.tolist() == [2, 4, 5, 9]
+    assert results.value.tolist() == [1.0, 0.25, 0.5, 0.5]
+    assert results.pull.dtype == np.int64
+    assert results.note == results.arm == (None,) * 4
     assert len(results) == 4
 
 
@@ -52,7 +53,7 @@ def test_pairs_are_as_good_as_a_mapping(form):
 
 def test_nothing_told_is_an_empty_result():
     assert len(as_results({})) == 0
-    assert as_results([]).pulls.dtype == np.int64
+    assert as_results([]).pull.dtype == np.int64
 
 
 @pytest.mark.parametrize(
@@ -109,12 +110,39 @@ def test_what_is_neither_pairs_nor_a_table_is_refused(results):
 
 def test_a_pull_told_twice_alike_is_one():
     assert told(as_results([(3, 0.5), (1, 2.0), (3, 0.5)])) == {3: 0.5, 1: 2.0}
-    assert as_results([(3, 0.5), (1, 2.0), (3, 0.5)]).pulls.tolist() == [3, 1]
+    assert as_results([(3, 0.5), (1, 2.0), (3, 0.5)]).pull.tolist() == [1, 3]
 
 
 def test_a_pull_with_two_rewards_is_refused_with_both():
     with pytest.raises(RewardError, match=r"pull 3 has two rewards: 0\.5 and 0\.75"):
         as_results([(3, 0.5), (1, 2.0), (3, 0.75)])
+
+
+def test_columns_of_different_lengths_and_text_that_cannot_be_stored_are_refused():
+    for words in ({"value": [1.0]}, {"arm": ["a"]}, {"note": ["a", None, None]}):
+        with pytest.raises(RewardError, match="each pull needs one reward"):
+            Results(**cast(Any, {"pull": [1, 2], "value": [1.0, 2.0], **words}))
+    with pytest.raises(RewardError, match="not valid Unicode"):
+        Results([1], [1.0], note=["half a \ud83e character"])
+
+
+def test_results_name_their_rows_also_after_a_choice(file):
+    results = read_results(file("pull_id,reward\n9,1\n\n7,2\n9,1\n8,3\n"))
+    assert [results.where(i) for i in range(3)] == [
+        "pull 7 (line 4)",
+        "pull 8 (line 6)",
+        "pull 9 (line 2)",
+    ]
+    some = results.taken(np.array([False, True, True]))
+    assert [some.where(i) for i in range(2)] == ["pull 8 (line 6)", "pull 9 (line 2)"]
+    assert (some.pull.tolist(), some.value.tolist(), some.note) == ([8, 9], [3.0, 1.0], (None,) * 2)
+    assert Results([4, 3], [1, 2]).where(0) == "pull 3"
+
+
+def test_bytes_are_read_like_a_file_under_a_name():
+    assert told(read_results(b"pull_id;reward\n1;0,5\n", decimal=",")) == {1: 0.5}
+    with pytest.raises(FileFormatError, match=r"^plate, line 2, column 'reward': 'x' is not"):
+        read_results(b"pull_id,reward\n1,x\n", name="plate")
 
 
 # --- data frames ----------------------------------------------------------------------------
@@ -132,8 +160,8 @@ def test_a_frame_is_read_by_its_columns(kind):
     )
     results = as_results(kind(frame))
     assert told(results) == {4: 0.5, 6: 2.0}
-    assert results.arms == ("tin", "zinc")
-    assert [json.loads(note or "") for note in results.notes] == [{"well": "A1"}, {"well": "A3"}]
+    assert results.arm == ("tin", "zinc")
+    assert [json.loads(note or "") for note in results.note] == [{"well": "A1"}, {"well": "A3"}]
 
 
 def test_whole_floats_are_pulls_because_pandas_makes_them_so():
@@ -194,7 +222,7 @@ def test_notes_of_a_frame_are_valid_json_of_any_value():
             7: ["µ\n\x00", " "],
         }
     )
-    first, second = (json.loads(note or "") for note in as_results(frame).notes)
+    first, second = (json.loads(note or "") for note in as_results(frame).note)
     assert first == {"when": "2026-01-02 00:00:00", "dose": "inf", "n": 3, "7": "µ\n\x00"}
     assert second == {"n": 4}
 
@@ -206,8 +234,8 @@ def test_a_partly_filled_plate_gives_what_is_filled(file):
     path = file("pull_id,arm,reward,note\n1,tin,0.5,\n2,lead,,broke\n3,zinc, 1e-3 ,late\n")
     results = as_results(str(path))
     assert told(results) == {1: 0.5, 3: 0.001}
-    assert results.arms == ("tin", "zinc")
-    assert results.notes == (None, '{"note": "late"}')
+    assert results.arm == ("tin", "zinc")
+    assert results.note == (None, '{"note": "late"}')
     assert told(as_results(path)) == told(results)
 
 
@@ -231,14 +259,14 @@ def test_delimiters_line_ends_and_marks_are_recognised(file, mark, end, bom):
     rows = [["note", " Reward ", "ARM", "Pull_Id"], ["a", "0.5", "tin", "7"], ["", "2", "µ", "8"]]
     results = read_results(file(bom + end.join(mark.join(row) for row in rows)))
     assert told(results) == {7: 0.5, 8: 2.0}
-    assert results.arms == ("tin", "µ")
+    assert results.arm == ("tin", "µ")
 
 
 def test_blank_lines_and_empty_cells_at_the_end_of_rows_do_no_harm(file):
     path = file("\n,,,\npull_id,reward,arm,note,,\n\n1,0.5\n,,,,,\n2,1,tin,,,,,\n3\n")
     results = read_results(path)
     assert told(results) == {1: 0.5, 2: 1.0}
-    assert results.arms == (None, "tin")
+    assert results.arm == (None, "tin")
 
 
 def test_cells_beyond_the_header_are_refused_with_the_line(file):
@@ -358,9 +386,9 @@ def test_a_pull_of_a_file_with_two_rewards_or_arms_is_refused_with_both_lines(fi
 
 def test_a_pull_that_is_there_twice_alike_keeps_its_arm_and_note(file):
     results = read_results(file("pull_id,reward,arm,note\n7,0.5,,\n8,1,,\n7,0.50,tin,late\n"))
-    assert results.pulls.tolist() == [7, 8]
-    assert results.arms == ("tin", None)
-    assert results.notes == ('{"note": "late"}', None)
+    assert results.pull.tolist() == [7, 8]
+    assert results.arm == ("tin", None)
+    assert results.note == ('{"note": "late"}', None)
 
 
 @pytest.mark.parametrize("content", ["pull_id,reward\n1,0.5\n\xff", 'pull_id,reward\n1,"0.5\n'])
@@ -391,7 +419,7 @@ def test_a_hundred_thousand_rows_are_read_well_within_a_second(tmp_path, decimal
         results = read_results(path, decimal=decimal)
         seconds.append(time.process_time() - start)
     assert min(seconds) < 1.0  # 0.35 s where this was written
-    assert results.rewards.tolist() == [i / 7 for i in range(100_000)]
+    assert results.value.tolist() == [i / 7 for i in range(100_000)]
 
 
 # --- writing --------------------------------------------------------------------------------
@@ -502,10 +530,11 @@ def test_names_notes_and_rewards_come_back_exactly(tmp_path_factory, rows, decim
     ]
     write_pulls(path, pulls, decimal=decimal)
     results = read_results(path, decimal=decimal)
-    assert results.pulls.tolist() == list(rows)
-    assert results.arms == tuple(arm for arm, _, _ in rows.values())
-    assert results.rewards.tolist() == [reward for _, reward, _ in rows.values()]
-    notes = [json.loads(note or "") for note in results.notes]
+    rows = dict(sorted(rows.items()))
+    assert results.pull.tolist() == list(rows)
+    assert results.arm == tuple(arm for arm, _, _ in rows.values())
+    assert results.value.tolist() == [reward for _, reward, _ in rows.values()]
+    notes = [json.loads(note or "") for note in results.note]
     assert notes == [{"worker": note, "note": note} for _, _, note in rows.values()]
 
 
@@ -515,7 +544,7 @@ def test_names_of_features_come_back(tmp_path_factory, name):
         return
     path = tmp_path_factory.getbasetemp() / "feature.csv"
     write_pulls(path, [{"pull_id": 1, "arm": "a", "reward": 0.5, name: 0.1}])
-    (note,) = read_results(path).notes
+    (note,) = read_results(path).note
     assert json.loads(note or "") == {name.strip(): "0.1"}
 
 
@@ -550,6 +579,6 @@ def test_any_bytes_are_results_or_refused(tmp_path_factory, content, decimal):
     else:
         message = str(path)
         assert len(results) > 0
-        assert np.isfinite(results.rewards).all()
-        assert len(set(results.pulls.tolist())) == len(results.notes) == len(results.arms)
+        assert np.isfinite(results.value).all()
+        assert len(set(results.pull.tolist())) == len(results.note) == len(results.arm)
     assert message.startswith(str(path))

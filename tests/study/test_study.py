@@ -10,6 +10,7 @@ import pytest
 import finalist as fl
 from finalist.errors import (
     ConflictError,
+    FileFormatError,
     FinalistError,
     NotYetSupportedError,
     ProblemError,
@@ -20,6 +21,7 @@ from finalist.errors import (
 )
 from finalist.problem import UNSET
 from finalist.study import Study, studies
+from finalist.study.replay import Replay
 from finalist.study.storage.database import Database
 from tests.study.lab import ARMS, Lab, finish
 
@@ -128,12 +130,12 @@ def test_what_cannot_be_a_study_is_refused_before_anything_is_written(where):
         ({"strategy": "g", "sigma": None}, NotYetSupportedError),
         ({"strategy": "g", "max_pulls_per_arm": 5}, NotYetSupportedError),
         ({"delta": 2}, ProblemError),
-        ({"budget": 0}, StudyError),
+        ({"budget": 0}, ProblemError),
         ({"seed": -1}, StudyError),
         ({"seed": 2**63}, StudyError),
         ({"metadata": [1]}, StudyError),
         ({"metadata": {"x": {1, 2}}}, StudyError),
-        ({"arms": [[1.0]]}, StudyError),
+        ({"arms": [[1.0]]}, ProblemError),
     ]
     for words, error in cases:
         with pytest.raises(error):
@@ -532,6 +534,35 @@ def test_notes_of_rewards_are_forked_too(where):
     assert "wet" in study.fork("f", until=2).to_frame().note[0]
 
 
+def test_a_strategy_gets_the_single_results_in_the_order_in_which_they_came(where, monkeypatch):
+    seen = []
+
+    def record(self, batch, rewards, lost):
+        seen.append(rewards)
+        kept(self, batch, rewards, lost)
+
+    kept = Replay.record
+    monkeypatch.setattr(Replay, "record", record)
+    study = create(where)
+    batch = study.ask(12)
+    later, first = batch[:7], batch[7:]
+    study.missing(first[0].pull_id, "spilled")
+    again = study.void(first[1].pull_id, "dropped")
+    study.tell({pull.pull_id: float(pull.pull_id) for pull in (*first[:1:-1], again)})
+    study.amend(first[3].pull_id, -1.0, "typing error")
+    study.tell({pull.pull_id: float(pull.pull_id) for pull in later})
+    arms = {pull.pull_id: ARMS.index(pull.arm) for pull in (*batch, again)}
+    came = [*ids(first[2:3]), *ids(first[4:]), again.pull_id, first[3].pull_id, *ids(later)]
+    values = [-1.0 if number == first[3].pull_id else float(number) for number in came]
+    Study.open(where, "one").status(forecast=False)  # replays the log
+    assert len(seen) == 2
+    for results in seen:
+        assert results.arm.tolist() == [arms[number] for number in came]
+        assert results.value.tolist() == values
+        assert results.count.tolist() == np.bincount(results.arm, minlength=4).tolist()
+    assert seen[0].mean.tolist() == seen[1].mean.tolist()
+
+
 # ---- other arms, earlier measurements ---------------------------------------------------------
 
 
@@ -556,6 +587,15 @@ def test_earlier_measurements_steer_and_are_not_tested(where):
         create(where, "three", strategy="g").import_history(rows)
 
 
+def test_earlier_measurements_in_a_file(where, tmp_path):
+    (tmp_path / "old.csv").write_text("day,Arm,reward\n1,a,0.5\n2,b,\n")
+    study = create(where)
+    with pytest.raises(FileFormatError, match=r"old\.csv, line 3, column 'reward': '' is not"):
+        study.import_history(tmp_path / "old.csv")
+    (tmp_path / "old.csv").write_text("day,Arm,reward\n1,a,0.5\n2,b,1\n")
+    assert study.import_history(tmp_path / "old.csv") == 2
+
+
 def test_one_table_of_earlier_measurements(where):
     study = create(where)
     study.import_history([("a", 1.0)])
@@ -568,7 +608,7 @@ def test_one_table_of_earlier_measurements(where):
 
 def test_earlier_measurements_are_named_by_their_rows(where):
     study = create(where)
-    with pytest.raises(RewardError, match="the reward in row 2 is nan, which is not a finite"):
+    with pytest.raises(RewardError, match="row 2, column 'reward': nan is not a finite"):
         study.import_history([("a", 1.0), ("b", float("nan"))])
     study.import_history([("a", 1.0)])
     with pytest.raises(ConflictError, match="1 earlier measurement is in already"):

@@ -8,8 +8,8 @@ import pytest
 from finalist.arms import Arms
 from finalist.charts.curves import Curve, Range, curves_chart, ranges_chart, spread
 from finalist.charts.geometry import ConvexSet
-from finalist.charts.regions import Panel, region_chart, regions_chart
-from finalist.charts.stacks import shares_chart
+from finalist.charts.plane import Panel, region_chart, regions_chart
+from finalist.charts.ratios import shares_chart
 from finalist.charts.theme import PALETTE
 from finalist.errors import ChartError
 

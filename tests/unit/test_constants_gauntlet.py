@@ -91,7 +91,7 @@ def test_a_leader_wins_at_its_level(place, monkeypatch):
             clearly(run, [0.0] * 3, leader=leader, rivals=[-1] * 3)
         clearly(run, [0.0] * 3, leader=0, rivals=[-1] * 3)
         run._claims.leaders[0].log_m[1:] = -math.log(LEADERS[place]) * factor
-        monkeypatch.setattr(run, "_bettor", lambda _: lambda *_: None)  # nothing is said now
+        monkeypatch.setattr(run, "_bet", lambda *_: None)  # nothing is said now
         clearly(run, [0.0] * 3, leader=0, rivals=[-1] * 3)
         assert run.verdict.winner == winner
 

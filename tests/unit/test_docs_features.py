@@ -24,7 +24,7 @@ COLUMNS: dict[str, tuple[str, dict[str, Any]]] = {
     "top-m": ("top-m", {"top": 2}),
     "batch intercept": ("batch intercept", {"batch_intercept": True}),
     "misspecification": ("misspecification", {"misspecification": 0.1}),
-    "limited pulls": ("limited pulls", {"most_pulls": 50}),
+    "limited pulls": ("limited pulls", {"max_pulls_per_arm": 50}),
 }
 #: What all of them take, by the text.
 ALWAYS = ({"objective": "min"}, {"noise": "sub-gaussian"}, {"noise": "bernoulli"})

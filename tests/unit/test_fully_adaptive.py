@@ -345,13 +345,14 @@ def test_error_rate():
 
 
 def test_a_radius_three_times_too_small_is_caught(monkeypatch):
-    rule = fully_adaptive._rule
+    state = fully_adaptive._state
 
     def third(*arguments):
-        whole = rule(*arguments)
-        return whole._replace(sigma=whole.sigma / 3, bias=whole.bias / 3)
+        whole = state(*arguments)
+        rule = whole.rule
+        return whole._replace(rule=rule._replace(sigma=rule.sigma / 3, bias=rule.bias / 3))
 
-    monkeypatch.setattr(fully_adaptive, "_rule", third)
+    monkeypatch.setattr(fully_adaptive, "_state", third)
     wrong = nearly_tied(100, delta=0.05)
     assert exact_lower_bound(wrong, 100, 0.999) > 0.05
 

@@ -179,7 +179,7 @@ def test_the_note_holds_everything_as_json():
     run, _ = after_pilot(as_problem(SPHERE, sigma=1.0), THETA)
     note = run.next().note
     assert json.loads(json.dumps(dict(note))) == dict(note)
-    assert set(note) >= {"kind", "leader", "rivals", "words"}
+    assert set(note) >= {"kind", "leader", "rivals", "batch"}
     assert note["kind"] == "test"
     assert 0 <= note["leader"] < len(SPHERE)
     assert len(note["rivals"]) == len(SPHERE)
@@ -293,7 +293,7 @@ def test_a_batch_that_can_test_nothing_says_so(placed):
     run, lab = after_pilot(as_problem(SPHERE, sigma=1.0), THETA)
     batch = run.next(1)
     assert batch.note["rivals"] == [-1] * 12
-    assert batch.note["words"] == (
+    assert run.purpose(batch) == (
         "1 pull of arms that span 1 of 3 dimensions cannot test any arm; it only improves the "
         "estimate. 3 or more pulls in a batch can."
     )
@@ -301,7 +301,7 @@ def test_a_batch_that_can_test_nothing_says_so(placed):
     assert not placed[-1][3].any()
     assert run.verdict.pulls == 13
     enough = run.next(3)
-    assert enough.note["words"] == "All 12 arms that are still possible are tested."
+    assert run.purpose(enough) == "All 12 arms that are still possible are tested."
 
 
 def test_a_small_batch_tests_what_it_can_and_the_others_keep_their_evidence():
@@ -315,7 +315,7 @@ def test_a_small_batch_tests_what_it_can_and_the_others_keep_their_evidence():
         tested = {arm for arm, rival in enumerate(batch.note["rivals"]) if rival >= 0}
         assert tested <= pulled
         assert {rival for rival in batch.note["rivals"] if rival >= 0} <= pulled
-        assert batch.note["words"].startswith("2 pulls of arms that span 2 of 4 dimensions test 2")
+        assert run.purpose(batch).startswith("2 pulls of arms that span 2 of 4 dimensions test 2")
         run.record(batch, lab.measure(batch))
         others = sorted(set(range(4)) - tested)
         np.testing.assert_array_equal(run.evidence().share[others], before.share[others])
@@ -431,7 +431,7 @@ def test_without_residuals_nothing_is_tested(placed):
     batch = run.next(3)
     assert batch.counts.tolist() == [1, 1, 1]
     assert batch.note["rivals"] == [-1, -1, -1]
-    assert batch.note["words"].endswith("4 or more pulls in a batch can.")
+    assert run.purpose(batch).endswith("4 or more pulls in a batch can.")
     run.record(noted(batch, rivals=[1, 0, 0]), lab.measure(batch))  # not even if it is asked for
     assert not any(tested.any() for _, _, _, tested in placed)
     assert any(rival >= 0 for rival in run.next(4).note["rivals"])

@@ -86,7 +86,7 @@ def test_pulls_without_room_go_to_other_arms():
 @pytest.mark.parametrize("most", [1, 3, 40])
 def test_no_arm_is_pulled_more_often_than_it_can(most):
     arms = fl.Arms(instances.unit_sphere(12, 3, 0))
-    run = fl.Gauntlet().start(as_problem(arms, sigma=1.0, most_pulls=most), seed=1)
+    run = fl.Gauntlet().start(as_problem(arms, sigma=1.0, max_pulls_per_arm=most), seed=1)
     lab = DrawnRewards(arms.means([0.1, 0.0, 0.0]), 1.0, "gaussian", np.random.default_rng(0))
     total = np.zeros(12, dtype=np.int64)
     while total.sum() < 12 * most and not run.verdict.decided:

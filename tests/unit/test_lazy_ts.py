@@ -332,11 +332,12 @@ def test_the_estimate_is_inside_the_ellipsoid_of_the_threshold():
 
 
 def test_a_threshold_much_too_small_is_caught(monkeypatch):
-    rule = lazy_ts._rule
+    state = lazy_ts._state
 
     def ninth(*arguments):
-        whole = rule(*arguments)
-        return whole._replace(scale=whole.scale / 9)
+        whole = state(*arguments)
+        rule = whole.rule
+        return whole._replace(rule=rule._replace(scale=rule.scale / 9))
 
     problem, means = (
         as_problem(fl.Arms.unstructured(2), delta=0.05, sigma=1.0),
@@ -344,7 +345,7 @@ def test_a_threshold_much_too_small_is_caught(monkeypatch):
     )
     wrong = partial(wrong_winners, LazyTS(), problem, means, 100)
     assert exact_lower_bound(wrong(), 100, 0.999) <= 0.05
-    monkeypatch.setattr(lazy_ts, "_rule", ninth)
+    monkeypatch.setattr(lazy_ts, "_state", ninth)
     assert exact_lower_bound(wrong(), 100, 0.999) > 0.05
 
 

@@ -305,13 +305,16 @@ def test_a_program_is_solved_once_for_a_pair_and_room_grows(monkeypatch):
 
 @pytest.mark.parametrize("factor", [1.0, 1 / 3])
 def test_error_rate_and_a_radius_three_times_too_small_is_caught(factor, monkeypatch):
-    rule = lingape._rule
+    state = lingape._state
 
     def part(*arguments):
-        whole = rule(*arguments)
-        return whole._replace(sigma=whole.sigma * factor, bias=whole.bias * factor)
+        whole = state(*arguments)
+        rule = whole.rule
+        return whole._replace(
+            rule=rule._replace(sigma=rule.sigma * factor, bias=rule.bias * factor)
+        )
 
-    monkeypatch.setattr(lingape, "_rule", part)
+    monkeypatch.setattr(lingape, "_state", part)
     problem, theta = as_problem(fl.Arms.unstructured(2), sigma=1.0), np.array([0.1, 0.0])
     wrong = wrong_winners(LinGapE.knowing(problem.arms, theta), problem, theta, 150)
     assert (exact_lower_bound(wrong, 150, 0.999) <= problem.delta) == (factor == 1.0)

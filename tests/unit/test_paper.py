@@ -22,16 +22,23 @@ from finalist.lab.paper.appendix import proven_budget
 from finalist.lab.paper.budget import budget_part, growth
 from finalist.lab.paper.experiment import (
     METHODS,
+    ORACLE,
+    OURS,
+    PAPERS,
     PRINTED,
+    STORE,
     TABLE_DIMENSION,
+    XY,
     Case,
     Extent,
+    G,
     Method,
+    Tally,
     alpha_cases,
     budget_cases,
     instance,
+    measure,
 )
-from finalist.lab.paper.measure import STORE, Tally, measure
 from finalist.lab.paper.report import Reproduction, cases_of
 from finalist.lab.paper.table import lower_bound, printed_error, table_part
 from finalist.lab.tables import Table
@@ -39,8 +46,6 @@ from finalist.simulation import exact_interval
 from finalist.simulation.task import Task
 from tests import instances
 
-ORACLE, XY, G = Method("xy-oracle"), Method("xy"), Method("g")
-PAPERS, OURS = Method("xy-adaptive", 0.1), Method("xy-adaptive", 0.4)
 QUICK = Extent.quick()
 Tallies = dict[Case, Tally]
 

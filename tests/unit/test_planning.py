@@ -182,7 +182,7 @@ def test_the_default_cap_grows_with_the_pulls(done, cap):
 
 
 def test_limited_pulls_end_a_draw_without_an_error():
-    problem = as_problem(THREE, most_pulls=9, sigma=1.0)
+    problem = as_problem(THREE, max_pulls_per_arm=9, sigma=1.0)
     run, rewards = begun(fl.Gauntlet(), problem, [0.0, 0.0, 0.0], batches=1)
     soon = forecast(run, problem, sure(THREE, [1.0, 1.0, 1.0]), rewards.pulls, draws=5)
     assert soon.cap == 27 - rewards.pulls

@@ -20,6 +20,7 @@ from finalist.problem import (
     TopM,
     as_problem,
 )
+from tests.unit.test_mean import Logistic
 
 
 @pytest.fixture
@@ -48,7 +49,8 @@ def every_feature(arms):
         "cost": Problem(arms, cost=[1.0, 1.0, 2.0], noise=Gaussian(1.0)),
         "batch intercept": Problem(arms, batch_intercept=True, noise=Gaussian(1.0)),
         "misspecification": Problem(arms, misspecification=0.1, noise=Gaussian(1.0)),
-        "limited pulls": Problem(arms, most_pulls=3, noise=Gaussian(1.0)),
+        "limited pulls": Problem(arms, max_pulls_per_arm=3, noise=Gaussian(1.0)),
+        "link": Problem(arms, mean=Logistic(), noise=Gaussian(1.0)),
     }
 
 

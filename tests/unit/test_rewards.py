@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from finalist.errors import RewardError
-from finalist.inference.statistics import Statistics
+from finalist.inference.statistics import BatchResults, Statistics
 from finalist.simulation.rewards import DrawnRewards, FunctionRewards
 
 MEANS = np.array([0.2, 0.5, 0.9, 0.4])
@@ -85,3 +87,41 @@ def test_a_function_must_return_as_many_rewards_as_pulls():
     rewards = FunctionRewards(draw, 2, np.random.default_rng(0))
     with pytest.raises(RewardError, match=r"shape \(4,\) for 3 pulls of arm 1"):
         rewards.batch(np.array([0, 3]))
+
+
+# --- the results of a batch -----------------------------------------------------------------
+
+
+@given(data=st.data(), size=st.integers(0, 12))
+def test_the_first_results_of_a_batch_are_those_added_one_by_one(data, size):
+    arms = np.array(data.draw(st.lists(st.integers(0, 3), min_size=size, max_size=size)), int)
+    values = np.array(
+        data.draw(st.lists(st.floats(-1e6, 1e6), min_size=size, max_size=size)), float
+    )
+    order = np.array(data.draw(st.permutations(range(size))), int)
+    results = BatchResults.of(4, arms, values, order)
+    for n in range(size + 1):
+        expected, found = Statistics.empty(4), results.first(n)
+        for i in order[:n]:
+            expected.add(int(arms[i]), float(values[i]))
+        assert found.arm is not None
+        assert found.value is not None
+        assert (found.arm.tolist(), found.value.tolist()) == (
+            arms[order[:n]].tolist(),
+            values[order[:n]].tolist(),
+        )
+        assert found.count.tolist() == expected.count.tolist()
+        np.testing.assert_allclose(found.mean, expected.mean, rtol=1e-12, atol=1e-9)
+        np.testing.assert_allclose(found.m2, expected.m2, rtol=1e-9, atol=1e-3)
+    for n in (-1, size + 1):
+        with pytest.raises(RewardError, match=f"this batch has {size} results"):
+            results.first(n)
+
+
+def test_of_drawn_sums_only_all_results_are_known():
+    rewards = DrawnRewards(np.zeros(2), 1.0, "gaussian", np.random.default_rng(0))
+    drawn = rewards.batch(np.array([3, 2]))
+    assert (drawn.arm, drawn.value) == (None, None)
+    assert drawn.first(5) is drawn
+    with pytest.raises(RewardError, match="only sums"):
+        drawn.first(4)

@@ -337,6 +337,8 @@ def test_a_limit_on_pulls_makes_another_cell(tmp_path):
     store = Store(tmp_path / "s.sqlite")
     arms, theta = fl.Arms.unstructured(3), np.array([1.0, 0.0, 0.0])
     free = store.simulate(arms, theta, "gauntlet", runs=2, sigma=1.0)
-    short = store.simulate(arms, theta, "gauntlet", runs=2, budget=30, most_pulls=12, sigma=1.0)
+    short = store.simulate(
+        arms, theta, "gauntlet", runs=2, budget=30, max_pulls_per_arm=12, sigma=1.0
+    )
     assert free.pulls_per_arm.max() > 12
     assert short.pulls_per_arm.max() <= 12

@@ -260,7 +260,11 @@ class Forgets(Wrapped):
     """It answers what it was not asked: one arm, of all that there are, as often as it likes."""
 
     def __init__(self, problem, seed):
-        plain = {"arms": fl.Arms(problem.arms.features), "goal": fl.Best(), "most_pulls": None}
+        plain = {
+            "arms": fl.Arms(problem.arms.features),
+            "goal": fl.Best(),
+            "max_pulls_per_arm": None,
+        }
         super().__init__(problem.with_(**plain), seed)
 
 

@@ -309,11 +309,12 @@ def test_the_threshold():
 
 
 def test_a_threshold_much_too_small_is_caught(monkeypatch):
-    rule = track_and_stop._rule
+    state = track_and_stop._state
 
     def twentieth(*arguments):
-        whole = rule(*arguments)
-        return whole._replace(variance=whole.variance / 20)
+        whole = state(*arguments)
+        rule = whole.rule
+        return whole._replace(rule=rule._replace(variance=rule.variance / 20))
 
     problem, means = (
         as_problem(fl.Arms.unstructured(2), delta=0.05, sigma=1.0),
@@ -322,7 +323,7 @@ def test_a_threshold_much_too_small_is_caught(monkeypatch):
     for tracking in ("D", "C"):
         wrong = wrong_winners(TrackAndStop(tracking=tracking), problem, means, 100)
         assert exact_lower_bound(wrong, 100, 0.999) <= 0.05
-    monkeypatch.setattr(track_and_stop, "_rule", twentieth)
+    monkeypatch.setattr(track_and_stop, "_state", twentieth)
     wrong = wrong_winners(TrackAndStop(), problem, means, 100)
     assert exact_lower_bound(wrong, 100, 0.999) > 0.05
 

@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import httpx
 
@@ -17,11 +17,36 @@ from finalist.web import create_app
 from finalist.web.addresses import address_of, listen
 from finalist.web.security.connections import Limits
 from finalist.web.server import Server, close_long, make_server
+from finalist.web.workers.pool import Workers
 
 HOST = "127.0.0.1"
 #: The applications that are served from threads and their servers, by their addresses.
 APPS: dict[str, Any] = {}
 SERVERS: dict[str, Server] = {}
+
+
+class SharedWorkers(Workers):
+    """Workers that the next server takes over: a new one imports for seconds.
+
+    A server in a thread has these (see `conftest`); `test_workers` has its own.
+    """
+
+    kept: ClassVar[list[Any]] = []
+
+    def _take(self) -> Any:
+        with self._lock:
+            if self.kept and not self._idle and not self._closed:
+                self._idle.append(self.kept.pop())
+                self._all.update(self._idle)
+        return super()._take()
+
+    def close(self) -> None:
+        """Leave idle workers to others and kill the rest."""
+        with self._lock:
+            self.kept.extend(self._idle)
+            self._all.difference_update(self._idle)
+            self._idle.clear()
+        super().close()
 
 
 @contextmanager

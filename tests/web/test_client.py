@@ -19,6 +19,7 @@ from finalist.errors import (
     FileFormatError,
     FinalistError,
     NameTakenError,
+    ProblemError,
     RemoteError,
     RewardError,
     StudyError,
@@ -143,7 +144,7 @@ def test_results_in_every_form(url, tmp_path):
         (lambda x: x.lab.open("nobody"), UnknownStudyError),
         (lambda x: x.lab.create("errors", ARMS, sigma=1.0), NameTakenError),
         (lambda x: x.lab.create("x", ARMS, sigma=-1.0), FinalistError),
-        (lambda x: x.lab.create("x", "arms"), StudyError),
+        (lambda x: x.lab.create("x", "arms"), ProblemError),
         (lambda x: x.study.tell({99: 1.0}), UnknownPullError),
         (lambda x: x.study.tell({1: float("nan")}), RewardError),
         (lambda x: x.study.tell({1: 2.0}), ConflictError),
@@ -346,7 +347,7 @@ def test_kill_9_of_the_server_in_the_middle_loses_and_doubles_nothing(tmp_path):
     try:
         worker = threading.Thread(target=work, args=(server.url,))
         worker.start()
-        for _ in range(3):
+        for _ in range(2):
             before = len(told)
             until = time.monotonic() + 60
             while len(told) < before + 3 and time.monotonic() < until and not failures:
@@ -359,7 +360,7 @@ def test_kill_9_of_the_server_in_the_middle_loses_and_doubles_nothing(tmp_path):
     finally:
         server.kill()
     assert not failures
-    assert len(told) > 9
+    assert len(told) >= 6
     with fl.Study.open(place, "killed") as study:
         frame = study.to_frame()
         on_record = frame[frame["state"] == "told"].set_index("pull_id")["reward"].to_dict()

@@ -4,6 +4,7 @@ import re
 import sqlite3
 import time
 from itertools import pairwise
+from typing import Any
 
 import httpx
 import numpy as np
@@ -16,7 +17,6 @@ from finalist.web.arms_preview import MAX_BYTES, pack
 from finalist.web.pages import look
 from finalist.web.pages.form import DEFAULTS
 from finalist.web.pages.format import name as shown_name
-from finalist.web.pages.snapshot import snapshot_of
 from tests.web.labs import EVIL, EVIL_STUDY, Page, evil_study, person, plane_study
 
 TABLE = "name,a,b\noak,1,0\nash,0,1\nelm,0.6,0.7\n"
@@ -452,6 +452,19 @@ def test_a_winner_ends_the_asking(somebody, tmp_path):
     assert "the study has ended" in somebody.get("/studies/1/forecast").text
 
 
+def test_a_page_links_only_charts_that_there_are(somebody, tmp_path):
+    """A strategy for a fixed budget takes what is left of it: there is nothing to forecast."""
+    arms = fl.Arms.unstructured(["a", "b", "c", "d"])
+    words: dict[str, Any] = {"sigma": 1.0, "budget": 60, "seed": 1}
+    with Study.create(tmp_path / "lab.db", "s", arms, "od-linbai", **words) as study:
+        study.tell({p.pull_id: float(ord(p.arm)) for p in study.ask()})
+        assert study.status().verdict == "continue"
+        assert study.status().forecast is None
+    charts = [image["src"] for image in Page(somebody.get("/studies/1").text).all("img")]
+    assert len(charts) == 2
+    assert [somebody.get(chart).status_code for chart in charts] == [200, 200]
+
+
 def test_without_a_guarantee_nobody_wins(somebody, tmp_path):
     arms = fl.Arms.unstructured(["a", "b", "c"])
     with Study.create(tmp_path / "lab.db", "s", arms, "gse", sigma=1.0, budget=30, seed=1) as study:
@@ -807,7 +820,7 @@ def test_a_large_batch_is_read_at_once_and_not_pull_by_pull(tmp_path, monkeypatc
             return column(pulls, word)
 
         monkeypatch.setattr(Pulls, "__getattr__", counted)
-        snapshot = snapshot_of(study, 1)
+        snapshot = study.snapshot()
         again = study.ask(2_000)
     assert len(asked) < 200
     assert snapshot.batch is not None
@@ -815,5 +828,7 @@ def test_a_large_batch_is_read_at_once_and_not_pull_by_pull(tmp_path, monkeypatc
     assert [(p.pull_id, p.arm) for p in again] == [(p.pull_id, p.arm) for p in batch[1_000:]]
     assert [p for p in again if p.worker is not None] == list(robot)
     assert {p.worker for p in robot} == {"robot"}
-    assert [t.pull_id for t in snapshot.told] == [p.pull_id for p in batch[:1_000]]
-    assert {(t.arm, t.fate, t.reward) for t in snapshot.told} == {(a, "told", 0.5) for a in "abc"}
+    assert [t.pull_id for t in snapshot.settled] == [p.pull_id for p in batch[:1_000]]
+    assert {(t.arm, t.fate, t.reward) for t in snapshot.settled} == {
+        (a, "told", 0.5) for a in "abc"
+    }

@@ -1,4 +1,4 @@
-"""SvgCache of studies, what is kept of them, and the report on the command line."""
+"""Charts of studies, what is kept of them, and the report on the command line."""
 
 import numpy as np
 import pytest
@@ -8,10 +8,11 @@ import finalist as fl
 from finalist.cli import app
 from finalist.errors import ChartError
 from finalist.study import Study
-from finalist.web import create_app
+from finalist.study.status import status
+from finalist.web import cache, create_app
 from finalist.web.pages import pictures
-from finalist.web.pages.pictures import SvgCache, available, best_design, draw
-from finalist.web.pages.snapshot import ranked, snapshot_of
+from finalist.web.pages.format import ranked
+from finalist.web.pages.pictures import available, best_design, draw, svg
 from finalist.web.server import warm_up
 from tests.web.labs import EVIL_STUDY, Page, evil_study, plane_study
 
@@ -21,7 +22,7 @@ def look(tmp_path_factory):
     place = tmp_path_factory.mktemp("drawings") / "lab.db"
     plane_study(place)
     with Study.open(place, "plane") as study:
-        yield snapshot_of(study, 1)
+        yield study.snapshot()
 
 
 def none():
@@ -31,12 +32,12 @@ def none():
 def test_charts_come_as_there_is_something_to_draw(tmp_path, look):
     place = tmp_path / "lab.db"
     with Study.create(place, "s", fl.Arms.unstructured(3), sigma=1.0, seed=1) as study:
-        assert available(snapshot_of(study, 1)) == {}
+        assert available(study.snapshot()) == {}
         with pytest.raises(ChartError, match="there is no chart"):
-            draw(snapshot_of(study, 1), "evidence", none)
+            draw(study.snapshot(), "evidence", none)
         batch = study.ask(size=12)
         study.tell({p.pull_id: 0.5 for p in batch})
-        assert set(available(snapshot_of(study, 1))) == {
+        assert set(available(study.snapshot())) == {
             "evidence",
             "estimates",
             "pulls",
@@ -44,7 +45,7 @@ def test_charts_come_as_there_is_something_to_draw(tmp_path, look):
         }
         assert study.status().forecast is not None
         study.stop("enough")
-        assert "forecast" not in available(snapshot_of(study, 1))
+        assert "forecast" not in available(study.snapshot())
     assert list(available(look)) == ["evidence", "estimates", "pulls", "forecast", "plane"]
 
 
@@ -57,16 +58,16 @@ def test_the_ellipse_is_that_of_the_intervals(look):
         if layer["mark"].get("fillOpacity") == 0.6
     )
     points = np.array([[p["x"], p["y"]] for p in outline])
-    for arm, features in zip(look.status.arms, look.arms.features, strict=True):
+    for arm, features in zip(status(look).arms, look.arms.features, strict=True):
+        assert arm.low is not None
+        assert arm.high is not None
         shadow = points @ features
         assert shadow.min() == pytest.approx(arm.low, abs=2e-3 * (arm.high - arm.low))
         assert shadow.max() == pytest.approx(arm.high, abs=2e-3 * (arm.high - arm.low))
 
 
 def test_the_design_beside_the_pulls_is_the_oracles(look):
-    theta = np.linalg.lstsq(
-        look.arms.features, [arm.estimate for arm in look.status.arms], rcond=None
-    )[0]
+    theta = np.linalg.lstsq(look.arms.features, look.means, rcond=None)[0]
     expected = fl.complexity(look.arms, theta, sigma=1.0).oracle_design.weights
     assert best_design(look) == pytest.approx(expected)
     assert expected.sum() == pytest.approx(1.0)
@@ -80,17 +81,17 @@ def test_drawings_are_kept_by_event_and_theme_up_to_a_size(look, monkeypatch):
         return "x" * 100
 
     monkeypatch.setattr("finalist.charts.theme.to_svg", to_svg)
-    kept = SvgCache()
+    kept, moment = cache.Cache(), ("a", look.event)
     for theme in ("light", "dark", "light"):
-        kept.svg(look, "pulls", theme, none)
+        svg(look, "pulls", theme, none, kept, moment)
     assert calls == ["light", "dark"]
-    monkeypatch.setattr(pictures, "MAX_CHARACTERS", 250)
+    monkeypatch.setattr(cache, "MAX_SIZE", 250)
     for chart in ("estimates", "evidence", "plane"):
-        kept.svg(look, chart, "light", none)
+        svg(look, chart, "light", none, kept, moment)
     assert len(kept._kept) == 2
-    kept.svg(look, "plane", "light", none)
+    svg(look, "plane", "light", none, kept, moment)
     assert len(calls) == 5
-    kept.svg(look, "pulls", "light", none)
+    svg(look, "pulls", "light", none, kept, moment)
     assert len(calls) == 6
 
 
@@ -105,8 +106,8 @@ def test_many_arms_and_batches_are_thinned_out_and_counted(tmp_path, monkeypatch
             study.tell(
                 {p.pull_id: arms.index(p.arm) + r for p, r in zip(batch, rewards, strict=True)}
             )
-        look = snapshot_of(study, 1)
-    assert len(look.pulls) > 3
+        look = study.snapshot()
+    assert len(look.trail[0]) > 3
     chart = draw(look, "evidence", none).to_dict()
     assert chart["title"]["subtitle"][1] == "Not drawn: 2 arms that were out early"
     names = {
@@ -121,7 +122,7 @@ def test_many_arms_and_batches_are_thinned_out_and_counted(tmp_path, monkeypatch
 
 
 def test_arms_are_ranked_by_what_may_be_the_best(look):
-    order = ranked(look)
+    order = ranked(status(look), 1)
     assert [arm.survives for arm in order] == sorted((a.survives for a in order), reverse=True)
     alive = [arm.estimate or 0.0 for arm in order if arm.survives]
     assert alive == sorted(alive, reverse=True)
@@ -160,16 +161,16 @@ def test_a_forecast_is_offered_when_there_is_one(tmp_path, sigma, told):
             batch = study.ask(size=told)
             rewards = np.random.default_rng(told).standard_normal(len(batch))
             study.tell({p.pull_id: r for p, r in zip(batch, rewards, strict=True)})
-        offered = "forecast" in available(snapshot_of(study, 1))
+        offered = "forecast" in available(study.snapshot())
         assert offered == (study.status().forecast is not None)
 
 
 def test_a_server_reads_its_studies_when_it_starts(tmp_path):
     plane_study(tmp_path / "lab.db")
     app_ = create_app(tmp_path / "lab.db")
-    before = app_.state.statuses.summaries(0.0)
+    before = app_.state.snapshots.lines(0.0)
     warm_up(app_).join(60)
-    after = app_.state.statuses.summaries(0.0)
+    after = app_.state.snapshots.lines(0.0)
     assert before[0]["verdict"] in (None, "continue")
     assert after[0]["verdict"] == "continue"
     app_.state.studies.close()

@@ -12,7 +12,7 @@ from finalist.errors import BusyError, RewardError, StorageError, UnknownStudyEr
 from finalist.study import Study
 from finalist.study.storage.upgrade import backup
 from finalist.web import cache, pool
-from finalist.web.cache import StatusCache
+from finalist.web.cache import Snapshots
 from finalist.web.limits import WorkLimit
 from finalist.web.pool import Studies
 from finalist.web.workers.pool import Workers
@@ -216,8 +216,10 @@ def test_a_life_on_postgresql(postgresql):
 def test_who_finds_no_place_for_a_forecast_is_told_in_a_sentence(studies, place, monkeypatch):
     monkeypatch.setattr(cache, "_WAITING", 0)
     number, other = make(place, "x"), make(place, "y")
+    with Study.open(place, "x") as study:
+        study.tell({p.pull_id: 0.5 for p in study.ask(8)})
     with closing(Workers()) as workers:
-        found = StatusCache(studies, workers)
+        found = Snapshots(studies, workers)
         with found._forecasting.take(number):
             with pytest.raises(BusyError, match=r"forecasts are being simulated .* Try again"):
                 found.status(number, forecast=True)

@@ -7,8 +7,9 @@ import pytest
 
 import finalist as fl
 from finalist.study import Study
+from finalist.study.status import status
+from finalist.web.pages.format import ranked
 from finalist.web.pages.pictures import available, best_design, draw
-from finalist.web.pages.snapshot import ranked, snapshot_of
 from tests.web.labs import Page, packed_in, person, text_of
 
 THETA = np.array([1.0, 0.4])
@@ -32,7 +33,7 @@ def lab(place, arms, batches, theta=THETA, shift=0.0, **words):
             study.tell({p.pull_id: means[p.arm] + off + rng.standard_normal() / 2 for p in batch})
             if study.status(forecast=False).verdict == "winner":
                 break
-        return snapshot_of(study, 1)
+        return study.snapshot()
 
 
 def none():
@@ -47,14 +48,14 @@ def duels(place, batches=2):
 
 def test_what_is_only_measured_is_no_possible_winner(somebody, tmp_path):
     look = duels(tmp_path / "lab.db")
-    assert look.status.verdict == "continue"
+    assert status(look).verdict == "continue"
     page = Page(somebody.get("/studies/1").text)
     text = re.sub(r"\s+", " ", page.text)
     assert "3 of 3 candidates may be the best" in text
     assert "Still possible 3 of 3" in text
     assert "2 of 5 can be measured, 3 can win" in text
     assert "Which of 3 candidates has the largest mean?" in text
-    assert [arm.name for arm in ranked(look)][3:] == ["b against c", "a against b"]
+    assert [arm.name for arm in ranked(status(look), 1)][3:] == ["b against c", "a against b"]
     tags = [t for tags, t in page.texts if tags[-1] == "span" and t in ("possible", "out")]
     assert tags == ["possible"] * 3
     assert text.count("measured only") == 2
@@ -70,24 +71,24 @@ def test_what_is_only_measured_is_no_possible_winner(somebody, tmp_path):
 def test_duels_tell_no_level_of_a_player(tmp_path):
     """A constant added to all players changes no duel, so no interval can hold for a player."""
     look = duels(tmp_path / "lab.db")
-    ends = {arm.name: arm.high for arm in look.status.arms}
+    ends = {arm.name: arm.high for arm in status(look).arms}
     assert [ends[name] for name in "abc"] == [None] * 3
     assert ends["a against b"] is not None
     some = fl.Arms(FEATURES, measurable=np.arange(6) < 2)
     inside = lab(tmp_path / "inside.db", some, 2)
-    assert all(arm.high is not None for arm in inside.status.arms)
+    assert all(arm.high is not None for arm in status(inside).arms)
 
 
 def test_several_winners_are_all_called_so(somebody, tmp_path):
     look = lab(tmp_path / "lab.db", fl.Arms(FEATURES), 100, top=2)
-    assert set(look.status.winners) == {"x1", "x3"}
+    assert set(status(look).winners) == {"x1", "x3"}
     answer = somebody.get("/studies/1")
     text = text_of(answer)
     assert "Winners found" in text
     assert "Which 2 of 6 arms have the largest means?" in text
     assert "The study has its winners." in text
     assert "Those that may be one of the 2 best come first" in text
-    assert f"{', '.join(look.status.winners)} win." in text
+    assert f"{', '.join(status(look).winners)} win." in text
     assert answer.text.count('<tr class="winner">') == 2
     assert "winners" in text_of(somebody.get("/"))
     rows = draw(look, "estimates", none).to_dict()["data"]["values"]
@@ -97,7 +98,7 @@ def test_several_winners_are_all_called_so(somebody, tmp_path):
 
 def test_several_winners_before_they_are_known(somebody, tmp_path):
     look = lab(tmp_path / "lab.db", fl.Arms(FEATURES), 1, top=2)
-    assert look.status.verdict == "continue"
+    assert status(look).verdict == "continue"
     assert "6 of 6 arms may be one of the 2 best." in text_of(somebody.get("/studies/1"))
     assert "No arm is out yet: any of the 6 arms" in text_of(somebody.get("/studies/1"))
     with Study.open(tmp_path / "lab.db", "lab") as study:
@@ -109,7 +110,7 @@ def test_several_winners_before_they_are_known(somebody, tmp_path):
 def test_cost_is_added_up_and_noise_is_a_range(somebody, tmp_path):
     cost, sigma = [1.0, 2.0, 4.0, 8.0, 3.0, 5.0], [0.5, 0.6, 0.7, 0.8, 0.9, 1.0]
     look = lab(tmp_path / "lab.db", fl.Arms(FEATURES), 1, cost=cost, sigma=sigma)
-    spent = sum(arm.pulls * c for arm, c in zip(look.status.arms, cost, strict=True))
+    spent = sum(arm.pulls * c for arm, c in zip(status(look).arms, cost, strict=True))
     text = text_of(somebody.get("/studies/1"))
     assert f"Cost so far {spent:g} units" in text
     assert "Cost of a pull of each arm, 1 to 8" in text
@@ -129,7 +130,7 @@ def test_an_ordinary_study_says_nothing_of_cost(somebody, tmp_path):
 def test_shifts_and_deviations_are_named(somebody, tmp_path):
     words = {"batch_intercept": True, "misspecification": 0.05}
     look = lab(tmp_path / "lab.db", fl.Arms(FEATURES), 2, shift=3.0, **words)
-    assert look.status.verdict == "continue"
+    assert status(look).verdict == "continue"
     text = text_of(somebody.get("/studies/1"))
     assert "Shifts between batches allowed for" in text
     assert "Means off the model (misspecification) by 0.05 at most" in text

@@ -113,7 +113,7 @@ def test_an_unexpected_error_says_nothing_about_the_inside(url, monkeypatch):
     def fail(self):
         raise LookupError("a secret")
 
-    monkeypatch.setattr("finalist.web.cache.StatusCache.summaries", fail)
+    monkeypatch.setattr("finalist.web.cache.Snapshots.lines", fail)
     answer = httpx.get(f"{url}/api/v1/studies", trust_env=False)
     assert answer.status_code == 500
     assert "secret" not in answer.text

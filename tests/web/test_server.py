@@ -5,9 +5,16 @@ import socket
 import threading
 import time
 from contextlib import ExitStack, closing, contextmanager
+from typing import Any, cast
 
+import h11
 import httpx
 import pytest
+import uvicorn
+from h11._receivebuffer import ReceiveBuffer
+from uvicorn.protocols.http.flow_control import FlowControl
+from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.server import ServerState
 
 import finalist as fl
 from finalist.errors import BusyError
@@ -17,7 +24,7 @@ from finalist.web.app import THREADS
 from finalist.web.headers import CONTENT_POLICY
 from finalist.web.live import MAX_PAGES
 from finalist.web.pool import Studies
-from finalist.web.security.connections import Limits
+from finalist.web.security.connections import Limits, limited
 from finalist.web.security.tokens import hash_of
 from finalist.web.workers.pool import PLAN
 from tests.web.servers import APPS, HOST, SERVERS, api, browser_of, in_thread, new_study
@@ -28,6 +35,23 @@ GET = b"GET /api/v1/studies HTTP/1.1\r\nHost: localhost\r\n"
 POST = b"POST /api/v1/studies HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 #: Seconds that are short, and those after which even a slow machine is through with them.
 SHORT, LONG = 0.4, 20.0
+
+
+def test_uvicorn_and_h11_have_the_insides_that_connections_use():
+    config = uvicorn.Config(cast(Any, APPS), http=limited(Limits()), log_config=None)
+    connection = limited(Limits())(config, ServerState(), {})
+    words = "app client conn connections cycle flow loop transport"
+    assert all(hasattr(connection, word) for word in words.split())
+    overridden = "connection_made data_received on_response_complete timeout_keep_alive_handler"
+    overridden += " shutdown pause_writing resume_writing connection_lost send_400_response"
+    assert all(callable(getattr(H11Protocol, word)) for word in overridden.split())
+    assert type(connection.conn._receive_buffer) is ReceiveBuffer
+    assert callable(ReceiveBuffer.maybe_extract_lines)
+    assert connection.conn.their_state is h11.IDLE
+    assert connection.conn.trailing_data == (b"", False)
+    assert {"resume_reading", "write_paused"} <= set(dir(FlowControl)) | set(
+        vars(FlowControl(transport=cast(Any, None)))
+    )
 
 
 def connect(url, **options):

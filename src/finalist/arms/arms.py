@@ -16,8 +16,9 @@ from jaxtyping import Float
 from numpy.typing import ArrayLike
 
 from finalist.arms import files
-from finalist.arms.inputs import Table, read_formula, read_input, unstructured
+from finalist.arms.inputs import read_formula, read_input, unstructured
 from finalist.arms.parts import Mask, Parts, as_mask, join, merged
+from finalist.arms.recipes import Recipe, Table, as_given
 from finalist.arms.span import Span, as_directions, as_parameter, factorise, finite_rewards
 
 if TYPE_CHECKING:
@@ -160,12 +161,21 @@ class Arms:
         return self._parts.names.aliases
 
     @property
-    def rank(self) -> int:
-        """Dimension of the span of the arms.
+    def table(self) -> dict[str, Any]:
+        """The user's table, a row per name as in `to_frame`: arrays of numbers, tuples of text."""
+        return self._parts.table().whole()
 
-        This is the numerical rank: with columns scaled to size 1, singular values below
-        max(K, d, 64) machine epsilons of the largest count as zero. Arms that cannot be pulled do
-        not count.
+    @property
+    def recipe(self) -> Recipe:
+        """How the features were made from the table. It does not count in comparisons."""
+        return self._parts.recipe
+
+    @property
+    def rank(self) -> int:
+        """Dimension of the span of the arms that can be pulled.
+
+        With columns scaled to size 1, singular values below max(K, d, 64) machine epsilons of the
+        largest count as zero.
         """
         return len(self._factors().scale)
 
@@ -232,8 +242,7 @@ class Arms:
         ----------
         candidates : Arms
             What the winner is chosen from, with the same features. A candidate with the features
-            of an arm is that arm, and can be measured too. Unnamed candidates are called z1, z2,
-            ...
+            of an arm is that arm, and can be measured too. Those without names are z1, z2, ...
 
         Examples
         --------
@@ -245,14 +254,7 @@ class Arms:
         return Arms._of(join(self._parts, candidates._parts))
 
     def only(self, some: Mask) -> "Arms":
-        """Return some of the arms, with all their names; each of them can be pulled and can win.
-
-        Examples
-        --------
-        >>> arms = Arms([[1.0], [2.0], [3.0]], names=["a", "b", "c"])
-        >>> arms.only(np.array([True, False, True])).names
-        ('a', 'c')
-        """
+        """Return some of the arms, with all their names; each of them can be pulled and can win."""
         return Arms._from_table(self._parts.table(some))
 
     def __len__(self) -> int:
@@ -342,7 +344,7 @@ class Arms:
 
 
 def _restore(features: Float[np.ndarray, "K d"], *rest: Any) -> Arms:
-    """Rebuild unpickled arms; NumPy forgets that an array was read-only."""
-    features.flags.writeable = False
-    parts = Parts(features, *rest)
+    """Rebuild unpickled arms; pickles of 0.1.0 end before the table and the recipe."""
+    features.flags.writeable = False  # NumPy forgets it
+    parts = Parts(features, *rest[:5], *(rest[5:] or (None, as_given(features, rest[2]))))
     return Arms._of(parts.with_roles(parts.measurable, parts.candidate))

@@ -16,7 +16,6 @@ from jaxtyping import Float
 from finalist.arms.inputs import (
     CATEGORIES,
     NO_FEATURE,
-    Table,
     check_columns,
     checked,
     is_name,
@@ -24,6 +23,7 @@ from finalist.arms.inputs import (
     read_input,
 )
 from finalist.arms.names import check_names
+from finalist.arms.recipes import Table
 from finalist.errors import ArmsError, FileFormatError, MissingExtraError
 from finalist.text import more, show
 
@@ -98,24 +98,9 @@ def read_cells(path: str | PathLike[str], aside: Sequence[str] = ()) -> Cells:
     return Cells(lines[1:], cells, label, numbers)
 
 
-def read_csv(path: str | PathLike[str]) -> Table:
-    """Read a comma-separated file with a header line; errors have the line and the column."""
-    return _csv_table(path, read_cells(path))
-
-
-def read_aside(
-    path: str | PathLike[str], aside: Sequence[str]
-) -> tuple[Table, dict[str, tuple[str, ...]]]:
-    """Read a CSV or Parquet file; return the cells of some columns as text, not as features."""
-    if is_parquet(path):
-        frame = _parquet_frame(path)
-        _require(path, aside, frame.column_names)
-        columns = {name: tuple(map(str, frame[name].to_pylist())) for name in aside}
-        rest = frame.drop_columns(list(aside))
-        return _as_file_error(path, lambda: read_input(rest, None)), columns
-    found = read_cells(path, aside)
-    _require(path, aside, list(found.columns))
-    return _csv_table(path, found), {name: found.columns[name] for name in aside}
+def read_file(path: str | PathLike[str], aside: Sequence[str] = ()) -> Table:
+    """Read a CSV or Parquet file; columns put aside are no features, only cells of the table."""
+    return (read_parquet if is_parquet(path) else read_csv)(path, aside)
 
 
 def is_parquet(path: str | PathLike[str]) -> bool:
@@ -132,8 +117,10 @@ def _require(path: str | PathLike[str], wanted: Sequence[str], columns: Sequence
             )
 
 
-def _csv_table(path: str | PathLike[str], found: Cells) -> Table:
-    lines, cells, label, numbers = found
+def read_csv(path: str | PathLike[str], aside: Sequence[str] = ()) -> Table:
+    """Read a comma-separated file with a header line; errors have the line and the column."""
+    lines, cells, label, numbers = read_cells(path, aside)
+    _require(path, aside, list(cells))
 
     def place(i: int, column: str) -> str:
         return f"{path}, line {lines[i]}, column {column!r}"
@@ -151,7 +138,8 @@ def _csv_table(path: str | PathLike[str], found: Cells) -> Table:
         column = list(numbers)[j]
         problem = _csv_problem(cells[column], i, numbers[column], label)
         raise FileFormatError(f"{place(i, column)}: {problem}{more(int(bad.sum()))}.")
-    return _as_file_error(path, lambda: checked(values, names, list(numbers)))
+    kept = {column: texts if column in aside else None for column, texts in cells.items()}
+    return _as_file_error(path, lambda: checked(values, names, list(numbers), kept))
 
 
 def _csv_rows(path: str | PathLike[str]) -> tuple[list[int], list[list[str]]]:
@@ -266,18 +254,15 @@ def _parquet() -> Any:
     return pyarrow
 
 
-def read_parquet(path: str | PathLike[str]) -> Table:
+def read_parquet(path: str | PathLike[str], aside: Sequence[str] = ()) -> Table:
     """Read a Parquet file; errors have the row and the column."""
-    frame = _parquet_frame(path)
-    return _as_file_error(path, lambda: read_input(frame, None))
-
-
-def _parquet_frame(path: str | PathLike[str]) -> Any:
     pa = _parquet()
     try:
-        return pa.parquet.read_table(Path(path), memory_map=True)
+        frame = pa.parquet.read_table(Path(path), memory_map=True)
     except pa.ArrowInvalid as error:
         raise FileFormatError(f"{path}: this is not a Parquet file ({error}).") from error
+    _require(path, aside, frame.column_names)
+    return _as_file_error(path, lambda: read_input(frame, None, aside))
 
 
 def read_npy(path: str | PathLike[str]) -> Table:

@@ -9,12 +9,13 @@ text column does. pandas, narwhals, formulaic and pyarrow are imported when they
 """
 
 from collections.abc import Collection, Iterable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Float
 
 from finalist.arms.names import check_names
+from finalist.arms.recipes import Columns, Recipe, Table
 from finalist.errors import ArmsError
 from finalist.text import more, show
 
@@ -23,14 +24,6 @@ if TYPE_CHECKING:
 
 NO_FEATURE = "Arms.unstructured(names) needs no features."
 CATEGORIES = "Use Arms.from_formula, with C(...) for categories, or remove the column."
-
-
-class Table(NamedTuple):
-    """Checked input: features (N, d), a name for each row (None: the default names), columns."""
-
-    features: Float[np.ndarray, "N d"]
-    names: tuple[str, ...] | None
-    feature_names: tuple[str, ...]
 
 
 def check_columns(columns: Iterable[object], error: type[Exception], where: str) -> list[str]:
@@ -51,7 +44,10 @@ def is_name(column: str) -> bool:
 
 
 def checked(
-    values: Float[np.ndarray, "N d"], names: Iterable[object] | None, columns: Collection[str]
+    values: Float[np.ndarray, "N d"],
+    names: Iterable[object] | None,
+    columns: Collection[str],
+    cells: Columns | None = None,
 ) -> Table:
     """Check what every source has in common, and take over `values` (it is not copied)."""
     if values.shape[1] == 0:
@@ -75,7 +71,7 @@ def checked(
             f"{more(int(bad.sum()))}. Correct it or leave the arm out."
         )
     values += 0.0  # turns -0.0 into 0.0
-    return Table(values, checked_names, tuple(columns))
+    return Table(values, checked_names, tuple(columns), cells)
 
 
 def _cell(i: int, column: str, value: object, names: tuple[str, ...] | None) -> str:
@@ -86,15 +82,15 @@ def _cell(i: int, column: str, value: object, names: tuple[str, ...] | None) -> 
 # --- arrays ---------------------------------------------------------------------------------
 
 
-def read_input(features: Any, names: Iterable[object] | None) -> Table:
-    """Read an array, nested lists or any data frame."""
+def read_input(features: Any, names: Iterable[object] | None, aside: Collection[str] = ()) -> Table:
+    """Read an array, nested lists or any data frame; columns put aside are kept as cells only."""
     if not isinstance(features, np.ndarray | list | tuple):
         import narwhals as nw
 
         try:
             frame = nw.from_native(features, eager_only=True, pass_through=True)
             if isinstance(frame, nw.DataFrame):
-                return _read_frame(frame, names)
+                return _read_frame(frame, names, aside)
         except nw.exceptions.DuplicateError as error:
             raise ArmsError(f"columns with the same name: {error}. Rename them.") from error
     return read_array(features, names)
@@ -170,17 +166,42 @@ def unstructured(names: Iterable[object] | int) -> Table:
 # --- data frames ----------------------------------------------------------------------------
 
 
-def _read_frame(frame: "nw.DataFrame[Any]", names: Iterable[object] | None) -> Table:
+def _read_frame(
+    frame: "nw.DataFrame[Any]", names: Iterable[object] | None, aside: Collection[str]
+) -> Table:
     columns = check_columns(frame.columns, ArmsError, "")
     series = dict(zip(columns, frame.iter_columns(), strict=True))
-    if names is None:
-        label = _name_column(series)
-        names = None if label is None else _as_names(series.pop(label))
+    own = {column: series[column] for column in columns if column not in aside}
+    label = _name_column(own) if names is None else None
+    features = [column for column in own if column != label]
     # One column at a time into place: no second copy of the whole table.
-    values = np.empty((len(frame), len(series)))
-    for j, (column, cells) in enumerate(series.items()):
-        values[:, j] = _frame_column(column, cells)
-    return checked(values, names, list(series))
+    values = np.empty((len(frame), len(features)))
+    for j, column in enumerate(features):
+        values[:, j] = _frame_column(column, series[column])
+    cells = {column: _cells(series[column]) if column in aside else None for column in columns}
+    return checked(values, _names(series, label, names), features, cells)
+
+
+def _names(
+    series: "dict[str, nw.Series[Any]]", label: str | None, names: Iterable[object] | None
+) -> Iterable[object] | None:
+    """Return the names given, or those in a column; whole numbers there become text."""
+    if label is None:
+        return names
+    values = series[label].to_list()
+    return [str(v) if isinstance(v, int) and not isinstance(v, bool) else v for v in values]
+
+
+def _cells(cells: "nw.Series[Any]") -> Any:
+    """Return a column as it is kept: numbers as an array, the rest as text, numbers and None."""
+    if cells.dtype.is_numeric():
+        array = np.array(cells.to_numpy())
+        if array.dtype.kind in "iuf":
+            array.flags.writeable = False
+            return array
+    pairs = zip(cells.to_list(), cells.is_null().to_list(), strict=True)
+    plain = (None if missing else cell for cell, missing in pairs)
+    return tuple(c if isinstance(c, str | int | float | None) else str(c) for c in plain)
 
 
 def _name_column(series: "dict[str, nw.Series[Any]]", used: Collection[str] = ()) -> str | None:
@@ -196,12 +217,6 @@ def _is_text(cells: "nw.Series[Any]") -> bool:
     if cells.dtype == nw.Object:
         return all(isinstance(cell, str) for cell in cells.to_list())
     return cells.dtype in (nw.String, nw.Categorical, nw.Enum)
-
-
-def _as_names(cells: "nw.Series[Any]") -> list[object]:
-    """Return a name column as a list; whole numbers are fine as names, and become text."""
-    values = cells.to_list()
-    return [str(v) if isinstance(v, int) and not isinstance(v, bool) else v for v in values]
 
 
 def _frame_column(column: str, cells: "nw.Series[Any]") -> Float[np.ndarray, " N"]:
@@ -248,12 +263,16 @@ def read_formula(formula: str, table: Any, names: Iterable[object] | None) -> Ta
             f"the formula {formula!r} cannot be used: {reason} "
             f"The table has the columns {show(list(frame.columns), 200)}."
         ) from error
-    if names is None:
-        series = dict(zip(map(str, frame.columns), frame.iter_columns(), strict=True))
-        label = _name_column(series, used)
-        names = None if label is None else _as_names(series[label])
+    series = dict(zip(map(str, frame.columns), frame.iter_columns(), strict=True))
+    label = _name_column(series, used) if names is None else None
     columns = check_columns(matrix.columns, ArmsError, "")
-    return checked(_to_floats(np.asarray(matrix), columns), names, columns)
+    values = _to_floats(np.asarray(matrix), columns)
+    cells: dict[str, Any] = {c: None if c == label else _cells(series[c]) for c in series}
+    for j, column in enumerate(columns):
+        if column in cells and np.array_equal(cells[column], values[:, j]):
+            cells[column] = None
+    made = checked(values, _names(series, label, names), columns, cells)
+    return made._replace(recipe=Recipe("formula", made.feature_names, formula))
 
 
 def _check_variables(frame: "nw.DataFrame[Any]", used: set[str]) -> None:

@@ -12,8 +12,8 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from numpy.typing import ArrayLike
 
-from finalist.arms.inputs import Table
 from finalist.arms.names import Names
+from finalist.arms.recipes import Columns, Recipe, Table, as_given, constant_name
 from finalist.arms.rows import equal_rows
 from finalist.errors import ArmsError
 from finalist.text import show
@@ -36,6 +36,10 @@ class Parts:
         The arm of each name; None means one name per arm.
     feature_names : tuple of d str
     measurable, candidate : (K,) arrays of bool
+    cells : mapping or None
+        The user's table, a row for every name, as in `Table`.
+    recipe : Recipe
+        How the features were made.
     """
 
     features: Float[np.ndarray, "K d"]
@@ -44,6 +48,8 @@ class Parts:
     feature_names: tuple[str, ...]
     measurable: Mask
     candidate: Mask
+    cells: Columns | None
+    recipe: Recipe
 
     @cached_property
     def names(self) -> Names:
@@ -60,16 +66,21 @@ class Parts:
 
     def table(self, some: Mask | None = None) -> Table:
         """Return the arms, or some of them, with a row for every name, arm by arm."""
-        owner = self.rows()
-        names = [name for names in self.names.aliases for name in names]
-        if some is not None:
-            kept = some[owner]
-            owner, names = owner[kept], [name for name, k in zip(names, kept, strict=True) if k]
-        features = self.features if self.owner is None and some is None else self.features[owner]
-        return Table(features, tuple(names), self.feature_names)
+        names = self.given or tuple(f"x{i}" for i in range(1, len(self.owners()) + 1))
+        table = Table(self.features, names, self.feature_names, self.cells, self.recipe)
+        if self.owner is None and some is None:
+            return table
+        owner = self.owners()
+        if self.owner is not None:
+            table = table._replace(features=self.features[owner])
+        order = np.argsort(owner, kind="stable")
+        return table.taken(order if some is None else order[some[owner[order]]])
 
     def same(self, other: "Parts") -> bool:
-        """Return whether two sets of arms have equal features, names and roles."""
+        """Return whether two sets of arms have equal features, names and roles.
+
+        Table and recipe do not count: studies of 0.1.0 have stored none.
+        """
         return (
             self.feature_names == other.feature_names
             and np.array_equal(self.features, other.features)
@@ -89,12 +100,12 @@ class Parts:
 
     def with_intercept(self) -> "Parts":
         """Return the arms with a last feature that is 1 for all of them."""
-        name = "intercept"
-        while name in self.feature_names:
-            name = f"{name}_"
         wider = np.column_stack([self.features, np.ones(len(self.features))])
         wider.flags.writeable = False
-        return replace(self, features=wider, feature_names=(*self.feature_names, name))
+        names = (*self.feature_names, constant_name(self.feature_names))
+        return replace(
+            self, features=wider, feature_names=names, recipe=self.recipe.with_constant()
+        )
 
 
 def merged(
@@ -112,7 +123,9 @@ def merged(
         measurable, candidate = any_of(measurable, owner), any_of(candidate, owner)
     features.flags.writeable = False
     all_arms = np.ones(len(features), dtype=bool)
-    parts = Parts(features, table.names, owner, table.feature_names, all_arms, all_arms)
+    _, names, columns, cells, recipe = table
+    recipe = recipe or as_given(features, columns)
+    parts = Parts(features, names, owner, columns, all_arms, all_arms, cells, recipe)
     return parts.with_roles(measurable, candidate)
 
 
@@ -157,18 +170,16 @@ def join(arms: Parts, candidates: Parts) -> Parts:
     if candidates.given is None:
         other = other._replace(names=tuple(f"z{i}" for i in range(1, len(other.features) + 1)))
     first, second = one.names or (), other.names or ()
-    names, rows = (*first, *second), len(one.features)
-    features = np.vstack([one.features, other.features])
-    owner = equal_rows(features)
+    N, rows = len(first) + len(second), len(first)
+    both = one.stacked(other)
+    owner = equal_rows(both.features)
     again = _named_again(first, second, owner)
-    can_be_pulled = np.zeros(len(names), dtype=bool)
+    can_be_pulled = np.zeros(N, dtype=bool)
     can_be_pulled[:rows] = arms.measurable[arms.rows()]
     # Also a row that comes again under its name.
-    can_win = (np.bincount(owner, np.arange(len(names)) >= rows) > 0)[owner]
+    can_win = (np.bincount(owner, np.arange(N) >= rows) > 0)[owner]
     rest = ~again
-    kept = tuple(name for name, stays in zip(names, rest.tolist(), strict=True) if stays)
-    table = Table(features[rest], kept, arms.feature_names)
-    return merged(table, can_be_pulled[rest], can_win[rest])
+    return merged(both.taken(np.flatnonzero(rest)), can_be_pulled[rest], can_win[rest])
 
 
 def _named_again(

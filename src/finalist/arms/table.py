@@ -1,7 +1,7 @@
 """Files of arms with columns beside the features: measurable or not, size of the noise, cost."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 
@@ -10,7 +10,8 @@ from jaxtyping import Bool, Float, Int
 
 from finalist.arms import files
 from finalist.arms.arms import Arms
-from finalist.arms.parts import any_of
+from finalist.arms.parts import any_of, merged
+from finalist.arms.recipes import plain
 from finalist.errors import FileFormatError
 
 _YES, _NO = ("1", "1.0", "true", "yes", "y"), ("0", "0.0", "false", "no", "n", "")
@@ -86,17 +87,21 @@ def read_table(
         if aside:
             raise FileFormatError(f"{path}: a .npy file has no column names, so no {aside[0]!r}.")
         return ArmsTable(Arms.from_npy(path))
-    table, columns = files.read_aside(path, aside)
-    arms = Arms._from_table(table)
-    owner = arms._parts.owners()
+    table = files.read_file(path, aside)
+    cells = dict(table.columns())
+    texts = {column: tuple(map(str, plain(cells[column]))) for column in aside}
+    parts = merged(table)
+    owner = parts.owners()
     if measurable is not None:
-        rows = _marks(path, measurable, columns[measurable])
-        arms = arms._marked(any_of(rows, owner), None)
-    return ArmsTable(
-        arms,
-        None if sigma is None else _numbers(path, sigma, columns[sigma], owner),
-        None if cost is None else _numbers(path, cost, columns[cost], owner),
-    )
+        marks = _marks(path, measurable, texts[measurable])
+        parts = parts.with_roles(any_of(marks, owner), None)
+    numbers: dict[str | None, Float[np.ndarray, " K"]] = {}
+    for column in (sigma, cost):
+        if column is not None:
+            numbers[column] = _numbers(path, column, texts[column], owner)
+            cells[column] = numbers[column][owner]
+    arms = Arms._of(replace(parts, cells=cells))
+    return ArmsTable(arms, numbers.get(sigma), numbers.get(cost))
 
 
 def is_readable(role: str, cell: str) -> bool:

@@ -76,7 +76,7 @@ def weights_panel(
     ]
     base = alt.Chart(data(rows)).encode(y=arm_axis())
     bars = base.mark_bar(color=PALETTE[0], height={"band": 0.68}, cornerRadiusEnd=2).encode(
-        x=_share_axis(float(weights.max()), "Share of all pulls")
+        x=_share_axis(float(weights.max()))
     )
     text = base.mark_text(align="left", dx=6, color=MUTED, fontSize=12).encode(
         x="weight:Q", text="note:N"
@@ -140,7 +140,7 @@ def designs_chart(
     colours = [PALETTE[j % len(PALETTE)] for j in range(len(titles))]
     base = alt.Chart().encode(y=arm_axis())
     bars = base.mark_bar(height={"band": 0.68}, cornerRadiusEnd=2).encode(
-        x=_share_axis(float(heaviest.max()), "Share of all pulls", ticks=3),
+        x=_share_axis(float(heaviest.max()), ticks=3),
         color=alt.Color(
             "design:N", sort=titles, scale=alt.Scale(domain=titles, range=colours), legend=None
         ),
@@ -206,7 +206,7 @@ def gaps_chart(
     text = base.mark_text(align="left", dx=10 if wide else 6, color=INK, fontSize=12).encode(
         x="gap:Q", text="note:N"
     )
-    marks = (_dots if wide else _bars)(base, max(positive, default=1.0), min(positive, default=0.1))
+    marks = _gap_marks(base, positive, wide)
     if title is None:
         title = f"How far each arm is behind {printable(names[best], 40)}, the best"
     subtitle = ["The closer an arm, the more pulls it takes to rule it out."]
@@ -215,37 +215,26 @@ def gaps_chart(
     return finish((marks + text).properties(width=420, height=_height(len(shown))), title, subtitle)
 
 
-def _bars(base: Any, largest: float, smallest: float) -> Any:  # noqa: ARG001
-    return base.mark_bar(height={"band": 0.68}, cornerRadiusEnd=2).encode(
-        x=_gap_axis("Gap to the best, in units of the reward", [0.0, 1.15 * largest]),
-        color=_hardest(),
-    )
-
-
-def _dots(base: Any, largest: float, smallest: float) -> Any:
-    """Draw points: the length of a bar means nothing on a logarithmic axis."""
-    axis = _gap_axis(
-        "Gap to the best, in units of the reward (logarithmic)",
-        [smallest / 2, 4 * largest],
-        type="log",
-    )
-    return base.mark_circle(size=130, opacity=1).encode(x=axis, color=_hardest())
-
-
-def _gap_axis(title: str, domain: list[float], **scale: Any) -> Any:
+def _gap_marks(base: Any, gaps: Sequence[float], wide: bool) -> Any:
+    """Draw bars; points on a logarithmic axis, where the length of a bar means nothing."""
     import altair as alt
 
-    return alt.X(
-        "gap:Q",
-        scale=alt.Scale(domain=domain, nice=False, **scale),
-        axis=alt.Axis(title=title, format="~g", tickCount=5),
+    title, largest = "Gap to the best, in units of the reward", max(gaps, default=1.0)
+    scale: dict[str, Any] = {"domain": [0.0, 1.15 * largest]}
+    if wide:
+        title += " (logarithmic)"
+        scale = {"domain": [min(gaps) / 2, 4 * largest], "type": "log"}
+        marks = base.mark_circle(size=130, opacity=1)
+    else:
+        marks = base.mark_bar(height={"band": 0.68}, cornerRadiusEnd=2)
+    return marks.encode(
+        x=alt.X(
+            "gap:Q",
+            scale=alt.Scale(nice=False, **scale),
+            axis=alt.Axis(title=title, format="~g", tickCount=5),
+        ),
+        color=alt.condition("datum.hardest", alt.value(ACCENT), alt.value(PALETTE[0])),
     )
-
-
-def _hardest() -> Any:
-    import altair as alt
-
-    return alt.condition("datum.hardest", alt.value(ACCENT), alt.value(PALETTE[0]))
 
 
 def arm_axis(grid: bool = False) -> Any:
@@ -256,14 +245,14 @@ def arm_axis(grid: bool = False) -> Any:
     return alt.Y("arm:N", sort=None, axis=axis)
 
 
-def _share_axis(largest: float, title: str, ticks: int = 5) -> Any:
+def _share_axis(largest: float, ticks: int = 5) -> Any:
     import altair as alt
 
     # Leave room on the right for the number beside the longest bar.
     return alt.X(
         "weight:Q",
         scale=alt.Scale(domain=[0.0, 1.3 * (largest or 1.0)], nice=False),
-        axis=alt.Axis(title=title, format="~%", tickCount=ticks),
+        axis=alt.Axis(title="Share of all pulls", format="~%", tickCount=ticks),
     )
 
 

@@ -7,7 +7,17 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from finalist.charts.curves import spread
-from finalist.charts.theme import ACCENT, INK, MUTED, PALETTE, AnyChart, data, finish, labels
+from finalist.charts.theme import (
+    ACCENT,
+    INK,
+    MUTED,
+    PALETTE,
+    AnyChart,
+    data,
+    finish,
+    labels,
+    round_numbers,
+)
 from finalist.errors import ChartError
 
 #: Most arms with a name; the others are grey and counted in the subtitle.
@@ -116,8 +126,7 @@ def cap_chart(
     if min(uncapped.min(), capped.min()) <= 0:
         raise ChartError("factors must be positive: the axis is logarithmic.")
     domain = [float(capped.min()) / 2, 1.6 * float(max(capped.max(), uncapped.max()))]
-    ticks = [m * 10.0**e for e in range(-300, 300) for m in (1, 2, 5)]
-    ticks = [tick for tick in ticks if domain[0] <= tick <= domain[1]]
+    ticks = round_numbers(*domain)
     x = alt.X(
         "z:Q",
         scale=alt.Scale(domain=[float(z[0]), float(z[-1])], nice=False),

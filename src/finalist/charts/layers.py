@@ -1,16 +1,17 @@
 """Layers of pictures in the plane of two features: cones, an ellipse, the arms as arrows.
 
-`plane`, `studies` and `regions` put them together; the geometry is in `finalist.charts.geometry`.
+`plane` and `studies` put them together; the geometry is in `finalist.charts.geometry`.
 """
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
 from finalist.arms import Arms
-from finalist.charts.geometry import Cone, sector
+from finalist.charts.geometry import Cone, cones, sector
 from finalist.charts.theme import ACCENT, INK, MUTED, PALETTE, data, labels
 from finalist.errors import ChartError
 from finalist.files import printable
@@ -93,24 +94,47 @@ def _colours(cones_: int) -> list[str]:
     return colours
 
 
-def ellipse_layer(outline: Float[np.ndarray, "n 2"], theta: Float[np.ndarray, " 2"] | None) -> Any:
-    """Draw the outline, and theta in it if it is known."""
+def over_cones(
+    arms: Arms,
+    side: float,
+    middle: Sequence[Any],
+    arrows: float | None,
+    sign: int = 1,
+    titles: bool = True,
+) -> Any:
+    """Draw layers over the cones of the arms, and the arms as arrows of a length, if any.
+
+    The sign is -1 if small means are good: under -theta the smallest mean is the largest.
+    """
+    found = cones(sign * arms.features)
+    names = cone_labels(arms, found)
+    layers = sum(middle, cone_layer(found, names, side, titles))
+    return layers if arrows is None else layers + arm_layer(arms, names, side, arrows)
+
+
+def outline_layer(points: Float[np.ndarray, "n 2"], width: float = 1.8, **style: Any) -> Any:
+    """Draw a line through points, around a light area."""
     import altair as alt
 
     rows: list[dict[str, Any]] = [
-        {"x": float(x), "y": float(y), "step": i} for i, (x, y) in enumerate(outline)
+        {"x": float(x), "y": float(y), "step": i} for i, (x, y) in enumerate(points)
     ]
-    line = (
-        alt.Chart(data(rows))
-        .mark_line(filled=True, fill="white", fillOpacity=0.6, stroke=INK, strokeWidth=1.8)
-        .encode(x="x:Q", y="y:Q", order="step:Q")
-    )
-    if theta is None:
-        return line
-    centre = alt.Chart(data([{"x": float(theta[0]), "y": float(theta[1])}]))
-    dot = centre.mark_point(shape="cross", filled=True, size=100, color=ACCENT, opacity=1)
-    text = centre.mark_text(text="θ", dx=14, fontSize=16, fontWeight=600, color=ACCENT)
-    return line + dot.encode(x="x:Q", y="y:Q") + text.encode(x="x:Q", y="y:Q")
+    area: dict[str, Any] = {"filled": True, "fill": "white", "fillOpacity": 0.6, **style}
+    line = alt.Chart(data(rows)).mark_line(stroke=INK, strokeWidth=width, **area)
+    return line.encode(x="x:Q", y="y:Q", order="step:Q")
+
+
+def cross_layer(
+    theta: Float[np.ndarray, " 2"], size: int, text: dict[str, Any] | None = None, **style: Any
+) -> Any:
+    """Draw a parameter as a cross, with a text beside it."""
+    import altair as alt
+
+    place = data([{"x": float(theta[0]), "y": float(theta[1])}])
+    base = alt.Chart(place).encode(x="x:Q", y="y:Q")
+    shape: dict[str, Any] = {"shape": "cross", "filled": True, **style}
+    cross = base.mark_point(size=size, color=ACCENT, opacity=1, **shape)
+    return cross + base.mark_text(fontWeight=600, color=ACCENT, **text) if text else cross
 
 
 def arm_layer(arms: Arms, arm_labels: dict[int, str], side: float, length: float) -> Any:

@@ -1,10 +1,12 @@
-"""The picture of a problem with two features: cones, theta and a confidence ellipse.
+"""Pictures of a problem with two features: cones, theta, and confidence ellipses or sets.
 
-It is Figure 1 of Soare 2014 with the ellipse of an allocation added: the best arm is
-identified when the ellipse lies inside a single cone (Sect. 3). The geometry is in
+A set over the cones is Figure 1 of Soare 2014; the plane has the ellipse of an allocation instead:
+the best arm is identified when it lies inside a single cone (Sect. 3). The geometry is in
 `finalist.charts.geometry`.
 """
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,18 +15,18 @@ from numpy.typing import ArrayLike
 
 from finalist.arms import Arms
 from finalist.charts.bars import weights_panel
-from finalist.charts.geometry import cones, ellipse
+from finalist.charts.geometry import ConvexSet, ellipse
 from finalist.charts.layers import (
     LABEL_OFFSET,
     MAX_ARROWS,
-    arm_layer,
     check_plane,
-    cone_labels,
-    cone_layer,
-    ellipse_layer,
+    cross_layer,
+    outline_layer,
+    over_cones,
 )
 from finalist.charts.theme import AnyChart, finish
 from finalist.design import Design, round_design
+from finalist.errors import ChartError
 from finalist.files import printable
 from finalist.inference.bounds import Bound, static_radius
 from finalist.inference.information import information
@@ -151,13 +153,10 @@ def _panel(
     """Draw cones, ellipse and arms; theta and its name if it is known."""
     known = outline if theta is None else np.vstack([outline, theta])
     side = 1.18 * float(np.abs(known).max())
-    cones_ = cones(arms.features)
-    arm_labels = cone_labels(arms, cones_)
-    layers = (
-        cone_layer(cones_, arm_labels, side)
-        + ellipse_layer(outline, theta)
-        + arm_layer(arms, arm_labels, side, _arrow_length(outline, side))
-    )
+    middle = outline_layer(outline)
+    if theta is not None:
+        middle += cross_layer(theta, 100, {"text": "θ", "dx": 14, "fontSize": 16})
+    layers = over_cones(arms, side, [middle], _arrow_length(outline, side))
     return layers.properties(width=_SIDE, height=_SIDE)
 
 
@@ -175,3 +174,80 @@ def _arrow_length(outline: Float[np.ndarray, "n 2"], side: float) -> float:
     """Return the length of the longest arrow: it ends before the ellipse if there is room."""
     nearest = float(np.linalg.norm(outline, axis=1).min())
     return side * min(0.42, max(0.3, nearest / side - 2 * LABEL_OFFSET))
+
+
+@dataclass(frozen=True, eq=False)
+class Panel:
+    """One confidence set.
+
+    Attributes
+    ----------
+    region : ConvexSet
+    """
+
+    title: str
+    region: ConvexSet
+
+
+def region_chart(
+    arms: Arms,
+    theta: Float[np.ndarray, " 2"],
+    region: ConvexSet,
+    side: float,
+    title: str,
+    subtitle: Sequence[str],
+) -> AnyChart:
+    """Show one set over the cones of arms with two features, with the arms as arrows.
+
+    The set is dashed, and brighter where the same bounds hold on both sides of theta. The picture
+    shows |t_1|, |t_2| <= side.
+    """
+    check_plane(arms)
+    middle = region.normals @ theta
+    both = ConvexSet(
+        np.vstack([region.normals, -region.normals]),
+        np.concatenate([region.limits, region.limits - 2 * middle]),
+    )
+    middle = [
+        _polygon(region, side, fillOpacity=0.3, strokeDash=[5, 4]),
+        _polygon(both, side),
+        cross_layer(theta, 110, {"text": "θ*", "dx": 16, "fontSize": 15}),
+    ]
+    layers = over_cones(arms, side, middle, 0.28 * side)
+    return finish(layers.properties(width=_SIDE, height=_SIDE), title, subtitle)
+
+
+def regions_chart(
+    arms: Arms,
+    theta: Float[np.ndarray, " 2"],
+    rows: Sequence[Sequence[Panel]],
+    side: float,
+    title: str,
+    subtitle: Sequence[str],
+) -> AnyChart:
+    """Show sets over the cones in a grid of small panels, with theta as a cross in each."""
+    import altair as alt
+
+    check_plane(arms)
+    if not rows or not all(rows):
+        raise ChartError("there is no set to show. Pass at least one panel per row.")
+    lines = [
+        alt.hconcat(*(_small(arms, theta, panel, side) for panel in row), spacing=24)
+        for row in rows
+    ]
+    return finish(alt.vconcat(*lines, spacing=18), title, subtitle)
+
+
+def _small(arms: Arms, theta: Float[np.ndarray, " 2"], panel: Panel, side: float) -> Any:
+    import altair as alt
+
+    middle = [_polygon(panel.region, side), cross_layer(theta, 60)]
+    layers = over_cones(arms, side, middle, None, titles=False)
+    heading = alt.TitleParams(text=panel.title, fontSize=12.5, fontWeight=600, offset=6)
+    return layers.properties(width=200, height=200, title=heading)
+
+
+def _polygon(region: ConvexSet, side: float, **style: Any) -> Any:
+    corners = region.polygon(2 * side)
+    style = {"strokeDash": [1, 0], "clip": True, **style}
+    return outline_layer(np.vstack([corners, corners[:1]]), 1.6, **style)

@@ -9,14 +9,8 @@ from jaxtyping import Bool, Float, Int
 
 from finalist.arms import Arms
 from finalist.charts.bars import arm_axis
-from finalist.charts.geometry import cones, ellipse
-from finalist.charts.layers import (
-    arm_layer,
-    check_plane,
-    cone_labels,
-    cone_layer,
-    ellipse_layer,
-)
+from finalist.charts.geometry import ellipse
+from finalist.charts.layers import check_plane, cross_layer, outline_layer, over_cones
 from finalist.charts.theme import (
     ACCENT,
     INK,
@@ -45,6 +39,7 @@ def intervals_chart(
     candidate: Bool[np.ndarray, " K"] | None = None,
     first: str = "winner",
     sign: int = 1,
+    label: str = "Expected reward",
     title: str = "Estimates",
     subtitle: Sequence[str] = (),
 ) -> AnyChart:
@@ -64,6 +59,8 @@ def intervals_chart(
         Label of the winner; without a guarantee it is a recommendation.
     sign : int
         1 if large means are good, -1 if small ones are.
+    label : str
+        Of the axis.
 
     Examples
     --------
@@ -100,12 +97,9 @@ def intervals_chart(
         scale=alt.Scale(domain=found, range=[colours[word] for word in found]),
         legend=alt.Legend(title=None, orient="bottom", symbolType="circle"),
     )
-    base = alt.Chart().encode(
-        y=arm_axis(),
-        color=colour,
-    )
+    base = alt.Chart().encode(y=arm_axis(), color=colour)
     scale = alt.Scale(zero=False, nice=True)
-    axis = alt.Axis(title="Expected reward", tickCount=6)
+    axis = alt.Axis(title=label, tickCount=6)
     lines = base.mark_rule(strokeWidth=2.6, opacity=0.55).encode(
         x=alt.X("low:Q", scale=scale, axis=axis), x2="high:Q"
     )
@@ -227,7 +221,7 @@ def forecast_chart(
     layers = [steps_.encode(x=x, y=y)]
     median = float(np.quantile(pulls, 0.5, method="inverted_cdf"))
     if math.isfinite(median) and median > 0:
-        middle = alt.Chart(data([{"pulls": median, "words": f"half by {_about(median)}"}]))
+        middle = alt.Chart(data([{"pulls": median, "words": f"half by {median:,.0f}"}]))
         layers.append(middle.mark_rule(color=ACCENT, strokeDash=[5, 4]).encode(x="pulls:Q"))
         layers.append(
             middle.mark_text(align="left", dx=7, color=INK, fontSize=12.5).encode(
@@ -280,23 +274,9 @@ def position_chart(
         else ellipse(arms.features, counts, theta, radius, start)
     )
     side = 1.18 * float(np.abs(outline).max() or 1.0)
-    found = cones(sign * arms.features)  # under -theta the smallest mean is the largest
-    names = cone_labels(arms, found)
-    panel = (
-        cone_layer(found, names, side)
-        + ellipse_layer(outline, None)
-        + arm_layer(arms, names, side, 0.3 * side)
-        + _cross(theta)
-    )
+    panel = over_cones(arms, side, [outline_layer(outline)], 0.3 * side, sign)
+    panel += cross_layer(theta, 150, angle=45)
     return finish(panel.properties(width=380, height=380), title, subtitle)
-
-
-def _cross(theta: Float[np.ndarray, " 2"]) -> Any:
-    import altair as alt
-
-    base = alt.Chart(data([{"x": float(theta[0]), "y": float(theta[1])}]))
-    mark = base.mark_point(shape="cross", angle=45, filled=True, size=150, color=ACCENT, opacity=1)
-    return mark.encode(x="x:Q", y="y:Q")
 
 
 def _finite(value: float, otherwise: float) -> float:
@@ -305,7 +285,3 @@ def _finite(value: float, otherwise: float) -> float:
 
 def _height(rows: int) -> Any:
     return {"step": 26 if rows <= 20 else 20}
-
-
-def _about(value: float) -> str:
-    return f"{value:,.0f}"

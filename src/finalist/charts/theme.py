@@ -73,23 +73,30 @@ def labels(names: Sequence[str], width: int = LABEL_WIDTH) -> list[str]:
     return unique
 
 
+def round_numbers(low: float, high: float) -> list[float]:
+    """Return 1, 2, 5, 10 and so on within two limits, for a logarithmic axis."""
+    numbers = (m * 10.0**e for e in range(-300, 300) for m in (1, 2, 5))
+    return [number for number in numbers if low <= number <= high]
+
+
 def data(rows: list[dict[str, Any]]) -> Any:
-    """Return rows as the data of a chart."""
+    """Return rows as the data of a chart.
+
+    As a tuple: Altair copies lists and all they hold at every step of building a chart.
+    """
     import altair as alt
 
-    return alt.Data(values=rows)  # type: ignore[no-untyped-call]
+    return alt.Data(values=tuple(rows))  # type: ignore[no-untyped-call]
 
 
 def finish(chart: Any, title: str, subtitle: Sequence[str]) -> AnyChart:
-    """Add the title and the common style."""
+    """Add the title and the common style, at once: Altair copies a chart for every change."""
     import altair as alt
 
-    heading = alt.TitleParams(text=title, subtitle=list(subtitle))
-    themed: AnyChart = (
-        chart.properties(title=heading, background="white", padding=18)
-        .configure(font=FONT)
-        .configure_view(stroke=None)
-        .configure_title(
+    style = alt.Config(
+        font=FONT,
+        view=alt.ViewConfig(stroke=None),
+        title=alt.TitleConfig(
             anchor="start",
             frame="group",
             color=INK,
@@ -100,8 +107,8 @@ def finish(chart: Any, title: str, subtitle: Sequence[str]) -> AnyChart:
             subtitleLineHeight=17,
             subtitlePadding=6,
             offset=16,
-        )
-        .configure_axis(
+        ),
+        axis=alt.AxisConfig(
             labelColor=INK,
             labelFontSize=12,
             labelLimit=260,
@@ -113,9 +120,9 @@ def finish(chart: Any, title: str, subtitle: Sequence[str]) -> AnyChart:
             domainColor=MUTED,
             tickColor=MUTED,
             gridColor=RULE,
-        )
-        .configure_header(labelColor=INK, labelFontSize=13, labelFontWeight=600, title=None)
-        .configure_legend(
+        ),
+        header=alt.HeaderConfig(labelColor=INK, labelFontSize=13, labelFontWeight=600, title=None),
+        legend=alt.LegendConfig(
             labelColor=INK,
             labelFontSize=12,
             labelLimit=260,
@@ -123,8 +130,10 @@ def finish(chart: Any, title: str, subtitle: Sequence[str]) -> AnyChart:
             titleFontSize=12,
             titleFontWeight="normal",
             symbolSize=140,
-        )
+        ),
     )
+    heading = alt.TitleParams(text=title, subtitle=list(subtitle))
+    themed: AnyChart = chart.properties(title=heading, background="white", padding=18, config=style)
     return themed
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from finalist.arms import Arms
-    from finalist.arms.inputs import Table
+    from finalist.arms.recipes import Table
     from finalist.arms.table import ArmsTable
     from finalist.cli.options import ProblemOptions
     from finalist.strategies import Strategy
@@ -59,17 +59,10 @@ def load_problem(
         given.intercept,
         given.candidates,
     )
-    return table.arms, {
-        "sigma": noise_size(table.sigma, sigma, given.noise.value, **missing),
-        "noise": given.noise.value,
-        "delta": given.delta,
-        "objective": given.objective.value,
-        "epsilon": given.epsilon,
-        "top": given.top,
-        "cost": 1.0 if table.cost is None else table.cost,
-        "batch_intercept": given.batch_intercept,
-        "misspecification": given.misspecification,
-    }
+    words = {name: getattr(value, "value", value) for name, value in given.words.items()}
+    words["sigma"] = noise_size(table.sigma, sigma, words["noise"], **missing)
+    words["cost"] = 1.0 if table.cost is None else table.cost
+    return table.arms, words
 
 
 def noise_size(
@@ -94,7 +87,7 @@ def noise_size(
         Text for `noise.missing_sigma`.
     """
     from finalist.problem import UNSET
-    from finalist.problem.noise import missing_sigma
+    from finalist.problem.noise import missing_sigma, takes_sigma
 
     if column is not None and given is not None:
         raise ProblemError(
@@ -102,17 +95,16 @@ def noise_size(
         )
     if column is not None:
         return column
-    if given is None and noise != "bernoulli":
+    if given is None and takes_sigma(noise):
         raise missing_sigma("--sigma", unknown=unknown, binary=binary, noise=noise)
     return UNSET if given is None else given
 
 
 def read_vectors(path: Path, arms: "Arms") -> list[list[float]]:
     """Read vectors in feature space, one per row, with the columns of the arms in any order."""
-    from finalist.arms.files import read_aside
+    from finalist.arms.files import read_file
 
-    table, _ = read_aside(path, ())
-    return _in_order(path, table, arms.feature_names)
+    return _in_order(path, read_file(path), arms.feature_names)
 
 
 def _in_order(path: Path, table: "Table", wanted: tuple[str, ...]) -> list[list[float]]:

@@ -10,6 +10,8 @@ from typing import Annotated, Any
 
 import typer
 
+from finalist.settings import SETTINGS, Setting
+
 
 class Format(StrEnum):
     """How a result is printed."""
@@ -24,21 +26,6 @@ class Printed(StrEnum):
 
     table = "table"
     json = "json"
-
-
-class Objective(StrEnum):
-    """Which mean is best."""
-
-    max = "max"
-    min = "min"
-
-
-class NoiseName(StrEnum):
-    """What a strategy assumes about the noise."""
-
-    gaussian = "gaussian"
-    sub_gaussian = "sub-gaussian"
-    bernoulli = "bernoulli"
 
 
 ArmsFile = Annotated[
@@ -74,18 +61,6 @@ SigmaOption = Annotated[
         show_default="none",
     ),
 ]
-DeltaOption = Annotated[
-    float, typer.Option("--delta", help="Accepted probability of a wrong answer.")
-]
-EpsilonOption = Annotated[
-    float, typer.Option("--epsilon", help="An arm within this distance of the best is good enough.")
-]
-ObjectiveOption = Annotated[
-    Objective, typer.Option("--objective", help="Whether the largest or the smallest mean is best.")
-]
-NoiseOption = Annotated[
-    NoiseName, typer.Option("--noise", help="What the strategy assumes about the noise.")
-]
 StrategyOption = Annotated[
     str,
     typer.Option("--strategy", metavar="NAME", help="The strategy; a wrong name lists them all."),
@@ -106,12 +81,6 @@ SettingsOption = Annotated[
 FolderOption = Annotated[
     Path, typer.Option("--out", metavar="DIR", help="Folder for all files; created if missing.")
 ]
-BudgetOption = Annotated[
-    int | None,
-    typer.Option(
-        "--budget", metavar="N", help="The largest number of pulls in all.", show_default="none"
-    ),
-]
 ThetaOption = Annotated[
     str | None,
     typer.Option("--theta", metavar="T1,T2,...", help="The parameter, a number per feature."),
@@ -125,9 +94,6 @@ ThetaFileOption = Annotated[
         dir_okay=False,
         help="The parameter in a file: numbers, or the columns of ARMS with a single row.",
     ),
-]
-TopOption = Annotated[
-    int, typer.Option("--top", metavar="M", help="How many of the best arms to find.")
 ]
 CandidatesOption = Annotated[
     Path | None,
@@ -161,12 +127,6 @@ CostColumnOption = Annotated[
         help="Column of ARMS with the cost of a pull of each arm.",
     ),
 ]
-BatchInterceptOption = Annotated[
-    bool,
-    typer.Option(
-        "--batch-intercept", help="All rewards of a batch share a constant: plates, days."
-    ),
-]
 InterceptOption = Annotated[
     bool,
     typer.Option(
@@ -174,46 +134,65 @@ InterceptOption = Annotated[
         help="Give all arms a last feature, 'intercept', that is 1: results have a level.",
     ),
 ]
-MisspecificationOption = Annotated[
-    float,
-    typer.Option(
-        "--misspecification",
-        metavar="C",
-        help="The largest distance of means from a linear function of the features.",
-    ),
-]
+
+
+#: How values of options are called in help.
+_METAVARS = {"top": "M", "misspecification": "C"}
+_TYPES: dict[str, type] = {"number": float, "whole": int, "flag": bool, "text": str}
+
+
+def _enum(setting: Setting) -> Any:
+    return StrEnum(setting.name, [(word.replace("-", "_"), word) for word in setting.choices])
+
+
+def _option(setting: Setting) -> Any:
+    """Return a setting as the type of an option."""
+    kind: Any = _TYPES.get(setting.kind) or _enum(setting)
+    metavar = "N" if setting.kind == "whole" else None
+    option = typer.Option(
+        f"--{setting.name.replace('_', '-')}",
+        metavar=_METAVARS.get(setting.name, metavar),
+        help=f"{setting.help}.",
+        show_default="none" if setting.optional else True,
+    )
+    return Annotated[kind | None if setting.optional else kind, option]
+
+
+#: Sigma and cost come with the arms: a column, or an option of the command's own.
+_SETTINGS = {name: one for name, one in SETTINGS.items() if one.kind != "each"}
+DeltaOption, ObjectiveOption = (_option(SETTINGS[name]) for name in ("delta", "objective"))
 
 
 @dataclass(frozen=True)
 class ProblemOptions:
     """The problem, as options that `new`, `plan` and `simulate` have in common."""
 
-    delta: DeltaOption = 0.05
-    epsilon: EpsilonOption = 0.0
-    top: TopOption = 1
-    objective: ObjectiveOption = Objective.max
-    noise: NoiseOption = NoiseName.gaussian
+    words: dict[str, Any]
     candidates: CandidatesOption = None
     measurable_column: MeasurableOption = None
     sigma_column: SigmaColumnOption = None
     cost_column: CostColumnOption = None
     intercept: InterceptOption = False
-    batch_intercept: BatchInterceptOption = False
-    misspecification: MisspecificationOption = 0.0
 
 
 def with_problem(command: Callable[..., None]) -> Callable[..., None]:
-    """Replace the parameter `problem` of a command by the options of `ProblemOptions`."""
+    """Replace the parameter `problem` of a command by its settings and `ProblemOptions`."""
     options = {
+        name: Parameter(name, Parameter.KEYWORD_ONLY, default=one.default, annotation=_option(one))
+        for name, one in _SETTINGS.items()
+    }
+    files = fields(ProblemOptions)[1:]
+    options |= {
         field.name: Parameter(
             field.name, Parameter.KEYWORD_ONLY, default=field.default, annotation=field.type
         )
-        for field in fields(ProblemOptions)
+        for field in files
     }
 
     @wraps(command)
     def run(**given: Any) -> None:
-        problem = ProblemOptions(**{name: given.pop(name) for name in options})
+        words = {name: given.pop(name) for name in _SETTINGS}
+        problem = ProblemOptions(words, **{field.name: given.pop(field.name) for field in files})
         command(problem=problem, **given)
 
     own = signature(command)

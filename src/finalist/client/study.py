@@ -4,7 +4,7 @@ Idempotent requests are retried automatically when no response comes: reading, a
 which carries a key by which the server recognises a repeated call.
 """
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Unpack
 from uuid import uuid4
 
 import numpy as np
@@ -15,20 +15,21 @@ from finalist.client.http import Http
 from finalist.client.values import (
     arms_body,
     each,
-    noise_words,
     parse_arms,
     parse_batch,
     parse_status,
+    problem_body,
     results_body,
     strategy_words,
     table_of,
 )
 from finalist.errors import UnknownStudyError
 from finalist.files import printable
-from finalist.problem import UNSET, Noise, PerArm, Unset
+from finalist.problem import PerArm, Problem, as_problem
+from finalist.settings import ProblemWords, spelled_out
 from finalist.strategies import Strategy
 from finalist.study import Batch, Pull, Status
-from finalist.study.tables import history_table
+from finalist.study.results import as_history
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -86,42 +87,23 @@ class Server:
         number = found[0]["number"]
         return RemoteStudy(self._http, self._http.get(f"/studies/{number}"))
 
+    @spelled_out
     def create(
         self,
         name: str,
-        arms: Arms,
+        arms: Arms | Problem,
         strategy: Strategy | str = "gauntlet",
         *,
-        sigma: PerArm | Unset | None = UNSET,
-        noise: Noise | str | None = None,
-        delta: float = 0.05,
-        objective: Literal["max", "min"] = "max",
-        epsilon: float = 0.0,
-        top: int = 1,
-        budget: int | None = None,
-        max_pulls_per_arm: int | None = None,
-        candidates: Arms | None = None,
-        cost: PerArm = 1.0,
-        batch_intercept: bool = False,
-        misspecification: float = 0.0,
         seed: int | None = None,
         metadata: dict[str, Any] | None = None,
+        **words: Unpack[ProblemWords],
     ) -> "RemoteStudy":
         """Create a study; the keywords are those of `Study.create`."""
+        problem = as_problem(arms, **words)
         body = {
             "name": name,
-            "arms": arms_body(arms if candidates is None else arms.with_candidates(candidates)),
+            **problem_body(problem),
             **strategy_words(strategy),
-            **noise_words(sigma, noise),
-            "delta": delta,
-            "objective": objective,
-            "epsilon": epsilon,
-            "top": top,
-            "cost": each(cost),
-            "batch_intercept": batch_intercept,
-            "misspecification": misspecification,
-            "budget": budget,
-            "max_pulls_per_arm": max_pulls_per_arm,
             "seed": seed,
             "metadata": dict(metadata or {}),
         }
@@ -217,7 +199,8 @@ class RemoteStudy:
 
     def import_history(self, table: Any) -> int:
         """Bring in measurements made before the study; as `Study.import_history`."""
-        pairs = zip(*history_table(table), strict=True)
+        found = as_history(table)
+        pairs = zip(found.arm, found.value.tolist(), strict=True)
         rows = [{"arm": name, "reward": reward} for name, reward in pairs]
         return int(self._http.post(f"{self._path}/import", {"measurements": rows})["count"])
 

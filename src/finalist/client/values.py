@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from finalist.arms import Arms
-from finalist.arms.inputs import Table
+from finalist.arms.recipes import Table
 from finalist.errors import FileFormatError, StudyError
 from finalist.planning import Forecast
-from finalist.problem import UNSET, Noise, PerArm, Unset
-from finalist.problem.noise import as_noise, takes_sigma
+from finalist.problem import PerArm, Problem
+from finalist.problem.noise import takes_sigma
 from finalist.strategies import Strategy
 from finalist.study import ArmStatus, Batch, Pull, Status
 from finalist.study.results import as_results
@@ -63,10 +63,12 @@ def strategy_words(strategy: Strategy | str) -> dict[str, Any]:
     return {"strategy": strategy.name, "settings": dict(vars(strategy))}
 
 
-def noise_words(sigma: PerArm | Unset | None, noise: Noise | str | None) -> dict[str, Any]:
-    """Return the noise model and its size, as `Study.create` would read them."""
-    model = as_noise(UNSET if sigma is UNSET else sigma, noise)
-    return {"noise": model.name} | ({"sigma": each(model.sigma)} if takes_sigma(model.name) else {})
+def problem_body(problem: Problem) -> dict[str, Any]:
+    """Return a problem as JSON, the arms apart from its settings."""
+    words = problem.words()
+    if not takes_sigma(words["noise"]):
+        del words["sigma"]
+    return {"arms": arms_body(problem.arms), **words}
 
 
 def table_of(results: Any) -> bytes | None:
@@ -84,9 +86,9 @@ def results_body(results: Any) -> dict[str, Any]:
     told = as_results(results)
     rows: list[dict[str, Any]] = [
         {"pull_id": pull, "reward": reward}
-        for pull, reward in zip(told.pulls.tolist(), told.rewards.tolist(), strict=True)
+        for pull, reward in zip(told.pull.tolist(), told.value.tolist(), strict=True)
     ]
-    for row, note, arm in zip(rows, told.notes, told.arms, strict=True):
+    for row, note, arm in zip(rows, told.note, told.arm, strict=True):
         if note is not None:
             row["notes"] = {key: str(value) for key, value in json.loads(note).items()}
         if arm is not None:
@@ -97,7 +99,8 @@ def results_body(results: Any) -> dict[str, Any]:
 def parse_batch(answer: dict[str, Any]) -> Batch:
     """Return a batch from JSON."""
     pulls = tuple(Pull(**pull) for pull in answer["pulls"])
-    return Batch(pulls, answer["state"], answer["batch"], answer["left"], answer["words"])
+    plain = {word: value for word, value in answer.items() if word not in ("pulls", "reason")}
+    return Batch(pulls, **plain)
 
 
 def parse_status(answer: dict[str, Any]) -> Status:

@@ -11,6 +11,7 @@ from finalist.design.tasks import directions_task
 from finalist.errors import ProblemError, TiedArmsError
 from finalist.inference.bounds import lower_bound_pulls
 from finalist.problem import Gaussian, Problem
+from finalist.text import first_few
 
 
 def best_and_gaps(problem: Problem, theta: np.ndarray) -> tuple[int, np.ndarray]:
@@ -38,11 +39,9 @@ def best_and_gaps(problem: Problem, theta: np.ndarray) -> tuple[int, np.ndarray]
 def _refuse_ties(arms: Arms, tied: Int[np.ndarray, " m"]) -> None:
     """Raise if another arm is as good as the best one up to rounding errors."""
     if len(tied) > 1:
-        names = ", ".join(repr(arms.names[i]) for i in tied[:5])
-        more = f" and {len(tied) - 5} more" if len(tied) > 5 else ""
         raise TiedArmsError(
-            f"{names}{more} are equally good; a complexity needs a single best arm. "
-            "Change theta, or leave all but one of them out."
+            f"{first_few([repr(arms.names[i]) for i in tied])} are equally good; a complexity "
+            "needs a single best arm. Change theta, or leave all but one of them out."
         )
 
 

@@ -10,6 +10,7 @@ the number of pulls are solved for it.
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Unpack
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -25,6 +26,7 @@ from finalist.errors import ProblemError
 from finalist.inference.bounds import Bound, lower_bound_pulls, smallest_pulls, static_radius
 from finalist.inference.information import information
 from finalist.problem import UNSET, Problem, Unset, as_problem
+from finalist.settings import ProblemWords, spelled_out
 
 
 @dataclass(frozen=True)
@@ -161,21 +163,23 @@ class Complexity:
         return static_radius(n, K, self.problem.delta, sigma, self.bound)
 
 
+@spelled_out
 def complexity(
-    arms: Arms,
+    arms: Arms | Problem,
     theta: Float[np.ndarray, " d"],
     sigma: float | Unset | None = UNSET,
     delta: float = 0.05,
     bound: Bound = "sharp",
     *,
-    objective: str = "max",
     alpha: float = 0.4,
+    **words: Unpack[ProblemWords],
 ) -> Complexity:
     """Tell how hard it is to find the best arm when the parameter is theta.
 
     Parameters
     ----------
-    arms : Arms
+    arms : Arms or Problem
+        The arms, with the settings in `words`; or the problem, which has its own sigma and delta.
     theta : (d,) array
         The parameter; the expected reward of an arm is x'theta.
     sigma : float
@@ -184,10 +188,11 @@ def complexity(
         Probability of error.
     bound : "sharp" or "soare"
         Constants of the confidence radius: the tighter valid ones, or as printed.
-    objective : "max" or "min"
-        Whether the best arm has the largest or the smallest mean.
     alpha : float
         Parameter of XY-Adaptive, for Theorem 3.
+    **words
+        Settings of the problem, as in `Problem`: `objective`. The theory has no others yet; what
+        it cannot answer is refused.
 
     Returns
     -------
@@ -207,7 +212,11 @@ def complexity(
     >>> round(c.h_mab, 2), round(c.h_lb, 2), round(c.lower_bound, 1)
     (9.0, 17.14, 90.9)
     """
-    problem = as_problem(arms, sigma=sigma, delta=delta, objective=objective)
+    problem = (
+        as_problem(arms, **words)
+        if isinstance(arms, Problem)
+        else as_problem(arms, sigma=sigma, delta=delta, **words)
+    )
     problem.refuse_unsupported("complexity", frozenset({"minimise"}))
     if not (isinstance(alpha, int | float) and 0 < alpha < 1):
         raise ProblemError(f"alpha is {alpha!r}; it lies between 0 and 1.")
@@ -215,7 +224,8 @@ def complexity(
     parameter = np.array(theta, dtype=float)
     for array in (parameter, gaps):
         array.flags.writeable = False
-    static_radius(1, len(arms), delta, problem.sigma, bound)  # an unknown bound is refused now
+    # An unknown bound is refused now.
+    static_radius(1, len(problem.arms), problem.delta, problem.sigma, bound)
     return Complexity(problem, parameter, bound, float(alpha), best, gaps)
 
 

@@ -7,7 +7,8 @@ the optimal design; it is here because the paper has it, and the rounded optimal
 default everywhere.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -95,7 +96,25 @@ class Greedy:
             yield from self.extend(CHUNK).tolist()
 
 
-class _Worst:
+class _Rule:
+    """What to pull next, by a compiled loop that changes a state."""
+
+    _state: Any
+    _run: Callable[..., int]
+
+    def run(self, picks: Int[np.ndarray, " n"], fresh: int) -> int:
+        """Fill `picks`, at most `fresh` of them; return how many."""
+        return int(self._run(self._state, picks, fresh))
+
+    def _whiten(self, counts: Int[np.ndarray, " K"]) -> tuple[np.ndarray, np.ndarray]:
+        """Recompute the leverages; return R with R'R = A^-1, and the arms times R'."""
+        R = information(self._state.Z, counts.astype(float)).inverse_root
+        white = self._state.Z @ R.T
+        self._state.leverage[:] = np.einsum("ij,ij->i", white, white)
+        return R, white
+
+
+class _Worst(_Rule):
     """The rule of the worst variance, over a list of directions or all pairs of arms."""
 
     def __init__(self, Z: np.ndarray, Y: np.ndarray, pairs: bool) -> None:
@@ -118,17 +137,10 @@ class _Worst:
         )
         self._run = kernels.run
 
-    def run(self, picks: Int[np.ndarray, " n"], fresh: int) -> int:
-        """Fill `picks`, at most `fresh` of them; return how many."""
-        return int(self._run(self._state, picks, fresh))
-
     def refresh(self, counts: Int[np.ndarray, " K"]) -> None:
         """Recompute the state from the counts, so that rounding errors do not add up."""
-        state = self._state
-        R = information(state.Z, counts.astype(float)).inverse_root
-        white = state.Z @ R.T
+        state, (R, white) = self._state, self._whiten(counts)
         state.inverse[:] = R.T @ R
-        state.leverage[:] = np.einsum("ij,ij->i", white, white)
         if not state.pairs:
             state.f[:] = row_norms(state.Y, R)
             state.rowmax[0] = state.f.max()
@@ -143,7 +155,7 @@ class _Worst:
             start += len(row)
 
 
-class _Mean:
+class _Mean(_Rule):
     """The rule of the mean variance of the arms."""
 
     def __init__(self, Z: np.ndarray) -> None:
@@ -152,17 +164,10 @@ class _Mean:
         self._state = kernels.MeanState(Z, np.zeros_like(Z), np.zeros(len(Z)))
         self._run = kernels.run_mean
 
-    def run(self, picks: Int[np.ndarray, " n"], fresh: int) -> int:
-        """Fill `picks`, at most `fresh` of them; return how many."""
-        return int(self._run(self._state, picks, fresh))
-
     def refresh(self, counts: Int[np.ndarray, " K"]) -> None:
         """Recompute the state from the counts."""
-        state = self._state
-        R = information(state.Z, counts.astype(float)).inverse_root
-        white = state.Z @ R.T
-        state.solved[:] = white @ R
-        state.leverage[:] = np.einsum("ij,ij->i", white, white)
+        R, white = self._whiten(counts)
+        self._state.solved[:] = white @ R
 
 
 def greedy(arms: Arms, criterion: Criterion) -> Iterator[int]:

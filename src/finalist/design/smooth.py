@@ -30,14 +30,7 @@ from finalist.design.linalg import (
     spanning_arms,
     step_length,
 )
-from finalist.design.result import (
-    OUT_OF_TIME,
-    SOLVED,
-    STALLED,
-    Solution,
-    heavy,
-    relative_gap,
-)
+from finalist.design.result import OUT_OF_TIME, SOLVED, STALLED, Solution, heavy, relative_gap
 from finalist.inference.information import row_norms
 
 #: Restricted problems are solved to this part of the gap that the last scan left.

@@ -72,7 +72,7 @@ class Effects:
         for root, (arms, w, mean) in zip(roots, batches, strict=True):
             at = row[arms]
             root[at] = w / np.sqrt(w.sum())
-            for _ in range(2):  # as in `Cells.centred`
+            for _ in range(2):  # as in `BatchSums.centred`
                 mean = mean - (w @ mean) / w.sum()
             right[at] += w * mean
             part[np.isin(part, part[at])] = part[at[0]]

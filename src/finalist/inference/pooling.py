@@ -68,7 +68,7 @@ class Pooled:
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
         self.statistics = Statistics.empty(len(problem.arms))
-        self._batches: list[Cells] = []
+        self._batches: list[BatchSums] = []
         self._centred = np.empty((0, self.arms.rank + 1))  # rows and rewards, as far as in use
         self._used = 0  # batches that are in it
 
@@ -86,7 +86,7 @@ class Pooled:
         """Add the rewards of one batch."""
         self.statistics.merge(rewards)
         if self.problem.batch_intercept and rewards.pulls > 0:
-            self._batches.append(Cells.of(rewards))
+            self._batches.append(BatchSums.of(rewards))
 
     def with_earlier(self, rewards: Statistics | None) -> "Pooled":
         """Return these with rewards of one more batch; itself if there is none."""
@@ -104,7 +104,7 @@ class Pooled:
         for cells in self._batches:
             some = cells.statistics(len(self.problem.arms)).taken(kept)
             if some.pulls > 0:
-                new._batches.append(Cells.of(some))
+                new._batches.append(BatchSums.of(some))
         return new
 
     def estimate(self) -> Estimate:
@@ -147,8 +147,8 @@ class Pooled:
 
 
 @dataclass(frozen=True, eq=False)
-class Cells:
-    """One batch: of each pulled arm the number, the mean and the scatter of its rewards."""
+class BatchSums:
+    """One batch: count, mean and scatter of the rewards of the arms that were pulled in it."""
 
     arms: Int[np.ndarray, " m"]
     count: Int[np.ndarray, " m"]
@@ -156,7 +156,7 @@ class Cells:
     m2: Float[np.ndarray, " m"]
 
     @classmethod
-    def of(cls, rewards: Statistics) -> "Cells":
+    def of(cls, rewards: Statistics) -> "BatchSums":
         """Return what a batch gave."""
         some = np.flatnonzero(rewards.count)
         parts = (rewards.count, rewards.mean, rewards.m2)
@@ -226,7 +226,7 @@ class ShiftedEstimate(Estimate):
         Batches with rewards; pairs of a batch and an arm with rewards.
     squares, pure : float
         Residual sum of squares of the cells' means, and of rewards within cells.
-    seen : tuple of Cells
+    seen : tuple of BatchSums
         The batches.
     """
 
@@ -234,7 +234,7 @@ class ShiftedEstimate(Estimate):
     cells: int = 0
     squares: float = 0.0
     pure: float = 0.0
-    seen: tuple[Cells, ...] = ()
+    seen: tuple[BatchSums, ...] = ()
 
     @cached_property
     def effects(self) -> Effects:

@@ -5,18 +5,28 @@ sums of squares are always sums of squared deviations, so that rewards around 10
 lose no digits that matter.
 """
 
+import math
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any, SupportsFloat, SupportsIndex
+from typing import Any, SupportsFloat, SupportsIndex, TypeVar
 
 import numpy as np
 from jaxtyping import Float, Int64
 from numpy.typing import ArrayLike
 
 from finalist.errors import RewardError
+from finalist.text import show
 
 #: Larger rewards could overflow when squared and summed.
 LARGEST_REWARD = 1e150
+_S = TypeVar("_S", bound="Statistics")
+#: Count, mean, m2 and carry of each arm.
+_Sums = tuple[
+    Int64[np.ndarray, " K"],
+    Float[np.ndarray, " K"],
+    Float[np.ndarray, " K"],
+    Float[np.ndarray, " K"],
+]
 
 
 @dataclass(eq=False)
@@ -50,7 +60,7 @@ class Statistics:
     carry: Float[np.ndarray, " K"]
 
     @classmethod
-    def empty(cls, K: int) -> "Statistics":
+    def empty(cls: type[_S], K: int) -> _S:
         """Return the statistics of K arms without pulls."""
         return cls(np.zeros(K, dtype=np.int64), np.zeros(K), np.zeros(K), np.zeros(K))
 
@@ -84,25 +94,15 @@ class Statistics:
     def add_many(self, arms: ArrayLike, rewards: ArrayLike) -> None:
         """Add pulls of arms (given by index) with their rewards: all of them, or none on error."""
         index, r = _checked_pulls(arms, rewards, len(self.count))
-        if len(index) == 0:
-            return
-        K = len(self.count)
-        n = np.bincount(index, minlength=K).astype(np.int64)
-        size = np.maximum(n, 1)
-        rough = np.bincount(index, r, minlength=K) / size
-        # Two passes: summing deviations keeps the digits that a sum of large rewards loses.
-        step = np.bincount(index, r - rough[index], minlength=K) / size
-        mean = rough + step
-        carry = step - (mean - rough)
-        m2 = np.bincount(index, ((r - mean[index]) - carry[index]) ** 2, minlength=K)
-        self._absorb(Statistics(n, mean, m2, carry))
+        if len(index) > 0:
+            self._absorb(Statistics(*_sums(index, r, len(self.count))))
 
     @classmethod
     def of_batch(
-        cls, count: ArrayLike, total: ArrayLike, squares: ArrayLike | None = None
-    ) -> "Statistics":
+        cls: type[_S], count: ArrayLike, total: ArrayLike, squares: ArrayLike | None = None
+    ) -> _S:
         """Return the statistics of a single batch, given as for `add_batch`."""
-        return _batch(*_checked_batch(count, total, squares, np.size(count)))
+        return cls(*_checked_batch(count, total, squares, np.size(count)))
 
     def add_batch(
         self, count: ArrayLike, total: ArrayLike, squares: ArrayLike | None = None
@@ -120,7 +120,7 @@ class Statistics:
             of the squared rewards, whose difference to the squared sum loses all digits).
             Without it the residual variance is not available from then on.
         """
-        self._absorb(_batch(*_checked_batch(count, total, squares, len(self.count))))
+        self._absorb(Statistics(*_checked_batch(count, total, squares, len(self.count))))
 
     def merge(self, other: "Statistics") -> None:
         """Add all pulls of other statistics of the same arms."""
@@ -159,26 +159,88 @@ class Statistics:
         self.count += other.count
 
 
-def _batch(
-    n: Int64[np.ndarray, " K"], sums: Float[np.ndarray, " K"], m2: Float[np.ndarray, " K"]
-) -> Statistics:
-    return Statistics(n, sums / np.maximum(n, 1), m2, np.zeros(len(n)))
+@dataclass(eq=False)
+class BatchResults(Statistics):
+    """The results of one batch: the sums of each arm, and the single results where they are known.
+
+    Attributes
+    ----------
+    arm, value : (n,) arrays or None
+        The results in order of arrival; None if only sums were drawn.
+
+    Examples
+    --------
+    >>> results = BatchResults.of(2, np.array([0, 1, 0]), np.array([1.0, 5.0, 3.0]))
+    >>> results.mean, results.first(2).mean
+    (array([2., 5.]), array([1., 5.]))
+    """
+
+    arm: Int64[np.ndarray, " n"] | None = None
+    value: Float[np.ndarray, " n"] | None = None
+
+    @classmethod
+    def of(
+        cls,
+        K: int,
+        arm: Int64[np.ndarray, " n"],
+        value: Float[np.ndarray, " n"],
+        order: Int64[np.ndarray, " n"] | None = None,
+    ) -> "BatchResults":
+        """Sum up the results of K arms; they are checked already.
+
+        They are summed up as given. `order` lists them by arrival, if that is another order.
+        """
+        count, mean, m2, _ = _sums(arm, value, K)
+        if order is not None:
+            arm, value = arm[order], value[order]
+        return cls(count, mean, m2, np.zeros(K), arm, value)
+
+    def first(self, n: int) -> "BatchResults":
+        """Return the first n results to arrive, with their sums."""
+        if n == self.pulls:
+            return self
+        if self.arm is None or self.value is None:
+            raise RewardError("only sums of this batch are known, not which results came first.")
+        if not 0 <= n < self.pulls:
+            raise RewardError(f"n is {n}; this batch has {self.pulls} results.")
+        return BatchResults.of(len(self.count), self.arm[:n], self.value[:n])
+
+
+def _sums(arm: Int64[np.ndarray, " n"], value: Float[np.ndarray, " n"], K: int) -> _Sums:
+    """Sum up the results of each arm."""
+    n = np.bincount(arm, minlength=K).astype(np.int64)
+    size = np.maximum(n, 1)
+    rough = np.bincount(arm, value, minlength=K) / size
+    # Two passes: summing deviations keeps the digits that a sum of large rewards loses.
+    step = np.bincount(arm, value - rough[arm], minlength=K) / size
+    mean = rough + step
+    carry = step - (mean - rough)
+    m2 = np.bincount(arm, ((value - mean[arm]) - carry[arm]) ** 2, minlength=K)
+    return n, mean, m2, carry
+
+
+def reward_problem(reward: object) -> str | None:
+    """Say why a value is not a reward, or None."""
+    if isinstance(reward, str | bytes):
+        return "is text; a reward is a finite number"
+    if isinstance(reward, bool | np.bool_) or not isinstance(reward, Real):
+        return "is not a number; a reward is a finite number"
+    try:
+        value = float(reward)
+    except OverflowError:
+        value = math.inf
+    if not math.isfinite(value):
+        return "is not a finite number"
+    if abs(value) > LARGEST_REWARD:
+        return f"is beyond {LARGEST_REWARD:g}, the largest reward; rescale"
+    return None
 
 
 def _checked_reward(value: Any, pull: int) -> float:
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real):
-        raise RewardError(f"reward for pull {pull} is {value!r}; a reward is a finite number.")
-    try:
-        reward = float(value)
-    except OverflowError:
-        reward = float("inf")
-    if not np.isfinite(reward):
-        raise RewardError(f"reward for pull {pull} is {reward}; a reward is a finite number.")
-    if abs(reward) > LARGEST_REWARD:
-        raise RewardError(
-            f"reward for pull {pull} is {reward}; the largest is {LARGEST_REWARD}. Rescale."
-        )
-    return reward
+    problem = reward_problem(value)
+    if problem is not None:
+        raise RewardError(f"reward for pull {pull} is {show(value)}, which {problem}.")
+    return float(value)
 
 
 def _checked_arm(value: Any, K: int, pull: int) -> int:
@@ -219,9 +281,7 @@ def _one_dimensional(values: ArrayLike) -> np.ndarray:
     return array
 
 
-def _checked_batch(
-    count: ArrayLike, total: ArrayLike, squares: ArrayLike | None, K: int
-) -> tuple[Int64[np.ndarray, " K"], Float[np.ndarray, " K"], Float[np.ndarray, " K"]]:
+def _checked_batch(count: ArrayLike, total: ArrayLike, squares: ArrayLike | None, K: int) -> _Sums:
     n, sums = np.asarray(count), np.asarray(total)
     if n.shape != (K,) or n.dtype.kind not in "iu" or (n < 0).any():
         raise RewardError(f"count is {count!r}; give {K} integers, 0 or more.")
@@ -237,4 +297,4 @@ def _checked_batch(
             raise RewardError(f"squares is {squares!r}; give {K} finite numbers.")
         if (m2 < 0).any() or m2[n <= 1].any():
             raise RewardError("squares is negative, or not 0 for an arm pulled less than twice.")
-    return n.astype(np.int64), sums.astype(float), m2.astype(float)
+    return n.astype(np.int64), sums / np.maximum(n, 1), m2.astype(float), np.zeros(K)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from finalist.errors import StoreError
+from finalist.problem import Identity
 from finalist.simulation.task import Outcome, Task
 
 
@@ -63,12 +64,13 @@ def identity(task: Task) -> dict[str, Any]:
     # Only what differs from the default: adding all settings would change the keys of stored runs.
     unusual = {
         "budget": problem.budget,
-        "most_pulls": problem.most_pulls,
+        "most_pulls": problem.max_pulls_per_arm,
         "cost": None if problem.cost == 1.0 else problem.costs.tolist(),
         "batch_intercept": problem.batch_intercept or None,
         "measurable": _some(problem.arms.measurable),
         "candidate": _some(problem.arms.candidate),
         "misspecification": problem.misspecification or None,
+        "mean": None if problem.mean == Identity() else repr(problem.mean),
         "shift": task.shift or None,
         "size": task.size,
         "deviations": _deviations(task),
@@ -94,8 +96,8 @@ def _some(mask: np.ndarray) -> list[int] | None:
 
 
 def _deviations(task: Task) -> list[float] | None:
-    """Return how far the means are from the linear model; None if they are linear."""
-    beyond = task.means - task.problem.arms.means(task.theta)
+    """Return how far the means are from the model; None if they follow it."""
+    beyond = task.means - task.problem.means(task.theta)
     return beyond.tolist() if beyond.any() else None
 
 

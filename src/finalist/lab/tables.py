@@ -3,7 +3,6 @@
 import csv
 import io
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -121,15 +120,3 @@ def compact(value: float) -> str:
         return f"{value:.3g}"
     unit = 10 ** (math.floor(math.log10(value)) - 2)
     return f"{round(value / unit) * unit:,}"
-
-
-def listed(words: Sequence[object], last: str = "and") -> str:
-    """Join words with commas.
-
-    Examples
-    --------
-    >>> listed([2, 3, 4])
-    '2, 3 and 4'
-    """
-    texts = [str(word) for word in words]
-    return f" {last} ".join([", ".join(texts[:-1]), texts[-1]] if len(texts) > 1 else texts)

@@ -7,7 +7,7 @@ is the run i of `simulate`.
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Unpack
 
 import numpy as np
 from jaxtyping import Float
@@ -18,8 +18,9 @@ from finalist.complexity import least_cost
 from finalist.errors import NotYetSupportedError, ProblemError, TiedArmsError
 from finalist.planning.parameters import leading
 from finalist.planning.result import Plan, PlanRow
-from finalist.problem import UNSET, Noise, PerArm, Problem, Unset, as_problem
+from finalist.problem import Problem, as_problem
 from finalist.problem.values import checked_number
+from finalist.settings import ProblemWords, spelled_out
 from finalist.simulation.engine import Shown, collect
 from finalist.simulation.task import Outcome, Task, make_task, whole
 from finalist.strategies import Strategy, named, promise_of, shown_name
@@ -28,47 +29,33 @@ from finalist.strategies import Strategy, named, promise_of, shown_name
 MAX_PULLS = 10**7
 
 
+@spelled_out
 def plan(
-    arms: Arms,
+    arms: Arms | Problem,
     *,
-    sigma: PerArm | Unset | None = UNSET,
-    delta: float = 0.05,
     gap: float | None = None,
     theta: ArrayLike | None = None,
     strategy: Strategy | str = "gauntlet",
-    noise: Noise | str | None = None,
-    objective: Literal["max", "min"] = "max",
-    epsilon: float = 0.0,
-    top: int = 1,
-    candidates: Arms | None = None,
-    cost: PerArm = 1.0,
-    batch_intercept: bool = False,
-    misspecification: float = 0.0,
     draws: int = 50,
     seed: int = 0,
     n_jobs: int = 1,
     against: Strategy | str | Sequence[Strategy | str] | None = None,
     max_pulls: int | None = None,
     progress: Shown = None,
+    **words: Unpack[ProblemWords],
 ) -> Plan:
     """Say before any measurement how many pulls to expect.
 
     Parameters
     ----------
-    arms : Arms
-    sigma : float or (K,) sequence
-        Size of the noise, for all arms or for each; a guess if it is unknown. Required unless
-        `noise` has its own.
-    delta : float
-        Probability with which the strategy may be wrong.
+    arms : Arms or Problem
+        The arms, with the settings in `words`; or the problem.
     gap : float, optional
         How far the best arm leads the second best, in units of the reward. Each draw has a random
         parameter with exactly this lead. Bernoulli means are centred at 1/2.
     theta : (d,) array-like, optional
         The parameter of all draws, instead of `gap`. Draw i is then run i of `simulate`.
     strategy : str or Strategy
-    noise, objective, epsilon, top, candidates, cost, batch_intercept, misspecification
-        As in `simulate`. With costs, the plan counts cost instead of pulls.
     draws : int
         How often each strategy is simulated; draw i depends only on the seed and i.
     seed : int
@@ -82,6 +69,10 @@ def plan(
     progress : bool or function, optional
         Whether to show a bar on stderr; by default on a terminal, after a second. A function is
         called after each run with the number of finished runs and of all runs.
+    **words
+        Settings of the problem: those of the signature, explained in `Problem`. `sigma` has to be
+        given unless `noise` has its own. Sigma is a
+        guess if it is unknown. With costs, the plan counts cost instead of pulls.
 
     Returns
     -------
@@ -103,19 +94,8 @@ def plan(
     >>> p.lower_bound < p.rows[0].mean < p.rows[1].mean
     True
     """
-    problem = as_problem(
-        arms,
-        sigma=sigma,
-        noise=noise,
-        delta=delta,
-        objective=objective,
-        epsilon=epsilon,
-        top=top,
-        candidates=candidates,
-        cost=cost,
-        batch_intercept=batch_intercept,
-        misspecification=misspecification,
-    )
+    problem = as_problem(arms, **words)
+    limit, problem = problem.budget, problem.with_(budget=None)
     if problem.noise.sigma is None:
         raise ProblemError(
             "sigma is None, unknown; a plan draws rewards and needs a guess of their noise, for "
@@ -129,6 +109,7 @@ def plan(
     contenders = _contenders(strategy, _usual(problem) if against is None else against)
     number = whole("draws", draws, 1)
     cap = MAX_PULLS if max_pulls is None else whole("max_pulls", max_pulls, 1)
+    cap = cap if limit is None else min(cap, limit)
     scale = None if gap is None else _checked_gap(gap)
     runs = Draws(problem, contenders, scale, theta, whole("seed", seed, 0), cap)
     strategies = [runs.task(index).strategy for index in range(len(contenders))]
@@ -180,19 +161,12 @@ class Draws:
         """Return what the run with this number simulates."""
         draw, which = divmod(index, len(self.contenders))
         return make_task(
-            self.problem.arms,
+            self.problem,
             self.parameter(draw),
             self.contenders[which],
             rewards=None,
             seed=self.seed,
             max_pulls=self.max_pulls,
-            noise=self.problem.noise,
-            goal=self.problem.goal,
-            delta=self.problem.delta,
-            objective=self.problem.objective,
-            cost=self.problem.cost,
-            batch_intercept=self.problem.batch_intercept,
-            misspecification=self.problem.misspecification,
         )
 
     def parameter(self, draw: int) -> Float[np.ndarray, " d"]:

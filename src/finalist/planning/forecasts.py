@@ -105,7 +105,7 @@ def forecast(
         Draw i depends only on the seed and i.
     cap : int, optional
         Further pulls after which a draw is cut, undecided; by default 50 times `done`, or 1000
-        per dimension if that is more. Never more than the problem's `most_pulls` allows.
+        per dimension if that is more. Never more than the problem's `max_pulls_per_arm` allows.
 
     Raises
     ------
@@ -128,9 +128,8 @@ def forecast(
     number, start = whole("draws", draws, 1), whole("seed", seed, 0)
     least = max(whole("done", done, 0), EARLY * problem.arms.rank)
     most = FURTHER * least if cap is None else whole("cap", cap, 1)
-    if problem.most_pulls is not None:
-        usable = int(problem.arms.measurable.sum())
-        most = min(most, max(usable * problem.most_pulls - done, 0))
+    if problem.capacity is not None:
+        most = min(most, max(problem.capacity - done, 0))
     if run.verdict.decided:
         return Forecast(np.zeros(number), most)
     scale = _known_scale(problem, estimate)
@@ -139,7 +138,7 @@ def forecast(
     for i in range(number):
         for_parameter, for_rewards = np.random.SeedSequence(start, spawn_key=(i,)).spawn(2)
         means = _possible_means(estimate, scale, np.random.default_rng(for_parameter))
-        means = np.clip(means, *problem.noise.range)
+        means = np.clip(problem.mean.expected(means), *problem.noise.range)
         rng = np.random.default_rng(for_rewards)
         rewards = DrawnRewards(means, sigma, problem.noise.rewards, rng)
         # Arms and problem never change and can be huge: the copy shares them.

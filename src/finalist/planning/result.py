@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Float
 
+from finalist.files import finite
 from finalist.problem import PerArm
 
 if TYPE_CHECKING:
@@ -174,8 +175,8 @@ class Plan:
         rows = [{**row.figures(), "pulls": row.pulls.tolist()} for row in self.rows]
         words = ("gap", "sigma", "delta", "draws", "max_pulls", "seed", "lower_bound", "unit")
         whole_plan = {"words": self.words(), **{word: getattr(self, word) for word in words}}
-        finite: dict[str, Any] = _finite({**whole_plan, "rows": rows})
-        return finite
+        found: dict[str, Any] = finite({**whole_plan, "rows": rows})
+        return found
 
     def __str__(self) -> str:
         width = max(len(row.name) for row in self.rows)
@@ -211,12 +212,3 @@ def expected(value: float, cap: int) -> str:
     ('about 240', 'more than 1,000')
     """
     return f"about {about(value)}" if math.isfinite(value) else f"more than {cap:,}"
-
-
-def _finite(value: Any) -> Any:
-    """Replace numbers that JSON lacks by None, in nested lists and dicts."""
-    if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_finite(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value

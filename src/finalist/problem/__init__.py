@@ -2,6 +2,7 @@
 
 from finalist.problem.features import FEATURES, Feature
 from finalist.problem.goals import Best, EpsilonBest, Goal, TopM
+from finalist.problem.mean import Identity, MeanModel
 from finalist.problem.noise import Bernoulli, Gaussian, Noise, NoiseModel, SubGaussian
 from finalist.problem.problem import Problem, as_problem
 from finalist.problem.values import UNSET, PerArm, Unset
@@ -15,6 +16,8 @@ __all__ = [
     "Feature",
     "Gaussian",
     "Goal",
+    "Identity",
+    "MeanModel",
     "Noise",
     "NoiseModel",
     "PerArm",

@@ -17,6 +17,7 @@ Feature = Literal[
     "batch intercept",
     "misspecification",
     "limited pulls",
+    "link",
 ]
 
 #: Every word that `Problem.needs` can contain.

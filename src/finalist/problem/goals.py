@@ -1,31 +1,72 @@
 """Goals: what a winner is."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
+from jaxtyping import Bool, Float
 
 from finalist.errors import ProblemError
-from finalist.problem.features import Feature
 from finalist.problem.values import checked_number
+
+#: Means this close, relative to the largest, are tied: they differ by rounding.
+TIE_TOLERANCE = 1e-12
+
+
+class Goal:
+    """What a winner is: the best arm, one close to it, or several of the best."""
+
+    if TYPE_CHECKING:
+
+        @property
+        def epsilon(self) -> float:
+            """How far a winner may be from the best."""
+
+        @property
+        def top(self) -> int:
+            """How many winners there are."""
+
+    def is_right(
+        self,
+        good: Float[np.ndarray, " K"],
+        winners: Sequence[int],
+        candidate: Bool[np.ndarray, " K"],
+    ) -> bool:
+        """Return whether winners reach the goal when `good` are the means, the largest the best."""
+        if len(winners) == 0:
+            return False
+        tie = TIE_TOLERANCE * float(np.abs(good).max())
+        others = candidate.copy()
+        others[list(winners)] = False
+        best = good[others].max(initial=-np.inf)
+        return bool(best - good[list(winners)].min() <= self.epsilon + tie)
+
+    @property
+    def phrase(self) -> str:
+        """What a winner is, in words."""
+        return "the best" if self.epsilon == 0 else f"within {self.epsilon:g} of the best"
+
+    @property
+    def better(self) -> str:
+        """What another arm must not be, in words."""
+        return "better" if self.epsilon == 0 else f"better by more than {self.epsilon:g}"
 
 
 @dataclass(frozen=True)
-class Best:
+class Best(Goal):
     """Find the best arm."""
 
     epsilon: ClassVar[float] = 0.0
     top: ClassVar[int] = 1
-    needs: ClassVar[frozenset[Feature]] = frozenset()
 
 
 @dataclass(frozen=True)
-class EpsilonBest:
+class EpsilonBest(Goal):
     """Find an arm whose mean is less than `epsilon` away from the best one's."""
 
     epsilon: float
     top: ClassVar[int] = 1
-    needs: ClassVar[frozenset[Feature]] = frozenset({"epsilon-best"})
 
     def __post_init__(self) -> None:
         epsilon = checked_number(self.epsilon, "epsilon")
@@ -35,7 +76,7 @@ class EpsilonBest:
 
 
 @dataclass(frozen=True)
-class TopM:
+class TopM(Goal):
     """Find the `m` best arms."""
 
     m: int
@@ -50,14 +91,6 @@ class TopM:
     def top(self) -> int:
         """How many arms are asked for."""
         return self.m
-
-    @property
-    def needs(self) -> frozenset[Feature]:
-        """What a strategy has to support; one best arm is what all of them find."""
-        return frozenset({"top-m"}) if self.m > 1 else frozenset()
-
-
-Goal = Best | EpsilonBest | TopM
 
 
 def as_goal(epsilon: float, top: int, goal: Goal | None) -> Goal:

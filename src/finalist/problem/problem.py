@@ -8,16 +8,18 @@ strategy supports all of it: each declares what it supports and calls
 """
 
 from dataclasses import KW_ONLY, dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, Unpack, cast
 
 import numpy as np
 from jaxtyping import Float
+from numpy.typing import ArrayLike
 
 from finalist.arms import Arms
 from finalist.errors import ProblemError
 from finalist.problem.candidates import check_comparable, check_told_apart, joined
 from finalist.problem.features import Feature, refuse_missing
 from finalist.problem.goals import Best, Goal, as_goal
+from finalist.problem.mean import Identity, MeanModel
 from finalist.problem.noise import Noise, as_noise, missing_sigma
 from finalist.problem.rules import NEWEST, Rules
 from finalist.problem.values import (
@@ -25,12 +27,14 @@ from finalist.problem.values import (
     PerArm,
     Unset,
     as_array,
-    check_limit,
+    check_text,
     checked_bias,
     checked_delta,
+    checked_limit,
     one_per_arm,
     store_positive,
 )
+from finalist.settings import SETTINGS, ProblemWords
 
 if TYPE_CHECKING:
     GivenArms = Arms
@@ -70,11 +74,15 @@ class Problem:
         Whether each batch is shifted by a constant of its own, unknown: plates, days.
     misspecification : float
         How far the mean of an arm may be from a linear function of its features, at most.
-    most_pulls : int, optional
+    max_pulls_per_arm : int, optional
         The most pulls of one arm, where material is limited.
     budget : int, optional
         The most pulls in all. Strategies for a fixed budget plan with it; the others ignore it,
         and whoever runs them stops there.
+    unit : str, optional
+        The unit of the rewards, for people: "kg".
+    mean : MeanModel
+        What turns x'theta into the mean reward of an arm; by default it is the mean.
     rules : Rules
         The rules by which decisions are taken: the newest, or those that a study began with.
 
@@ -97,19 +105,25 @@ class Problem:
     cost: PerArm = 1.0
     batch_intercept: bool = False
     misspecification: float = 0.0
-    most_pulls: int | None = None
+    max_pulls_per_arm: int | None = None
     budget: int | None = None
+    unit: str | None = None
+    mean: MeanModel = field(default_factory=Identity)
     rules: Rules = NEWEST
 
     def __post_init__(self) -> None:
-        if not isinstance(self.arms, Arms):
-            raise ProblemError(f"arms is of type {type(self.arms).__name__}; use Arms(features).")
+        _check_arms(self.arms)
         given = len(self.arms)  # before the candidates join them
         arms, candidates = joined(self.arms, self.candidates)
         self._store(arms=arms, candidates=candidates)
         store_positive(self, "cost", self.cost, "Use cost=1 if all pulls cost the same.")
         self._store(delta=checked_delta(self.delta))
         _check_choices(self)
+        for name in ("budget", "max_pulls_per_arm"):
+            self._store(**{name: checked_limit(name, getattr(self, name))})
+        for name, one in SETTINGS.items():
+            if one.kind == "text":
+                check_text(name, getattr(self, name))
         check_comparable(arms, candidates, self.batch_intercept)
         if isinstance(self.noise.sigma, tuple):
             sigma = one_per_arm("sigma", self.noise.sigma, arms, given)
@@ -179,18 +193,30 @@ class Problem:
         return as_array(self.cost, self.arms)
 
     @property
+    def capacity(self) -> int | None:
+        """The pulls after which no arm can be pulled any more; None if there is no such limit."""
+        limit = self.max_pulls_per_arm
+        return None if limit is None else limit * int(self.arms.measurable.sum())
+
+    @property
     def needs(self) -> frozenset[Feature]:
         """What a consumer must support to answer this problem, beyond the paper's setting."""
-        present: dict[Feature, bool] = {
-            "other candidates": not (self.arms.measurable.all() and self.arms.candidate.all()),
-            "minimise": self.objective == "min",
-            "cost": self.cost != 1.0,
-            "batch intercept": self.batch_intercept,
-            "misspecification": self.misspecification > 0,
-            "limited pulls": self.most_pulls is not None,
+        own: set[Feature] = {
+            one.needs
+            for name, one in SETTINGS.items()
+            if one.needs is not None and getattr(self, name) != one.default
         }
-        own = frozenset(word for word, needed in present.items() if needed)
-        return own | self.noise.needs | self.goal.needs
+        if not (self.arms.measurable.all() and self.arms.candidate.all()):
+            own.add("other candidates")
+        return self.noise.needs | self.mean.needs | own
+
+    def means(self, theta: ArrayLike) -> Float[np.ndarray, " K"]:
+        """Return the mean reward of each arm under a parameter."""
+        return self.mean.expected(self.arms.means(theta))
+
+    def in_unit(self, word: str) -> str:
+        """Return a word for something in the unit of the rewards, with the unit if there is one."""
+        return word if self.unit is None else f"{word} ({self.unit})"
 
     def refuse_unsupported(self, consumer: str, supported: frozenset[Feature]) -> None:
         """Raise `NotYetSupportedError` if the problem needs more than a consumer supports.
@@ -214,53 +240,65 @@ class Problem:
         """
         refuse_missing(consumer, self.needs, supported)
 
+    def words(self) -> dict[str, Any]:
+        """Return the settings as JSON keeps them, by their names in `SETTINGS`.
+
+        Examples
+        --------
+        >>> from finalist.problem import Gaussian
+        >>> problem = Problem(Arms.unstructured(2), noise=Gaussian([1.0, 2.0]))
+        >>> problem.words()["sigma"], problem.words()["noise"]
+        ([1.0, 2.0], 'gaussian')
+        """
+        noise = {"sigma": self.noise.sigma, "noise": self.noise.name}
+        values = {name: noise[name] if name in noise else getattr(self, name) for name in SETTINGS}
+        return {k: list(v) if isinstance(v, tuple) else v for k, v in values.items()}
+
     def with_(self, **changes: Any) -> "Problem":
         """Return the problem with some fields changed; new arms bring their own candidates."""
         changes.setdefault("candidates", None)  # the arms know their candidates
         return replace(self, **changes)
 
 
-def as_problem(
-    arms: Arms,
-    *,
-    sigma: PerArm | Unset | None = UNSET,
-    noise: Noise | str | None = None,
-    epsilon: float = 0.0,
-    top: int = 1,
-    goal: Goal | None = None,
-    **settings: Any,
-) -> Problem:
-    """Make a `Problem` from the arguments that public functions take.
+def as_problem(arms: Arms | Problem, **words: Unpack[ProblemWords]) -> Problem:
+    """Make a `Problem` of what public functions take: arms and settings, or a problem as it is.
 
     Parameters
     ----------
-    arms : Arms
-    sigma : float, (K,) sequence or None
-        Size of the noise, Gaussian unless `noise` names another; None if unknown. Has to be given
-        unless `noise` has its own.
-    noise : Noise or "gaussian", "sub-gaussian", "bernoulli", optional
-        Model of the noise. A `Noise` object and "bernoulli" have their own sigma.
-    epsilon : float, default 0.0
-        Positive: an arm less than `epsilon` away from the best one is good enough.
-    top : int, default 1
-        How many of the best are asked for.
-    goal : Goal, optional
-        Instead of `epsilon` and `top`.
-    **settings
-        `delta`, `objective`, `candidates`, `cost`, `batch_intercept`, `misspecification`,
-        `most_pulls` and `budget` of `Problem`.
+    arms : Arms or Problem
+    **words
+        Settings of the problem, only with arms. `sigma` has to be given unless `noise`, a model or
+        its name, has its own; None means unknown. `goal` may stand for `epsilon` or `top`. The
+        others are those of `Problem`.
 
     Examples
     --------
     >>> import numpy as np
     >>> from finalist.arms import Arms
-    >>> as_problem(Arms(np.eye(2)), sigma=2, epsilon=0.1, delta=0.01).goal
+    >>> problem = as_problem(Arms(np.eye(2)), sigma=2, epsilon=0.1, delta=0.01)
+    >>> problem.goal
     EpsilonBest(epsilon=0.1)
+    >>> as_problem(problem) is problem
+    True
     """
-    asked = as_goal(epsilon, top, goal)
-    problem = Problem(arms, noise=as_noise(sigma, noise), goal=asked, **settings)
+    if isinstance(arms, Problem):
+        if words:
+            raise ProblemError(
+                f"a problem is given, and {', '.join(words)} too; put it into the problem."
+            )
+        return arms
+    _check_arms(arms)  # before a sigma that was left out
+    given: dict[str, Any] = dict(words)
+    noise = as_noise(given.pop("sigma", UNSET), given.pop("noise", None))
+    goal = as_goal(given.pop("epsilon", 0.0), given.pop("top", 1), given.pop("goal", None))
+    problem = Problem(arms, noise=noise, goal=goal, **given)
     check_told_apart(problem.candidates, problem.misspecification)
     return problem
+
+
+def _check_arms(arms: object) -> None:
+    if not isinstance(arms, Arms):
+        raise ProblemError(f"arms is of type {type(arms).__name__}; use Arms(features).")
 
 
 def _check_sizes(problem: Problem) -> None:
@@ -293,12 +331,12 @@ def _check_choices(problem: Problem) -> None:
         )
     if not isinstance(problem.goal, Goal):
         raise ProblemError(f"goal is {problem.goal!r}; use Best(), EpsilonBest(...) or TopM(...).")
+    if not isinstance(problem.mean, MeanModel):
+        raise ProblemError(f"mean is {problem.mean!r}; use Identity().")
     if problem.objective not in ("max", "min"):
         raise ProblemError(f"objective is {problem.objective!r}; it is 'max' or 'min'.")
     if not isinstance(problem.batch_intercept, bool):
         raise ProblemError(f"batch_intercept is {problem.batch_intercept!r}; it is True or False.")
-    check_limit("most_pulls", problem.most_pulls)
-    check_limit("budget", problem.budget)
     if not isinstance(problem.rules, Rules):
         raise ProblemError(
             f"rules is {problem.rules!r}; use finalist.problem.rules.rules_of(number)."

@@ -10,10 +10,13 @@ from jaxtyping import Float
 
 from finalist.arms import Arms
 from finalist.errors import ProblemError
-from finalist.text import counted
+from finalist.text import counted, show
 
 #: One number for all arms, or one per arm; stored as a float or a tuple of floats.
 PerArm = float | Sequence[float] | np.ndarray
+
+#: Characters of a setting that is a text.
+MAX_TEXT = 40
 
 
 class Unset(Enum):
@@ -60,10 +63,24 @@ def checked_bias(value: object) -> float:
     return bias
 
 
-def check_limit(name: str, value: object) -> None:
-    """Refuse a limit on pulls that is neither None nor a positive integer."""
-    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
+def checked_limit(name: str, value: object) -> int | None:
+    """Return a limit on pulls: None, or a positive integer below 2**63."""
+    if value is None:
+        return None
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not (whole and 1 <= int(value) < 2**63):  # type: ignore[call-overload]
         raise ProblemError(f"{name} is {value!r}; it is a number of pulls, 1 or more, or None.")
+    return int(value)  # type: ignore[call-overload, no-any-return]
+
+
+def check_text(name: str, text: object) -> None:
+    """Refuse anything but None and a short text on one line."""
+    short = isinstance(text, str) and text.isprintable() and 0 < len(text.strip()) <= MAX_TEXT
+    if text is not None and not short:
+        raise ProblemError(
+            f"{name} is {show(text)}; it is a text of at most {MAX_TEXT} characters on one line, "
+            "or None."
+        )
 
 
 def store_positive(owner: object, name: str, value: object, remedy: str) -> None:

@@ -25,7 +25,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from finalist.arms import Arms
-from finalist.arms.inputs import Table
+from finalist.arms.recipes import Table
 from finalist.errors import ArmsError, EstimateError, ProblemError
 from finalist.problem import UNSET, Unset
 from finalist.region.belief import Found, Record, refuse_doubts
@@ -301,7 +301,7 @@ class Net:
         words: Mapping[str, Any] = self.question(epsilon, delta)
         problem = as_problem(self.arms, sigma=sigma, objective=objective, **words)
         rng = np.random.default_rng(seed)
-        rewards = DrawnRewards(self.arms.means(theta), problem.sigma, "gaussian", rng)
+        rewards = DrawnRewards(problem.means(theta), problem.sigma, "gaussian", rng)
         run, batches = Gauntlet().start(problem, seed=seed), []
         while not run.verdict.decided:
             batch = run.next()

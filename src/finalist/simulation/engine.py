@@ -11,15 +11,16 @@ import threading
 import warnings
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
-from typing import Literal
+from typing import Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from finalist.arms import Arms
 from finalist.errors import SimulationError
-from finalist.problem import UNSET, Noise, PerArm, Unset
-from finalist.simulation.result import Simulation
+from finalist.problem import Problem
+from finalist.settings import ProblemWords, spelled_out
+from finalist.simulation.result import PER_RUN, Simulation
 from finalist.simulation.rewards import Kind, RewardFunction
 from finalist.simulation.task import Numbered, Outcome, Task, make_task, whole
 from finalist.strategies import Strategy
@@ -30,46 +31,33 @@ _PATIENCE = 1.0
 Shown = bool | Callable[[int, int], None] | None
 
 
+@spelled_out
 def simulate(
-    arms: Arms,
+    arms: Arms | Problem,
     theta: ArrayLike,
     strategy: Strategy | str = "gauntlet",
     *,
-    sigma: PerArm | Unset | None = UNSET,
-    delta: float = 0.05,
     runs: int = 100,
     seed: int = 0,
     n_jobs: int = 1,
     rewards: Kind | RewardFunction | None = None,
-    noise: Noise | str | None = None,
-    objective: Literal["max", "min"] = "max",
-    epsilon: float = 0.0,
-    top: int = 1,
     max_pulls: int = 10**9,
-    budget: int | None = None,
     size: int | None = None,
-    candidates: Arms | None = None,
-    cost: PerArm = 1.0,
-    batch_intercept: bool = False,
-    misspecification: float = 0.0,
     shift: float = 0.0,
     deviations: ArrayLike | None = None,
     progress: Shown = None,
+    **words: Unpack[ProblemWords],
 ) -> Simulation:
     """Run a strategy many times with rewards drawn from a known parameter.
 
     Parameters
     ----------
-    arms : Arms
+    arms : Arms or Problem
+        The arms, with the settings in `words`; or the problem.
     theta : (d,) array-like
         The true parameter; the expected rewards are X theta.
     strategy : str or Strategy
         A name, or a configured object such as `XYAdaptive(alpha=0.1)`.
-    sigma : float, (K,) sequence or None
-        Size of the noise, for all arms or for each; rewards are drawn with it. None hides it from
-        the strategy, and `rewards` must then be a function. Required unless `noise` has its own.
-    delta : float
-        Probability with which the strategy may be wrong.
     runs : int
         How many runs.
     seed : int
@@ -77,42 +65,26 @@ def simulate(
     n_jobs : int
         Processes; 1 is this one, -1 means one per core.
     rewards : "gaussian", "bounded", "bernoulli" or function, optional
-        What is drawn, by default what `noise` describes: normal noise, noise of +sigma or -sigma,
-        or rewards 0 and 1. A function is called as `rewards(arm, n, rng)` and returns n rewards of
-        the arm with that index.
-    noise : Noise or "gaussian", "sub-gaussian", "bernoulli", optional
-        What the strategy assumes; "bernoulli" has its own sigma.
-    objective : "max" or "min"
-        Whether the largest or the smallest mean is best.
-    epsilon : float
-        If positive, an arm within `epsilon` of the best is good enough.
-    top : int
-        How many of the best arms to find; `winner` is then the first of them.
+        What is drawn; by default what the noise model describes: normal noise, noise of +sigma or
+        -sigma, or rewards 0 and 1. A function is called as `rewards(arm, n, rng)` and returns n
+        rewards of an arm given by its index.
     max_pulls : int
-        A run that needs more is stopped, undecided; not used with a budget.
-    budget : int, optional
-        The most pulls of a run. When they are spent without a winner, the best remaining arm is
-        recommended, without a guarantee. Strategies for a fixed budget ("od-linbai", "gse",
-        "peace", "g-budget") need it.
+        A run that needs more is stopped and counted as undecided; not used with a budget.
     size : int, optional
-        Pulls per batch, for example the wells of a plate; a batch too small to test with is joined
-        with the next. By default every strategy chooses its own sizes, or checks after every pull.
-    candidates : Arms, optional
-        What the winner is chosen from, by measuring `arms`; see `Problem`. The result has both,
-        the candidates last.
-    cost : float or (K,) sequence
-        Cost of a pull; strategies that support it minimise cost instead of pulls.
-    batch_intercept : bool
-        Whether the strategy allows for a constant shared by all rewards of a batch.
-    misspecification : float
-        The largest deviation of means from the linear model that the strategy allows for.
+        Pulls of a batch, as a plate has them; one that is too small to test with is joined with
+        the next. By default each strategy chooses its own sizes, or looks after every pull.
     shift : float
-        Standard deviation of the constant drawn for each batch.
+        Standard deviation of the constant that is drawn for each batch.
     deviations : (K,) array-like, optional
         How far the mean of each arm is from the linear model.
     progress : bool or function, optional
         Whether to show a bar on stderr; by default on a terminal, after a second. A function is
         called after each run with the number of finished runs and of all runs.
+    **words
+        Settings of the problem: those of the signature, explained in `Problem`. `sigma` has to be
+        given unless `noise` has its own. With a
+        budget, a run ends when it is used up, and the best of the arms that are left is
+        recommended, without a guarantee.
 
     Returns
     -------
@@ -137,20 +109,10 @@ def simulate(
         rewards=rewards,
         seed=seed,
         max_pulls=max_pulls,
-        sigma=sigma,
-        noise=noise,
-        delta=delta,
-        objective=objective,
-        epsilon=epsilon,
-        top=top,
-        budget=budget,
         size=size,
-        candidates=candidates,
-        cost=cost,
-        batch_intercept=batch_intercept,
-        misspecification=misspecification,
         shift=shift,
         deviations=deviations,
+        **words,
     )
     requested = whole("runs", runs, 1)
     outcomes = collect(task, range(requested), n_jobs, progress)
@@ -196,7 +158,7 @@ def collect(
 
 def gather(task: Task, outcomes: Sequence[Outcome], requested: int) -> Simulation:
     """Combine outcomes in the order of their runs."""
-    ordered = sorted(outcomes, key=lambda outcome: outcome.run)
+    columns = zip(*sorted(outcomes, key=lambda outcome: outcome.run), strict=True)
     return Simulation(
         arms=task.problem.arms.names,
         name=task.strategy.name,
@@ -204,13 +166,7 @@ def gather(task: Task, outcomes: Sequence[Outcome], requested: int) -> Simulatio
         delta=task.problem.delta,
         seed=task.seed,
         requested=requested,
-        run=np.array([o.run for o in ordered], dtype=np.int64),
-        winner=np.array([o.winner for o in ordered], dtype=np.int64),
-        correct=np.array([o.correct for o in ordered], dtype=bool),
-        pulls_per_arm=np.array([o.pulls for o in ordered], dtype=np.int64),
-        batches=np.array([o.batches for o in ordered], dtype=np.int64),
-        seconds=np.array([o.seconds for o in ordered], dtype=float),
-        certain=np.array([o.certain for o in ordered], dtype=bool),
+        **dict(zip(PER_RUN, map(np.array, columns), strict=True)),
         budget=task.problem.budget,
         costs=None if task.problem.cost == 1.0 else task.problem.costs,
     )

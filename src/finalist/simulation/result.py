@@ -1,9 +1,9 @@
 """The result of a simulation: arrays over its runs, and their summary."""
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _PULLS = "pulls: "
+#: What a simulation has one of for each run, in the order of the fields of `Outcome`.
+PER_RUN = ("run", "winner", "correct", "pulls_per_arm", "batches", "seconds", "certain")
 
 
 @dataclass(frozen=True, eq=False)
@@ -243,26 +245,10 @@ class Simulation:
             )
         order = np.argsort(run)
 
-        def joined(word: str) -> np.ndarray:
-            return np.concatenate([getattr(part, word) for part in parts])[order]
-
-        return Simulation(
-            arms=self.arms,
-            name=self.name,
-            strategy=self.strategy,
-            delta=self.delta,
-            seed=self.seed,
-            requested=sum(part.requested for part in parts),
-            run=run[order],
-            winner=joined("winner"),
-            correct=joined("correct"),
-            pulls_per_arm=joined("pulls_per_arm"),
-            batches=joined("batches"),
-            seconds=joined("seconds"),
-            certain=joined("certain"),
-            budget=self.budget,
-            costs=self.costs,
-        )
+        joined: dict[str, Any] = {
+            word: np.concatenate([getattr(part, word) for part in parts])[order] for word in PER_RUN
+        }
+        return replace(self, requested=sum(part.requested for part in parts), **joined)
 
 
 def _costs(

@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from finalist.errors import RewardError
-from finalist.inference.statistics import LARGEST_REWARD, Statistics
+from finalist.inference.statistics import LARGEST_REWARD, BatchResults
 from finalist.problem.noise.model import Kind as Kind
 from finalist.text import counted
 
@@ -104,12 +104,12 @@ class DrawnRewards:
     def _sigma_of(self, arms: Int[np.ndarray, " n"]) -> float | Float[np.ndarray, " n"]:
         return self.sigma if isinstance(self.sigma, float) else self.sigma[arms]
 
-    def batch(self, counts: Int[np.ndarray, " K"]) -> Statistics:
+    def batch(self, counts: Int[np.ndarray, " K"]) -> BatchResults:
         """Return the rewards of a batch, summed up; a single pull is drawn as `pulls` does."""
         pulled = counts.nonzero()[0]
         shift = self.shift * self.rng.standard_normal() if self.shift > 0.0 else 0.0
         if counts.sum() == 1:
-            rewards = Statistics.empty(len(self.means))
+            rewards = BatchResults.empty(len(self.means))
             rewards.add(int(pulled[0]), float(self.pulls(pulled)[0]) + shift)
             return rewards
         n, means, sigma = counts[pulled], self.means[pulled] + shift, self._sigma_of(pulled)
@@ -124,7 +124,7 @@ class DrawnRewards:
             low, step = (0.0, 1.0) if self.binary else (means - sigma, 2 * sigma)
             total[pulled] = n * low + step * k
             squares[pulled] = step**2 * k * ((n - k) / n)
-        return Statistics.of_batch(counts, total, squares)
+        return BatchResults.of_batch(counts, total, squares)
 
     def _chi_square(self, freedom: Int[np.ndarray, " m"]) -> Float[np.ndarray, " m"]:
         some: Bool[np.ndarray, " m"] = freedom > 0
@@ -152,9 +152,9 @@ class FunctionRewards:
         """Return the rewards of pulls, in their order."""
         return np.array([self._draw(int(arm), 1)[0] for arm in arms], dtype=float)
 
-    def batch(self, counts: Int[np.ndarray, " K"]) -> Statistics:
+    def batch(self, counts: Int[np.ndarray, " K"]) -> BatchResults:
         """Return the rewards of a batch, summed up."""
-        rewards = Statistics.empty(self.arms)
+        rewards = BatchResults.empty(self.arms)
         for arm in np.flatnonzero(counts):
             left = int(counts[arm])
             while left > 0:

@@ -24,9 +24,6 @@ from finalist.simulation.rewards import DrawnRewards, FunctionRewards, Kind, Rew
 from finalist.strategies import Playable, Run, Strategy, block_size, guaranteed, named
 from finalist.text import counted
 
-#: Means that differ by less than this fraction of their size count as tied.
-TIE_TOLERANCE = 1e-12
-
 
 class Outcome(NamedTuple):
     """How one run ended; `winner` is -1 if it was stopped undecided.
@@ -73,18 +70,25 @@ class Task:
         for_rewards, for_strategy = np.random.SeedSequence(self.seed, spawn_key=(index,)).spawn(2)
         rewards = self.draw_with(np.random.default_rng(for_rewards))
         seed = int(for_strategy.generate_state(1, np.uint64)[0] >> np.uint64(1))
-        run = self.strategy.start(self.problem, seed=seed)
-        if self.problem.budget is None:
-            pulls, batches = finish(run, rewards, len(self.means), self.max_pulls, self.size)
+        run, budget = self.strategy.start(self.problem, seed=seed), self.problem.budget
+        if budget is None:
+            pulls, batches = finish(
+                run, rewards, len(self.means), self._at_most(self.max_pulls), self.size
+            )
             winners = run.verdict.winners
         else:
             winners, pulls, batches = spend(
-                run, rewards, self.problem, self.problem.budget, self.size
+                run, rewards, self.problem, self._at_most(budget), self.size
             )
         winner = winners[0] if winners else -1
         certain = run.verdict.decided and guaranteed(self.strategy)
         seconds = time.thread_time() - begin
         return Outcome(index, winner, self.is_correct(winners), pulls, batches, seconds, certain)
+
+    def _at_most(self, pulls: int) -> int:
+        """Return a limit on pulls, or what the arms can give if that is less."""
+        capacity = self.problem.capacity
+        return pulls if capacity is None else min(pulls, capacity)
 
     def draw_with(self, rng: np.random.Generator) -> DrawnRewards | FunctionRewards:
         """Return the source of rewards of a run."""
@@ -98,14 +102,8 @@ class Task:
 
     def is_correct(self, winners: Sequence[int]) -> bool:
         """Return whether these arms are the best, or as good as the goal asks for."""
-        if len(winners) == 0:
-            return False
-        good = self.problem.sign * self.means
-        tie = TIE_TOLERANCE * float(np.abs(good).max())
-        others = self.problem.arms.candidate.copy()
-        others[list(winners)] = False
-        best = good[others].max(initial=-np.inf)
-        return bool(best - good[list(winners)].min() <= self.problem.epsilon + tie)
+        problem = self.problem
+        return problem.goal.is_right(problem.sign * self.means, winners, problem.arms.candidate)
 
 
 def finish(
@@ -178,7 +176,7 @@ def spend(
 
 
 def make_task(
-    arms: Arms,
+    arms: Arms | Problem,
     theta: ArrayLike,
     strategy: Strategy | str,
     *,
@@ -192,10 +190,10 @@ def make_task(
 ) -> Task:
     """Check everything a simulation needs; `settings` are those of `as_problem`."""
     problem = as_problem(arms, **settings)
-    means = problem.arms.means(theta) + _deviations(deviations, problem)
+    means = problem.means(theta) + _deviations(deviations, problem)
     parameter = np.asarray(theta, dtype=float)
     if isinstance(strategy, str):
-        strategy = named(strategy, arms, parameter)
+        strategy = named(strategy, problem.arms, parameter)
     elif isinstance(strategy, type) or not isinstance(strategy, Strategy):
         raise ProblemError(
             f"strategy is {strategy!r}; give a name, or an object such as XYAdaptive(alpha=0.4)."
@@ -229,7 +227,7 @@ def _refuse_unknown_noise(task: Task) -> None:
 
 
 def _deviations(given: ArrayLike | None, problem: Problem) -> Float[np.ndarray, " K"]:
-    """Return how far the mean of each arm is from the linear model."""
+    """Return how far the mean of each arm is from the model."""
     K = len(problem.arms)
     if given is None:
         return np.zeros(K)

@@ -1,14 +1,15 @@
 """Strategies: one a file, one protocol for all."""
 
+from finalist.strategies.about import about as about
+from finalist.strategies.about import block_size as block_size
+from finalist.strategies.about import guaranteed as guaranteed
+from finalist.strategies.about import promise_of as promise_of
+from finalist.strategies.about import shown_name as shown_name
 from finalist.strategies.protocol import Batch as Batch
 from finalist.strategies.protocol import Playable as Playable
 from finalist.strategies.protocol import Run as Run
 from finalist.strategies.protocol import Strategy as Strategy
 from finalist.strategies.protocol import Verdict as Verdict
-from finalist.strategies.protocol import block_size as block_size
-from finalist.strategies.protocol import guaranteed as guaranteed
-from finalist.strategies.protocol import promise_of as promise_of
-from finalist.strategies.protocol import shown_name as shown_name
 from finalist.strategies.registry import STRATEGIES as STRATEGIES
 from finalist.strategies.registry import all_strategies as all_strategies
 from finalist.strategies.registry import configured as configured

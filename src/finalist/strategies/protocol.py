@@ -17,11 +17,10 @@ Strategies that look after every pull have one more method, `play`, which simula
 once in a compiled loop, with the same result as `next` and `record` pull by pull.
 """
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, ClassVar, Literal, Protocol, TypeGuard, get_args, runtime_checkable
+from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -139,7 +138,7 @@ class Run(Protocol):
         ...
 
     def record(self, batch: Batch, rewards: Statistics) -> None:
-        """Take over all rewards of a batch."""
+        """Take over all rewards of a batch; single ones are in `BatchResults.value` if known."""
         ...
 
 
@@ -179,18 +178,9 @@ class Playable(Run, Protocol):
     """A run that simulates itself pull by pull, without a batch for each."""
 
     def play(self, rewards: RewardSource, limit: int) -> Int[np.ndarray, " K"]:
-        """Pull until there is a winner or `limit` pulls are made in all; return the pulls.
+        """Pull until there is a winner or the whole run has `limit` pulls.
 
-        Parameters
-        ----------
-        rewards : RewardSource
-        limit : int
-            Pulls of the whole run after which to stop without a winner.
-
-        Returns
-        -------
-        (K,) array of int
-            The pulls of each arm made by this call.
+        Return how often this call has pulled each arm.
         """
         ...
 
@@ -210,58 +200,21 @@ class Strategy(Protocol):
         ...
 
 
-def promise_of(strategy: Strategy | type[Strategy]) -> Promise:
-    """Return what a winner of the strategy is: its class attribute `promise`, or "confidence".
+@runtime_checkable
+class Declared(Strategy, Protocol):
+    """A strategy that says what it is for, as ours do; `about` has defaults for others."""
 
-    Examples
-    --------
-    >>> import finalist as fl
-    >>> promise_of(fl.Gauntlet()), promise_of(fl.ODLinBAI())
-    ('confidence', 'budget')
-    """
-    promise: Promise = getattr(strategy, "promise", "confidence")
-    return promise
+    promise: ClassVar[Promise] = "confidence"
 
+    @property
+    def supports(self) -> frozenset[Feature]:
+        """What a problem may need beyond the paper's setting."""
+        ...
 
-def guaranteed(strategy: Strategy) -> bool:
-    """Return whether it is proven that a winner is wrong with probability at most delta.
-
-    A strategy whose threshold has no proof says so: its attribute `proven` is false.
-
-    Examples
-    --------
-    >>> import finalist as fl
-    >>> guaranteed(fl.Gauntlet()), guaranteed(fl.ODLinBAI())
-    (True, False)
-    >>> guaranteed(fl.LazyTS(threshold="heuristic"))
-    False
-    """
-    return promise_of(strategy) == "confidence" and bool(getattr(strategy, "proven", True))
-
-
-def shown_name(strategy: Strategy) -> str:
-    """Return the name for a table, marked if the strategy promises delta without a proof.
-
-    Examples
-    --------
-    >>> import finalist as fl
-    >>> shown_name(fl.LazyTS()), shown_name(fl.LazyTS(threshold="heuristic"))
-    ('lazy-ts', 'lazy-ts (no proof)')
-    """
-    unproven = promise_of(strategy) == "confidence" and not guaranteed(strategy)
-    return f"{strategy.name} (no proof)" if unproven else strategy.name
-
-
-def is_number(value: object) -> TypeGuard[float]:
-    """Tell whether a setting is a number; bool does not count as one."""
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def check_choice(name: str, value: object, choices: Any) -> None:
-    """Reject a setting that is not one of the words of a Literal."""
-    if value not in get_args(choices):
-        words = " or ".join(map(repr, get_args(choices)))
-        raise ProblemError(f"{name} is {value!r}; it must be {words}.")
+    @property
+    def proven(self) -> bool:
+        """Whether the probability of error is proven to be at most delta."""
+        return True
 
 
 def check_size(size: int | None) -> None:
@@ -284,22 +237,3 @@ def refuse_decided(verdict: Verdict) -> None:
     """Reject a request for pulls once there is a winner."""
     if verdict.decided:
         raise ProblemError("the strategy has decided; there is nothing left to pull.")
-
-
-def block_size(run: Run, size: int | None, *, whole: bool = False) -> int | None:
-    """Return the size of the next batch when `size` pulls can be made at a time.
-
-    A size that is large enough for a test is taken as it is. Otherwise, or if `whole`, it is the
-    size that the strategy would choose, rounded up to a multiple of `size`.
-
-    Examples
-    --------
-    >>> import finalist as fl
-    >>> run = fl.Gauntlet().start(fl.Problem(fl.Arms.unstructured(8), noise=fl.Gaussian(1.0)))
-    >>> block_size(run, 12), block_size(run, 12, whole=True)
-    (12, 36)
-    """
-    least, own = getattr(run, "least_size", 1), getattr(run, "own_size", None)
-    if size is None or own is None or not (whole or size < least):
-        return size
-    return size * math.ceil(max(int(own), size) / size)

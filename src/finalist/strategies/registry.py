@@ -21,7 +21,8 @@ from jaxtyping import Float
 from finalist.arms import Arms
 from finalist.errors import ProblemError
 from finalist.strategies import table
-from finalist.strategies.protocol import Promise, Strategy, check_choice, promise_of
+from finalist.strategies.about import about, check_choice
+from finalist.strategies.protocol import Promise, Strategy
 
 #: The strategies that are loaded, by name; `all_strategies` has those of other packages too.
 STRATEGIES: dict[str, type[Strategy]] = {
@@ -118,7 +119,7 @@ def named(name: str, arms: Arms, theta: Float[np.ndarray, " d"] | None = None) -
     strategy = strategy_class(name)
     if strategy is None:
         raise ProblemError(f"strategy is {name!r}; it is one of {', '.join(sorted(STRATEGIES))}.")
-    knowing = getattr(strategy, "knowing", None)
+    knowing = about(strategy).knowing
     if knowing is None:
         return strategy()
     if theta is None:
@@ -126,8 +127,7 @@ def named(name: str, arms: Arms, theta: Float[np.ndarray, " d"] | None = None) -
             f"strategy {name!r} has to know the true parameter, so it works in simulations only "
             "(or give it what it needs yourself: " + strategy.__name__ + "(...))."
         )
-    known: Strategy = knowing(arms, theta)
-    return known
+    return knowing(arms, theta)
 
 
 def settings_of(name: str) -> tuple[str, ...]:
@@ -182,7 +182,8 @@ def _check_class(cls: Any) -> None:
         )
     if not callable(getattr(cls, "start", None)):
         raise ProblemError(f"{full} has no method start(problem, seed=0) that returns a run.")
-    check_choice(f"{full}: promise", promise_of(cls), Promise)
+    said = about(cls)
+    check_choice(f"{full}: promise", said.promise, Promise)
     if not (is_dataclass(cls) and cls.__dataclass_params__.frozen):  # type: ignore[attr-defined]
         raise ProblemError(
             f"{full} is not a frozen dataclass, so its settings cannot be stored; put "
@@ -191,7 +192,7 @@ def _check_class(cls: Any) -> None:
     if "name" in (field.name for field in fields(cls)):
         raise ProblemError(f"{full} has its name as a setting; write name: ClassVar[str].")
     bare = [f.name for f in fields(cls) if f.default is f.default_factory is MISSING and f.init]
-    if bare and not hasattr(cls, "knowing"):
+    if bare and said.knowing is None:
         raise ProblemError(
             f"{full} has no default for its setting {bare[0]!r}; give one, or a class method "
             "knowing(arms, theta) if it has to know the truth."

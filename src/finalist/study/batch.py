@@ -60,6 +60,8 @@ class Batch(Sequence[Pull]):
         Pulls of this batch that are still without a reward, all workers together.
     words : str
         What the strategy says about the batch.
+    unit : str or None
+        The unit of the rewards.
     """
 
     pulls: tuple[Pull, ...]
@@ -67,6 +69,7 @@ class Batch(Sequence[Pull]):
     batch: int = 0
     left: int = 0
     words: str = ""
+    unit: str | None = None
 
     def __len__(self) -> int:
         return len(self.pulls)
@@ -91,4 +94,9 @@ class Batch(Sequence[Pull]):
 
     def to_csv(self, path: str | PathLike[str], *, decimal: str = ".") -> None:
         """Write a CSV file with an empty column `reward`, to fill in and give to `tell`."""
-        write_pulls(path, [vars(pull) for pull in self.pulls], decimal=decimal)
+        write_pulls(path, self.rows(), decimal=decimal)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the pulls as rows of a sheet to fill in."""
+        unit = {} if self.unit is None else {"unit": self.unit}
+        return [vars(pull) | unit for pull in self.pulls]

@@ -9,14 +9,15 @@ from finalist import __version__
 from finalist.arms import Arms
 from finalist.errors import ConflictError, StudyError
 from finalist.problem import PerArm
+from finalist.study.checks import promised, risk_of
 from finalist.study.log import Log
-from finalist.study.replay import changing
+from finalist.study.replay import changeable
+from finalist.study.results import Results
 from finalist.study.rules import check_name, check_text
-from finalist.study.sentences import decided, risk_of
 from finalist.study.settings import roles
 from finalist.study.state import State, changed_problem
 from finalist.study.storage.writer import Writer
-from finalist.study.tables import arms_table, subset, union
+from finalist.study.tables import arms_table, given_body, subset, union
 from finalist.text import counted
 
 
@@ -46,7 +47,14 @@ def require_between(now: State) -> None:
             f"batch {now.open.number} is open; the arms can change when it is complete."
         )
     if now.verdict.decided:
-        raise ConflictError(f"the study has {decided(now)}; create a new one for another question.")
+        raise ConflictError(
+            f"the study has {_decided(now)}; create a new one for another question."
+        )
+
+
+def _decided(now: State) -> str:
+    """Say what a study that is decided has: a winner, or less than that."""
+    return "a winner" if promised(now) else "a recommendation"
 
 
 def _change_arms(
@@ -69,6 +77,7 @@ def _change_arms(
     body = {"stage": stage, "kept": kept.tolist(), "level": level, "afresh": afresh} | {
         name: value for name, value in roles(arms).items() if value is not None
     }
+    body["given"] = given_body(arms)
     for name, old, new in (
         ("sigma", now.problem.noise.sigma, sigma),
         ("cost", now.problem.cost, cost),
@@ -80,7 +89,7 @@ def _change_arms(
                 f"{name} is given for the new arms, and this study has one {name} for all."
             )
     problem = changed_problem(now.problem, arms, body)
-    changing(now.run)(problem, kept, level, afresh=afresh)  # or refuse
+    changeable(now.run).changed(problem, kept, level, afresh=afresh)  # or refuse
     writer.add_arms(log.row.id, stage, *arms_table(arms))
     log.append(writer, now, "changed", body)
     words = (
@@ -120,7 +129,7 @@ def mark(log: Log, stopped: str | None) -> None:
         check_text("reason", stopped)
     with log.writing() as (writer, now):
         if now.verdict.decided:
-            raise ConflictError(f"the study has {decided(now)}; it cannot be stopped or resumed.")
+            raise ConflictError(f"the study has {_decided(now)}; it cannot be stopped or resumed.")
         if stopped is None and now.stopped is None:
             raise ConflictError("the study was not stopped, so there is nothing to resume.")
         log.append(writer, now, "decided", {"stopped": stopped})
@@ -152,7 +161,7 @@ def copy_until(log: Log, name: str, until: int) -> None:
         for event, first, end in zip(copied, cuts, cuts[1:], strict=False):
             body, pulls = event.body, rewards.pull[first:end]
             remarks = [notes.get(int(pull)) for pull in pulls]
-            told = (pulls, rewards.reward[first:end], remarks) if end > first else None
+            told = Results(pulls, rewards.value[first:end], note=remarks) if end > first else None
             if event.kind == "created":
                 body = {**body, "fork_of": log.row.name, "until": int(until)}
             writer.append(number, event.number, event.kind, body, rewards=told)

@@ -18,9 +18,9 @@ from finalist.arms import Arms
 from finalist.errors import EstimateError
 from finalist.inference.intervals import leader
 from finalist.inference.least_squares import Estimate, LackOfFit
+from finalist.inference.pooling import BatchSums
 from finalist.problem import Problem
-from finalist.study.pulls import Fate, Measured
-from finalist.text import counted, first_few
+from finalist.strategies import guaranteed
 
 if TYPE_CHECKING:
     from finalist.study.state import State
@@ -57,7 +57,7 @@ class Check:
     def words(self, promised: bool) -> str:
         """Return the warning; `promised` tells whether there is a guarantee to lose."""
         if self.fails:
-            lost = _broken(True) if promised else LEFT_OUT
+            lost = broken(True) if promised else LEFT_OUT
             return f"{self.seen}: {lost}. {self.remedy}"
         return f"{self.seen}. {self.remedy if promised else TOO_CAUTIOUS}"
 
@@ -98,25 +98,48 @@ def checks_of(state: "State") -> list[Check]:
     """Return what the tests of a study have found: what has failed before, and what is so now."""
     moment = (len(state.decisions), state.stage, state.end)
     if state.checked is None or state.checked[0] != moment:
-        now = found(state.problem, state.pooled.estimate(), state.measured, state.stage)
+        now = found(state.problem, state.pooled.estimate(), state.measured, state.since)
         checks = {check.kind: check for check in now} | state.failed
         state.checked = (moment, [*checks.values()])
     return list(state.checked[1])
 
 
-def found(problem: Problem, fit: Estimate, measured: Sequence[Measured], stage: int) -> list[Check]:
-    """Return what the tests have found; `fit` is the estimate from all rewards."""
+def promised(state: "State") -> bool:
+    """Return whether what was decided is wrong with probability at most delta.
+
+    This is the one place that says so: without it nothing is called certain anywhere.
+    """
+    return guaranteed(state.settings.strategy) and not doubts_of(state)
+
+
+def doubts_of(state: "State") -> list[str]:
+    """Return why nothing is certain, whatever was decided: checks that fail come after the log."""
+    return [*state.doubts, *(check.reason for check in checks_of(state) if check.fails)]
+
+
+def risk_of(state: "State") -> float | None:
+    """Return the probability with which the winner is wrong, at most; None without a guarantee."""
+    return sum(state.levels) if promised(state) else None
+
+
+def found(
+    problem: Problem, fit: Estimate, measured: Sequence[BatchSums], since: int
+) -> list[Check]:
+    """Return what the tests have found; `fit` is the estimate from all rewards.
+
+    Of the batches, `since` were measured before the arms last changed.
+    """
     if fit.statistics.pulls == 0:
         return []
     looks = max(len(measured), 1)
     level = 2.0 * ALARM / (looks * (looks + 1))
     checks = [_noise(problem, fit, level), _fit(problem, fit, level)]
     if not problem.batch_intercept:
-        checks.append(_shift(problem, [m for m in measured if m.stage == stage], level))
+        checks.append(_shift(problem, measured[since:], level))
     return [check for check in checks if check is not None]
 
 
-def _broken(promised: bool) -> str:
+def broken(promised: bool) -> str:
     """Say what is lost when an assumption is wrong."""
     if promised:
         return "the guarantee does not hold"
@@ -204,7 +227,7 @@ def _p_value_within(test: LackOfFit, most: float) -> float:
     return float(1.0 - ncfdtr(test.df_fit, test.df_pure, most / variance, test.f))
 
 
-def _shift(problem: Problem, measured: Sequence[Measured], level: float) -> Check | None:
+def _shift(problem: Problem, measured: Sequence[BatchSums], level: float) -> Check | None:
     """Compare batches: their rewards may be shifted against each other, each by a constant."""
     p = shift_p_value(problem.arms, measured, problem.precisions)
     if p is None or not p < level:
@@ -219,7 +242,7 @@ def _shift(problem: Problem, measured: Sequence[Measured], level: float) -> Chec
 
 
 def shift_p_value(
-    arms: Arms, measured: Sequence[Measured], precisions: Float[np.ndarray, " K"] | None = None
+    arms: Arms, measured: Sequence[BatchSums], precisions: Float[np.ndarray, " K"] | None = None
 ) -> float | None:
     """Return the p-value of the F test of a constant for each batch; None if it has no meaning.
 
@@ -264,21 +287,6 @@ def _squares(X: np.ndarray, y: np.ndarray) -> tuple[float, int]:
     return float(np.sum((y - X @ solution) ** 2)), int(rank)
 
 
-def given_up(state: "State", *, promised: bool = True) -> list[str]:
-    """Warn of pulls that were given up when rewards of their batch were already known."""
-    pulls, first = state.pulls, np.full(len(state.issued) + 1, np.inf)
-    first[list(state.first_told)] = list(state.first_told.values())
-    missing = pulls.fate == Fate.MISSING
-    late = np.flatnonzero(missing & (first[pulls.batch] < pulls.told))
-    if len(late) == 0:
-        return []
-    return [
-        f"{counted(len(late), 'pull was', 'pulls were')} given up as missing when rewards of the "
-        f"same batch were in, the first in batch {int(pulls.batch[late[0]])}. If that had to do "
-        f"with how the batch looked, {_broken(promised)}."
-    ]
-
-
 def better_by_all(
     problem: Problem, fit: Estimate, arm: int | None, error: float | None
 ) -> int | None:
@@ -290,26 +298,3 @@ def better_by_all(
         return None
     best = leader(fit, problem.sign, range(len(problem.arms)))
     return None if best == arm else best
-
-
-def doubts(
-    state: "State", fit: Estimate, arm: int | None, error: float | None, other: int | None
-) -> list[str]:
-    """Warn of what speaks against a recommendation, and of arms that were never in question."""
-    names = state.arms.names
-    if arm is None:
-        return []
-    found = []
-    if other is not None:
-        found.append(
-            f"The strategy recommends {names[arm]}, but all rewards together speak for "
-            f"{names[other]}: another arm is better with probability {error:.2g} by the estimate. "
-            "Measure both again, or take the second."
-        )
-    left_out = [names[i] for i in np.flatnonzero(np.isnan(fit.means())) if i != arm]
-    if left_out:
-        found.append(
-            f"The recommendation leaves out {first_few(left_out)}: the rewards there are, without "
-            "those that were lost or never measured, do not tell their means."
-        )
-    return found

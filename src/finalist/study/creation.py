@@ -4,43 +4,40 @@ import secrets
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from os import PathLike
-from typing import Any
+from typing import Any, Unpack
 
 from finalist import __version__
 from finalist.arms import Arms
 from finalist.errors import StudyError
-from finalist.problem import as_problem
+from finalist.problem import Problem, as_problem
 from finalist.problem.noise import NOISES, takes_sigma
+from finalist.settings import ProblemWords
 from finalist.strategies import Strategy, named
 from finalist.study.rules import check_name
 from finalist.study.settings import Settings, difference, from_json, with_roles
 from finalist.study.storage.database import Database
 from finalist.study.storage.reader import Reader
 from finalist.study.storage.rows import StudyRow
-from finalist.study.tables import arms_table, read_arms
+from finalist.study.tables import arms_table, given_body, read_arms
 
 #: Arguments of `create` that the settings keep under another name.
 _STORED = {"sigma": "noise"}
 
 
 def settings_of(
-    arms: Arms,
+    arms: Arms | Problem,
     strategy: Strategy | str = "gauntlet",
     *,
     seed: int | None = None,
-    budget: int | None = None,
-    max_pulls_per_arm: int | None = None,
     metadata: Mapping[str, Any] | None = None,
-    **question: Any,
+    **words: Unpack[ProblemWords],
 ) -> Settings:
     """Return what the arguments of `create` mean; refuse what the strategy cannot do."""
-    if not isinstance(arms, Arms):
-        raise StudyError(f"arms is of type {type(arms).__name__}; use Arms(features).")
-    problem = as_problem(arms, most_pulls=max_pulls_per_arm, **question)
-    chosen = named(strategy, arms) if isinstance(strategy, str) else strategy
+    problem = as_problem(arms, **words)
+    chosen = named(strategy, problem.arms) if isinstance(strategy, str) else strategy
     drawn = secrets.randbits(53) if seed is None else seed
-    settings = Settings(problem, chosen, drawn, budget, {} if metadata is None else metadata)
-    chosen.start(settings.problem, seed=drawn)
+    settings = Settings(problem, chosen, drawn, {} if metadata is None else metadata)
+    chosen.start(problem, seed=drawn)
     return settings
 
 
@@ -50,7 +47,8 @@ def create(where: str | PathLike[str], name: str, settings: Settings) -> tuple[D
     with _opened(where, create=True) as database, database.write() as writer:
         number = writer.create(name, settings.to_json(), __version__)
         writer.add_arms(number, 0, *arms_table(settings.problem.arms))
-        writer.append(number, 1, "created", {"version": __version__})
+        body = {"version": __version__, "given": given_body(settings.problem.arms)}
+        writer.append(number, 1, "created", body)
         return database, writer.study(name)
 
 

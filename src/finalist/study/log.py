@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from finalist.arms import Arms
+from finalist.study.results import Results
 from finalist.study.settings import from_json
 from finalist.study.state import State
 from finalist.study.storage.protocol import Storage
@@ -48,12 +49,12 @@ class Log:
         body: dict[str, Any],
         *,
         client: str | None = None,
-        rewards: Any = None,
+        rewards: Results | None = None,
     ) -> None:
         """Write an event, and apply it as every later reader will."""
         self._reader = writer
         event = writer.append(self.row.id, now.last + 1, kind, body, client=client, rewards=rewards)
-        now.apply(event, None if rewards is None else (rewards[0], rewards[1]))
+        now.apply(event, None if rewards is None else (rewards.pull, rewards.value))
 
     def _synchronise(self, reader: Reader) -> State:
         """Apply the events that are new."""
@@ -69,7 +70,7 @@ class Log:
             firsts = np.searchsorted(rewards.event, numbers, side="left")
             ends = np.searchsorted(rewards.event, numbers, side="right")
             for event, first, end in zip(events, firsts, ends, strict=True):
-                told = (rewards.pull[first:end], rewards.reward[first:end])
+                told = (rewards.pull[first:end], rewards.value[first:end])
                 state.apply(event, told if end > first else None)
         self._state = state
         return state

@@ -6,8 +6,7 @@ lock, or refuses and leaves the log as it was.
 
 import hashlib
 import json
-from collections.abc import Sequence
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast
 
 import numpy as np
 
@@ -15,15 +14,13 @@ from finalist.errors import ConflictError
 from finalist.study.batch import Batch, Pull
 from finalist.study.log import Log
 from finalist.study.pulls import Fate
-from finalist.study.results import Results, as_results
+from finalist.study.results import Results
 from finalist.study.rules import (
     batch_of,
     batch_size,
-    check_noise,
     check_size,
     check_text,
     check_told,
-    check_values,
     nothing,
     of_worker,
     row_of,
@@ -35,7 +32,7 @@ from finalist.study.storage.writer import Writer
 from finalist.text import counted
 
 
-def import_history(log: Log, names: Sequence[str], rewards: Sequence[float]) -> None:
+def import_history(log: Log, history: Results) -> None:
     """Write down measurements made before the study, of arms by their names."""
     with log.writing() as (writer, now):
         if now.issued:
@@ -48,8 +45,9 @@ def import_history(log: Log, names: Sequence[str], rewards: Sequence[float]) -> 
                 f"{counted(now.history_pulls, 'earlier measurement')} {verb} in already; bring in "
                 "all of them in one table."
             )
-        check_values(now, np.array(rewards), lambda i: f"row {i + 1}")
-        body = {"arms": [now.arms.index(name) for name in names], "rewards": list(rewards)}
+        now.problem.noise.refuse(history.value, lambda i: f"row {i + 1}")
+        arms = [now.arms.index(str(name)) for name in history.arm]
+        body = {"arms": arms, "rewards": history.value.tolist()}
         log.append(writer, now, "history", body)
 
 
@@ -109,9 +107,8 @@ class Told(NamedTuple):
     repeated: int | None = None
 
 
-def tell(log: Log, results: Any, client_id: str | None, *, decimal: str = ".") -> Told:
+def tell(log: Log, told: Results, client_id: str | None) -> Told:
     """Take all rewards, or none on an error."""
-    told = as_results(results, decimal=decimal)
     if client_id is not None:
         check_text("client_id", client_id)
     call = _digests(told)
@@ -123,22 +120,18 @@ def tell(log: Log, results: Any, client_id: str | None, *, decimal: str = ".") -
         new = check_told(now, told)
         if not new.any() and client_id is None:
             return Told(0, now)
-        notes = [note for note, fresh in zip(told.notes, new, strict=True) if fresh]
-        pulls, values = told.pulls[new], told.rewards[new]
-        body = {"count": len(pulls), **call}
-        rewards = (pulls, values, notes if any(notes) else None)
-        log.append(writer, now, "told", body, client=client_id, rewards=rewards)
+        fresh = told.taken(new)
+        body = {"count": len(fresh), **call}
+        log.append(writer, now, "told", body, client=client_id, rewards=fresh)
         _decide(log, writer, now)
-        return Told(len(pulls), now)
+        return Told(len(fresh), now)
 
 
 def _digests(told: Results) -> dict[str, str | None]:
     """Return what identifies a call: its rewards, and its notes if it has any."""
-    order = np.argsort(told.pulls)
-    content = told.pulls[order].tobytes() + told.rewards[order].tobytes()
-    notes = {}
-    if any(told.notes):  # rarely so: a large table is not searched for nothing
-        notes = {int(told.pulls[i]): told.notes[i] for i in order if told.notes[i]}
+    content = told.pull.tobytes() + told.value.tobytes()
+    pairs = zip(told.pull.tolist(), told.note, strict=True)
+    notes = {pull: note for pull, note in pairs if note}
     return {
         "digest": hashlib.sha256(content).hexdigest(),
         "notes": hashlib.sha256(json.dumps(notes).encode()).hexdigest() if notes else None,
@@ -207,15 +200,14 @@ def amend(log: Log, pull_id: int, reward: float, reason: str) -> None:
     check_text("reason", reason)
     with log.writing() as (writer, now):
         row = row_of(now, pull_id)
-        told = as_results({row + 1: reward})
+        told = Results([row + 1], [reward])
         if now.pulls.fate[row] != Fate.TOLD:
             raise ConflictError(f"pull {pull_id} has no reward; use `tell`.")
         _require_open(now, pull_id, "amend")
-        check_noise(now, told)
+        now.problem.noise.refuse(told.value, told.where)
         old = float(now.pulls.reward[row])
         body = {"pull": row + 1, "old": old, "reason": reason}
-        rewards = (told.pulls, told.rewards, None)
-        log.append(writer, now, "amended", body, rewards=rewards)
+        log.append(writer, now, "amended", body, rewards=told)
 
 
 def _require_open(now: State, pull_id: int, verb: str) -> None:

@@ -110,16 +110,6 @@ class Issued:
 
 
 @dataclass(frozen=True, eq=False)
-class Measured:
-    """What a complete batch gave: each arm's count and mean."""
-
-    stage: int
-    arms: Int[np.ndarray, " m"]
-    count: Int[np.ndarray, " m"]
-    mean: Float[np.ndarray, " m"]
-
-
-@dataclass(frozen=True, eq=False)
 class Decision:
     """What was certain after a batch, as it was written down then."""
 

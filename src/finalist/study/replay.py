@@ -6,9 +6,6 @@ has changed, the log is right: the strategy follows it if it can, and is left ou
 nothing is called certain.
 """
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 from jaxtyping import Float, Int
 
@@ -16,6 +13,7 @@ from finalist.errors import StudyError
 from finalist.inference.statistics import Statistics
 from finalist.problem import Problem
 from finalist.strategies import Batch, Run, Verdict
+from finalist.strategies.abilities import Changeable, Evidence, Evident, Following, Informed, Lossy
 
 #: The evidence after each batch is kept for charts, up to so many arms.
 MAX_ARMS = 1000
@@ -58,19 +56,18 @@ class Replay:
 
     def inform(self, before: Statistics) -> None:
         """Give the strategy what was measured before the study, if it can use that."""
-        take = getattr(self.run, "inform", None)
-        if take is None:
+        if not isinstance(self.run, Informed):
             raise StudyError(
                 "this strategy cannot use earlier measurements; the gauntlet can "
                 "(strategy='gauntlet')."
             )
-        take(before)
+        self.run.inform(before)
 
     def record(self, batch: Batch, rewards: Statistics, lost: Int[np.ndarray, " K"]) -> None:
         """Give the strategy the rewards of a batch, and say how many of each arm were lost."""
         if self._logged is None:
             self.run.record(batch, rewards)
-            if lost.any() and hasattr(self.run, "lose"):
+            if lost.any() and isinstance(self.run, Lossy):
                 self.run.lose(lost)
 
     def follow(self, logged: Verdict, batch: int) -> None:
@@ -80,9 +77,8 @@ class Replay:
             if (own.winner, set(own.survivors)) == (logged.winner, set(logged.survivors)):
                 return
             self.differs.append(batch)
-            follow = getattr(self.run, "follow", None)
-            if follow is not None:
-                follow(logged)
+            if isinstance(self.run, Following):
+                self.run.follow(logged)
                 return
         self._logged = logged
 
@@ -91,16 +87,15 @@ class Replay:
     ) -> None:
         """Go on with other arms; all of them are possible again if all begin afresh."""
         if self._logged is None:
-            self.run = changing(self.run)(problem, kept, level, afresh=afresh)
+            self.run = changeable(self.run).changed(problem, kept, level, afresh=afresh)
             return
         left = set(self._logged.survivors)
         alive = [new for new, old in enumerate(kept) if afresh or old < 0 or old in left]
         self._logged = Verdict(None, tuple(alive), self._logged.pulls)
 
-    def evidence(self) -> Any:
+    def evidence(self) -> Evidence | None:
         """Return the strategy's evidence against each arm; None if it has none."""
-        evidence = getattr(self.run, "evidence", None)
-        return None if evidence is None or self._logged is not None else evidence()
+        return self.run.evidence() if self.follows and isinstance(self.run, Evident) else None
 
     def shares(self, K: int) -> Float[np.ndarray, " K"] | None:
         """Return the evidence from 0 to 1 for charts; None if there is none or K is too large."""
@@ -108,11 +103,10 @@ class Replay:
         return None if found is None else np.asarray(found.share, dtype=np.float32)
 
 
-def changing(run: Run) -> Callable[..., Run]:
-    """Return how a strategy goes on with other arms, or refuse."""
-    changed: Callable[..., Run] | None = getattr(run, "changed", None)
-    if changed is None:
+def changeable(run: Run) -> Changeable:
+    """Return a run that can go on with other arms, or refuse."""
+    if not isinstance(run, Changeable):
         raise StudyError(
             "this strategy cannot go on with other arms; the gauntlet can. Or create a new study."
         )
-    return changed
+    return run

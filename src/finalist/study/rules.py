@@ -1,15 +1,15 @@
 """What may be asked and told: pure functions of the state of a study."""
 
 import math
-from collections.abc import Callable
 from typing import cast
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Int
 
 from finalist.errors import ConflictError, RewardError, StudyError, UnknownPullError
 from finalist.files import printable
 from finalist.strategies import block_size
+from finalist.strategies.abilities import Sized
 from finalist.study.batch import AskState, Batch, Pull
 from finalist.study.pulls import Fate
 from finalist.study.results import Results
@@ -58,11 +58,11 @@ def batch_size(state: State, size: int | None, worker: str | None) -> int | None
     block = block_size(run, size, whole=worker is not None)
     if state.left is None:
         return block
-    preferred = block if block is not None else getattr(run, "own_size", None)
-    if preferred is None:
-        preferred = run.next(None).size
-        return None if preferred <= state.left else state.left
-    return min(preferred, state.left)
+    if block is None and isinstance(run, Sized):
+        block = run.own_size
+    if block is None:
+        return None if run.next(None).size <= state.left else state.left
+    return min(block, state.left)
 
 
 def open_count(state: State) -> int:
@@ -107,13 +107,14 @@ def batch_of(state: State, numbers: Int[np.ndarray, " n"]) -> Batch:
         Pull(number, names[arm], workers[worker])
         for number, arm, worker in zip(numbers.tolist(), arms, whose, strict=True)
     )
-    return Batch(rows, "open", state.open.number, open_count(state), state.open.words)
+    number, left, unit = state.open.number, open_count(state), state.problem.unit
+    return Batch(rows, "open", number, left, state.purpose(), unit)
 
 
 def waiting(state: State) -> Batch:
     """Return an empty batch for a worker when all pulls are with others."""
     assert state.open is not None
-    return Batch((), "waiting", state.open.number, open_count(state), state.open.words)
+    return Batch((), "waiting", state.open.number, open_count(state), state.purpose())
 
 
 def nothing(end: str) -> Batch:
@@ -140,49 +141,34 @@ def _no_pull(pull_id: object, state: State) -> str:
 
 def check_told(state: State, told: Results) -> Bool[np.ndarray, " n"]:
     """Refuse what cannot be told; return which of the rewards are new."""
-    unknown = np.flatnonzero(~state.pulls.known(told.pulls))
-    if len(unknown):
-        raise UnknownPullError(_no_pull(int(told.pulls[unknown[0]]), state))
-    rows = told.pulls - 1
+    for i in np.flatnonzero(~state.pulls.known(told.pull))[:1]:
+        raise UnknownPullError(_no_pull(int(told.pull[i]), state))
+    rows = told.pull - 1
     fate, old = state.pulls.fate[rows], state.pulls.reward[rows]
     _check_arms(state, told)
-    for i in np.flatnonzero((fate == Fate.TOLD) & (old != told.rewards))[:1]:
+    for i in np.flatnonzero((fate == Fate.TOLD) & (old != told.value))[:1]:
         raise ConflictError(
-            f"pull {told.pulls[i]} has the reward {old[i]} and not {told.rewards[i]}; correct a "
-            "wrong one with `amend`."
+            f"{told.where(i)} has the reward {old[i]} and not {told.value[i]}; correct a wrong one "
+            "with `amend`."
         )
     for i in np.flatnonzero((fate == Fate.VOID) | (fate == Fate.MISSING))[:1]:
         raise ConflictError(
-            f"pull {told.pulls[i]} is {Fate(fate[i]).name.lower()}; it cannot have a reward."
+            f"{told.where(i)} is {Fate(fate[i]).name.lower()}; it cannot have a reward."
         )
-    check_noise(state, told)
+    state.problem.noise.refuse(told.value, told.where)
     return np.asarray(fate == Fate.OPEN)
 
 
 def _check_arms(state: State, told: Results) -> None:
     """Refuse a table whose arms do not match its pulls: rows were mixed up."""
-    for number, name in zip(told.pulls, told.arms, strict=True):
-        if name is None:
+    named = [i for i, name in enumerate(told.arm) if name is not None]
+    rows = told.pull[named] - 1
+    arms, batches = state.pulls.arm[rows].tolist(), state.pulls.batch[rows].tolist()
+    for i, arm, batch in zip(named, arms, batches, strict=True):
+        if state.issued[batch - 1].stage != state.stage:
             continue
-        row = int(number) - 1
-        batch = state.issued[int(state.pulls.batch[row]) - 1]
-        if batch.stage != state.stage:
-            continue
-        arm = int(state.pulls.arm[row])
-        if name not in state.arms.aliases[arm]:
+        if told.arm[i] not in state.arms.aliases[arm]:
             raise RewardError(
-                f"pull {number} is of the arm {state.arms.names[arm]!r} and the table says "
-                f"{name!r}; were rows mixed up? Nothing was taken."
+                f"{told.where(i)} is of the arm {state.arms.names[arm]!r} and the table says "
+                f"{told.arm[i]!r}; were rows mixed up? Nothing was taken."
             )
-
-
-def check_noise(state: State, told: Results) -> None:
-    """Refuse rewards of pulls that are impossible under the noise model."""
-    check_values(state, told.rewards, lambda i: f"pull {told.pulls[i]}")
-
-
-def check_values(
-    state: State, rewards: Float[np.ndarray, " n"], whose: Callable[[int], str]
-) -> None:
-    """Refuse rewards that are impossible under the noise model; `whose` names one of them."""
-    state.problem.noise.refuse(rewards, whose)

@@ -13,16 +13,15 @@ import numpy as np
 
 from finalist.arms import Arms
 from finalist.errors import StudyError
-from finalist.problem import PerArm, Problem
+from finalist.problem import Problem
 from finalist.problem.goals import as_goal
+from finalist.problem.mean import MEANS, Identity
 from finalist.problem.noise import noise_from
 from finalist.problem.rules import rules_of
-from finalist.strategies import Strategy, all_strategies, strategy_class
+from finalist.settings import SETTINGS
+from finalist.strategies import Strategy, about, all_strategies, strategy_class
 from finalist.strategies.registry import StrategyClass
 from finalist.text import show
-
-#: The largest seed and the largest budget: signed integers of 64 bits.
-_LARGEST = 2**63 - 1
 
 
 @dataclass(frozen=True)
@@ -36,8 +35,6 @@ class Settings:
     strategy : Strategy
     seed : int
         All random choices of the study come from it.
-    budget : int or None
-        The most pulls in all.
     metadata : mapping
         Whatever the user wants to keep with the study.
     """
@@ -45,34 +42,24 @@ class Settings:
     problem: Problem
     strategy: Strategy
     seed: int
-    budget: int | None
     metadata: Mapping[str, Any]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "seed", _whole("seed", self.seed, 0))
-        if self.budget is not None:
-            object.__setattr__(self, "budget", _whole("budget", self.budget, 1))
-        object.__setattr__(self, "problem", self.problem.with_(budget=self.budget))
+        object.__setattr__(self, "seed", _checked_seed(self.seed))
         if not isinstance(self.metadata, Mapping):
             raise StudyError(f"metadata is {self.metadata!r}; it is a dict.")
 
     def to_json(self) -> dict[str, Any]:
         """Return everything but the arms."""
-        problem = self.problem
+        problem, words = self.problem, self.problem.words()
+        noise = {"model": words.pop("noise"), "sigma": words.pop("sigma")}
         return {
             "strategy": {"name": self.strategy.name, "settings": _plain(self.strategy)},
-            "noise": {"model": problem.noise.name, "sigma": _each(problem.noise.sigma)},
-            "delta": problem.delta,
-            "objective": problem.objective,
-            "epsilon": problem.epsilon,
-            "top": problem.top,
-            "max_pulls_per_arm": problem.most_pulls,
-            "cost": _each(problem.cost),
-            "batch_intercept": problem.batch_intercept,
-            "misspecification": problem.misspecification,
+            "noise": noise,
+            **words,
             "rules": problem.rules.number,
+            **({} if problem.mean == Identity() else {"mean": problem.mean.name}),
             **roles(problem.arms),
-            "budget": self.budget,
             "seed": self.seed,
             "metadata": dict(self.metadata),
         }
@@ -90,36 +77,27 @@ def with_roles(arms: Arms, body: Mapping[str, Any]) -> Arms:
     return arms if masks == [None, None] else arms._marked(*masks)
 
 
-def _whole(name: str, value: object, least: int) -> int:
-    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if not (whole and least <= cast(int, value) <= _LARGEST):
-        raise StudyError(
-            f"{name} is {show(value)}; it is a whole number, {least} or more and below 2**63."
-        )
-    return int(cast(int, value))
+def _checked_seed(seed: object) -> int:
+    whole = isinstance(seed, int | np.integer) and not isinstance(seed, bool)
+    if not (whole and 0 <= cast(int, seed) < 2**63):
+        raise StudyError(f"seed is {show(seed)}; it is a whole number, 0 or more and below 2**63.")
+    return int(cast(int, seed))
 
 
 def from_json(settings: Mapping[str, Any], arms: Arms) -> Settings:
     """Return the settings of a study that was written by this version or an earlier one."""
     try:
-        noise, strategy, epsilon = (settings[k] for k in ("noise", "strategy", "epsilon"))
-        goal = as_goal(epsilon, settings.get("top", 1), None)
-        cost = settings.get("cost", 1.0)  # studies of the first version do not have it
-        problem = Problem(
-            with_roles(arms, settings),
-            noise=noise_from(noise["model"], noise["sigma"]),
-            goal=goal,
-            delta=settings["delta"],
-            objective=settings["objective"],
-            most_pulls=settings["max_pulls_per_arm"],
-            cost=cost,
-            batch_intercept=settings.get("batch_intercept", False),
-            misspecification=settings.get("misspecification", 0.0),
-            rules=rules_of(settings.get("rules", 1)),
-        )
+        # Studies of earlier versions lack some settings.
+        words = {name: settings.get(name, one.default) for name, one in SETTINGS.items()}
+        noise, strategy = settings["noise"], settings["strategy"]
+        del words["sigma"]
+        words["noise"] = noise_from(noise["model"], noise["sigma"])
+        words["goal"] = as_goal(words.pop("epsilon"), words.pop("top"), None)
+        words["mean"] = MEANS[settings.get("mean", Identity.name)]()
+        rules = rules_of(settings.get("rules", 1))
+        problem = Problem(with_roles(arms, settings), **words, rules=rules)
         known = _class_of(strategy["name"])(**strategy["settings"])
-        seed, budget = settings["seed"], settings["budget"]
-        return Settings(problem, known, seed, budget, settings["metadata"])
+        return Settings(problem, known, settings["seed"], settings["metadata"])
     except (KeyError, TypeError) as error:
         raise StudyError(
             f"the settings of this study cannot be read ({type(error).__name__}: {error}); a newer "
@@ -168,13 +146,8 @@ def _plain(strategy: Strategy) -> dict[str, Any]:
     for name, value in values.items():
         if not isinstance(value, str | int | float | bool | None):
             reason = "cannot be kept; settings of a study are numbers, text, True, False or None."
-            if hasattr(cls, "knowing"):
+            if about(cls).knowing is not None:
                 reason = "needs to know the truth; it is for simulations, not for a study."
             kind = type(value).__name__
             raise StudyError(f"strategy {strategy.name!r} with {name} of type {kind} {reason}")
     return values
-
-
-def _each(value: PerArm | None) -> Any:
-    """Return one number, or a list of one for each arm."""
-    return list(value) if isinstance(value, tuple) else value

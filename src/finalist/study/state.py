@@ -14,13 +14,14 @@ from jaxtyping import Float, Int
 
 from finalist.arms import Arms
 from finalist.errors import StudyError
-from finalist.inference.pooling import Pooled
-from finalist.inference.statistics import Statistics
+from finalist.inference.pooling import BatchSums, Pooled
+from finalist.inference.statistics import BatchResults
 from finalist.problem import Problem
 from finalist.strategies import Batch, Run, Verdict
+from finalist.strategies.abilities import Explaining
 from finalist.study.checks import Check, found, is_look, work_of
 from finalist.study.invariants import impossible
-from finalist.study.pulls import Decision, Fate, Issued, Measured, Pulls
+from finalist.study.pulls import Decision, Fate, Issued, Pulls
 from finalist.study.replay import Replay
 from finalist.study.settings import Settings, with_roles
 from finalist.study.storage.errors import damaged
@@ -44,8 +45,9 @@ class State:
         self.times: list[str] = []
         self.stage, self.levels = 0, [settings.problem.delta]
         self.issued: list[Issued] = []
-        self.measured: list[Measured] = []
-        self.cells = 0  # means of batches and arms in `measured`
+        self.measured: list[BatchSums] = []  # complete batches
+        self.since = 0  # how many of them were before the arms last changed
+        self.cells = 0  # means of arms in all complete batches
         self.decisions: list[Decision] = []
         self.first_told: dict[int, int] = {}  # batch: event of its first reward
         self.workers: list[str] = []
@@ -109,13 +111,13 @@ class State:
     @property
     def left(self) -> int | None:
         """Pulls left of the budget; None without one."""
-        budget = self.settings.budget
+        budget = self.problem.budget
         return None if budget is None else max(budget - self.used, 0)
 
     @property
     def exhausted(self) -> bool:
         """Whether no arm can be pulled again."""
-        most = self.problem.most_pulls
+        most = self.problem.max_pulls_per_arm
         made = self.pooled.statistics.count + self.lost
         return most is not None and bool(np.all(made[self.arms.measurable] >= most))
 
@@ -132,20 +134,24 @@ class State:
             return "budget"
         return "exhausted" if self.exhausted else None
 
+    def purpose(self) -> str:
+        """Say what the open batch is for, by its note or by the strategy; empty if none says so.
+
+        Strategies of others write it into their notes, and so did ours before.
+        """
+        batch = self.open
+        assert batch is not None
+        run = self.run
+        if batch.words or not isinstance(run, Explaining) or not self.replay.follows:
+            return batch.words
+        rows = self.pulls.of(batch.number) - 1
+        rows = rows[self.pulls.fate[rows] != Fate.VOID]
+        counts = np.bincount(self.pulls.arm[rows], minlength=len(self.arms))
+        return run.purpose(Batch(counts, batch.note))
+
     def complete(self) -> bool:
         """Return whether the open batch has nothing left to measure."""
         return self.open is not None and len(self.pulls.open(self.open.number)) == 0
-
-    def evidence(self) -> tuple[Int[np.ndarray, " B"], Float[np.ndarray, "B K"]]:
-        """Return pulls and the evidence against each arm after each batch of this stage."""
-        rows = [
-            (decision.pulls, decision.evidence)
-            for decision in self.decisions
-            if self.issued[decision.batch - 1].stage == self.stage and decision.evidence is not None
-        ]
-        evidence = np.array([shares for _, shares in rows], dtype=float)
-        pulls = np.array([pulls for pulls, _ in rows], dtype=np.int64)
-        return pulls, evidence.reshape(-1, len(self.arms))
 
     # ---- events --------------------------------------------------------------------------
 
@@ -184,8 +190,8 @@ class State:
             self.fork = (event.body["fork_of"], event.body["until"])
 
     def _history(self, event: EventRow, _: Any) -> None:
-        before = Statistics.empty(len(self.arms))
-        before.add_many(event.body["arms"], event.body["rewards"])
+        arms, rewards = (np.array(event.body[word]) for word in ("arms", "rewards"))
+        before = BatchResults.of(len(self.arms), arms, rewards.astype(float))
         self.replay.inform(before)
         self.history_pulls = before.pulls
 
@@ -250,8 +256,12 @@ class State:
         rows = self.pulls.of(batch.number) - 1
         missing = self.pulls.arm[rows[self.pulls.fate[rows] == Fate.MISSING]]
         rows = rows[self.pulls.fate[rows] == Fate.TOLD]
-        rewards = Statistics.empty(len(self.arms))
-        rewards.add_many(self.pulls.arm[rows].astype(np.int64), self.pulls.reward[rows])
+        rewards = BatchResults.of(
+            len(self.arms),
+            self.pulls.arm[rows].astype(np.int64),
+            self.pulls.reward[rows],
+            order=np.argsort(self.pulls.told[rows], kind="stable"),
+        )
         before = set(self.verdict.survivors)
         self.pooled.add(rewards)
         lost = np.bincount(missing, minlength=len(self.arms))
@@ -259,15 +269,12 @@ class State:
         self.replay.record(Batch(rewards.count.copy(), batch.note), rewards, lost)
         if logged is not None:
             self.replay.follow(logged, batch.number)
-        some = np.flatnonzero(rewards.count)
-        self.cells += len(some)
-        self.measured.append(
-            Measured(self.stage, some, rewards.count[some], rewards.mean[some].copy())
-        )
+        self.measured.append(BatchSums.of(rewards))
+        self.cells += len(self.measured[-1].arms)
         if is_look(len(self.measured), work_of(self)):
             self._look()
         # The choice behind it is no longer needed; rivals of many arms would fill the memory.
-        self.issued[-1] = replace(batch, note={"words": batch.words})
+        self.issued[-1] = replace(batch, note={})
         verdict = self.verdict
         out = sorted(before - set(verdict.survivors))
         shares = self.replay.shares(len(self.arms))
@@ -283,7 +290,7 @@ class State:
 
     def _look(self) -> None:
         """Test the assumptions; one that fails has failed for good."""
-        checks = found(self.problem, self.pooled.estimate(), self.measured, self.stage)
+        checks = found(self.problem, self.pooled.estimate(), self.measured, self.since)
         self.failed |= {check.kind: check for check in checks if check.fails}
 
     def _change(self, event: EventRow, _: Any) -> None:
@@ -292,7 +299,7 @@ class State:
         problem = changed_problem(self.problem, self._read_arms(body["stage"]), body)
         self.replay.change(problem, kept, body["level"], afresh=body["afresh"])
         self.problem, self.stage = problem, body["stage"]
-        self.pooled = self.pooled.taken(kept, problem)
+        self.pooled, self.since = self.pooled.taken(kept, problem), len(self.measured)
         self.lost = np.where(kept >= 0, self.lost[kept], 0)
         self.levels.append(body["level"])
 

@@ -4,7 +4,12 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
+from jaxtyping import Float
+
 from finalist.planning import Forecast
+from finalist.study import sentences
+from finalist.study.snapshot import Snapshot
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -100,6 +105,8 @@ class Status:
         are left out then.
     forecast : Forecast or None
         Of the pulls still needed.
+    unit : str or None
+        Of the rewards, and so of estimates and intervals.
     arms : tuple of ArmStatus
     """
 
@@ -125,6 +132,7 @@ class Status:
     warnings: tuple[str, ...]
     doubts: tuple[str, ...]
     forecast: Forecast | None
+    unit: str | None
     arms: tuple[ArmStatus, ...] = field(repr=False)
 
     def to_dict(self) -> dict[str, Any]:
@@ -155,3 +163,80 @@ def _forecast(forecast: Forecast) -> dict[str, Any]:
         "cap": forecast.cap,
         "words": forecast.words(),
     }
+
+
+def status(snapshot: Snapshot, forecast: Forecast | None = None) -> Status:
+    """Put a snapshot of a study in words, with a forecast if one was made.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import finalist as fl
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> arms = fl.Arms.unstructured(["a", "b"])
+    >>> with fl.Study.create(folder.name + "/lab.db", "two", arms, sigma=1.0, seed=1) as study:
+    ...     print(status(study.snapshot()))
+    Nothing is tested yet: 0 pulls of the pilot are made.
+    >>> folder.cleanup()
+    """
+    names, verdict, chosen = snapshot.arms.names, snapshot.verdict, snapshot.recommendation
+    known = ~np.isnan(snapshot.means) & snapshot.arms.candidate
+    good = np.where(known, snapshot.problem.sign * snapshot.means, -np.inf)
+    return Status(
+        name=snapshot.name,
+        verdict=_verdict(snapshot),
+        certain=snapshot.certain,
+        winner=names[chosen] if chosen is not None and snapshot.winners else None,
+        winners=tuple(names[i] for i in snapshot.winners),
+        top=snapshot.problem.top,
+        leader=names[int(good.argmax())] if np.isfinite(good).any() else None,
+        survivors=tuple(names[i] for i in verdict.survivors),
+        risk=snapshot.risk,
+        recommendation=None if chosen is None else names[chosen],
+        error_estimate=snapshot.error_estimate,
+        certainty=snapshot.certainty,
+        advice=sentences.advice(snapshot),
+        sentence=sentences.sentence(snapshot),
+        pulls=snapshot.told,
+        open_pulls=snapshot.open_pulls,
+        batches=snapshot.complete,
+        budget_left=snapshot.budget_left,
+        assumptions=tuple(sentences.assumptions(snapshot)),
+        warnings=tuple(sentences.warnings(snapshot)),
+        doubts=snapshot.doubts,
+        forecast=forecast,
+        unit=snapshot.problem.unit,
+        arms=_arms(snapshot),
+    )
+
+
+def _verdict(snapshot: Snapshot) -> Literal["continue", "winner", "uncertain", "undecided"]:
+    if not snapshot.winners:
+        return "continue" if snapshot.end is None else "undecided"
+    return "uncertain" if snapshot.doubts else "winner"
+
+
+def _arms(snapshot: Snapshot) -> tuple[ArmStatus, ...]:
+    arms, found = snapshot.arms, snapshot.evidence
+    names, candidate, none = arms.names, arms.candidate, np.full(len(arms), np.nan)
+    valid = found is not None and snapshot.stage == 0 and not snapshot.doubts
+    alive = np.zeros(len(arms), dtype=bool)
+    alive[list(snapshot.verdict.survivors)] = True
+    rivals = [-1] * len(arms) if found is None else found.rival.tolist()
+    columns = (
+        names,
+        snapshot.fit.statistics.count.tolist(),
+        *map(_numbers, snapshot.intervals),
+        _numbers(none if found is None else np.where(candidate, found.share, np.nan)),
+        _numbers(np.where(candidate, found.p_value, np.nan) if valid else none),
+        [names[i] if i >= 0 else None for i in rivals],
+        alive.tolist(),
+        arms.measurable.tolist(),
+        candidate.tolist(),
+    )
+    return tuple(map(ArmStatus, *columns))
+
+
+def _numbers(values: Float[np.ndarray, " K"]) -> list[float | None]:
+    """Return what is finite as numbers, None for the rest."""
+    return [value if math.isfinite(value) else None for value in values.tolist()]

@@ -8,24 +8,28 @@ acts, and writes under a lock.
 import copy
 from collections.abc import Mapping
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from finalist.arms import Arms
-from finalist.problem import UNSET, Noise, PerArm, Unset
+from finalist.problem import PerArm, Problem
+from finalist.settings import ProblemWords, spelled_out
 from finalist.strategies import Strategy
 from finalist.study import change as changes
 from finalist.study import creation
 from finalist.study import measure as measuring
-from finalist.study.assess import assess
 from finalist.study.batch import Batch, Pull
 from finalist.study.log import Log
+from finalist.study.results import as_history, as_results
+from finalist.study.snapshot import Snapshot, forecast_of, take
+from finalist.study.state import State
 from finalist.study.status import Status
+from finalist.study.status import status as status_of
 from finalist.study.storage.protocol import Storage
 from finalist.study.storage.rows import StudyRow
-from finalist.study.tables import history_table, pulls_table
+from finalist.study.tables import named_events, pulls_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,27 +59,17 @@ class Study:
         self._log = Log(storage, row)
 
     @classmethod
+    @spelled_out
     def create(
         cls,
         where: str | PathLike[str],
         name: str,
-        arms: Arms,
+        arms: Arms | Problem,
         strategy: Strategy | str = "gauntlet",
         *,
-        sigma: PerArm | Unset | None = UNSET,
-        noise: Noise | str | None = None,
-        delta: float = 0.05,
-        objective: Literal["max", "min"] = "max",
-        epsilon: float = 0.0,
-        top: int = 1,
-        budget: int | None = None,
-        max_pulls_per_arm: int | None = None,
-        candidates: Arms | None = None,
-        cost: PerArm = 1.0,
-        batch_intercept: bool = False,
-        misspecification: float = 0.0,
         seed: int | None = None,
         metadata: Mapping[str, Any] | None = None,
+        **words: Unpack[ProblemWords],
     ) -> "Study":
         """Begin a study.
 
@@ -85,55 +79,22 @@ class Study:
             A file (SQLite, created if missing), or ``postgresql://user@host/name``.
         name : str
             By which it is opened again.
-        arms : Arms
+        arms : Arms or Problem
+            The arms, with the settings in `words`; or the problem.
         strategy : str or Strategy
-        sigma : float, (K,) sequence or None
-            Standard deviation of one measurement, for all arms or for each. None if it is unknown;
-            the gauntlet then estimates it. Required unless `noise` has its own.
-        noise : Noise or "gaussian", "sub-gaussian", "bernoulli", optional
-            The model of the noise behind the guarantee.
-        delta : float
-            Probability with which the winner may be wrong.
-        objective : "max" or "min"
-        epsilon : float
-            Positive: an arm within `epsilon` of the best is good enough.
-        top : int
-            How many of the best arms are wanted.
-        budget, max_pulls_per_arm : int, optional
-            Limits on all pulls, and on those of each arm. When the budget is spent, the best of the
-            arms that are left is recommended. Strategies for a fixed budget ("od-linbai", "gse",
-            "peace", "g-budget") need one; their winner is such a recommendation, not guaranteed.
-        candidates : Arms, optional
-            What the winner is chosen from, if not the arms themselves: measure here, decide there.
-        cost : float or (K,) sequence
-            Cost of a pull, for all arms or for each; cheap pulls are made more often.
-        batch_intercept : bool
-            Whether all rewards of a batch share a constant of their own: plates, days.
-        misspecification : float
-            How far, at most, means may be from a linear function of the features.
         seed : int, optional
             Drawn if not given, and stored.
         metadata : mapping, optional
             Anything that JSON can hold.
+        **words
+            Settings of the problem: those of the signature, explained in `Problem`. `sigma`, the
+            standard deviation of one measurement, has to be given unless `noise` has its own;
+            None says that it is unknown: the gauntlet then estimates it.
+            When the budget is spent, the best of the arms that are left is
+            recommended. Strategies for a fixed budget ("od-linbai", "gse", "peace", "g-budget")
+            need one; their winner is such a recommendation, not guaranteed.
         """
-        settings = creation.settings_of(
-            arms,
-            strategy,
-            sigma=sigma,
-            noise=noise,
-            delta=delta,
-            objective=objective,
-            epsilon=epsilon,
-            top=top,
-            budget=budget,
-            max_pulls_per_arm=max_pulls_per_arm,
-            candidates=candidates,
-            cost=cost,
-            batch_intercept=batch_intercept,
-            misspecification=misspecification,
-            seed=seed,
-            metadata=metadata,
-        )
+        settings = creation.settings_of(arms, strategy, seed=seed, metadata=metadata, **words)
         return cls(*creation.create(where, name, settings))
 
     @classmethod
@@ -175,6 +136,11 @@ class Study:
     def name(self) -> str:
         """Its name in the database."""
         return self._log.row.name
+
+    @property
+    def number(self) -> int:
+        """Its number in the database."""
+        return self._log.row.id
 
     @property
     def created(self) -> str:
@@ -238,7 +204,7 @@ class Study:
         int
             How many rewards were new. They are on the disk.
         """
-        return measuring.tell(self._log, results, client_id, decimal=decimal).new
+        return measuring.tell(self._log, as_results(results, decimal=decimal), client_id).new
 
     def void(self, pull_id: int, reason: str) -> Pull:
         """Give up a measurement that failed and return the one that replaces it.
@@ -265,12 +231,12 @@ class Study:
     def import_history(self, table: Any) -> int:
         """Import measurements made before the study; return how many.
 
-        They guide what is measured and are never tested. `table` is a data frame with the columns
-        `arm` (a name) and `reward`, or pairs of the two.
+        They guide what is measured and are never tested. `table` is a data frame or a CSV file
+        with the columns `arm` (a name) and `reward`, or pairs of the two.
         """
-        names, rewards = history_table(table)
-        measuring.import_history(self._log, names, rewards)
-        return len(rewards)
+        history = as_history(table)
+        measuring.import_history(self._log, history)
+        return len(history)
 
     def withdraw(self, *names: str) -> str:
         """Take arms out of the question and begin all tests again with a share of delta.
@@ -321,7 +287,21 @@ class Study:
 
         With `forecast`, the pulls still needed are simulated, which takes a second or so.
         """
-        return assess(self.name, self._log.now(), forecast=forecast)
+        return self._status(forecast)[1]
+
+    def _status(self, forecast: bool) -> tuple[int, Status]:
+        """Return the number of the last event as well."""
+        state = self._log.now()
+        found = take(self._log.row, state)
+        return state.last, status_of(found, forecast_of(state, found) if forecast else None)
+
+    def snapshot(self, events: int = 12) -> Snapshot:
+        """Return everything that is known after the last event, as numbers that stay as they are.
+
+        `events` is how many of the newest events it has, at most.
+        """
+        state = self._log.now()
+        return take(self._log.row, state, self._events(state, max(state.last - events, 0)))
 
     def evidence(self) -> tuple[Int[np.ndarray, " B"], Float[np.ndarray, "B K"]]:
         """Return pulls so far and the evidence against each arm, after each batch.
@@ -329,13 +309,36 @@ class Study:
         Since the arms last changed; from 0 to 1, and an arm is rejected at 1. Empty if the
         strategy has no evidence, or if there are more than a thousand arms.
         """
-        return self._log.now().evidence()
+        return take(self._log.row, self._log.now()).trail
 
     def history(self) -> list[dict[str, Any]]:
-        """Return the events, oldest first, as plain values."""
+        """Return the events, oldest first, as plain values; the table is in `arms.table`."""
         with self._log.storage.read() as reader:
             events = reader.events(self._log.row.id)
-        return [{"number": e.number, "at": e.at, "kind": e.kind, **e.body} for e in events]
+        bodies = ({k: v for k, v in e.body.items() if k != "given"} for e in events)
+        heads = ({"number": e.number, "at": e.at, "kind": e.kind} for e in events)
+        return [head | body for head, body in zip(heads, bodies, strict=True)]
+
+    def events(self, after: int = 0, most: int | None = None) -> list[dict[str, Any]]:
+        """Return events as `history` does, with the arms by their names, which stay as they are.
+
+        "named" are the first few of the arms that were ruled out or won; "gone" and "new" are
+        those that were withdrawn and added.
+
+        Parameters
+        ----------
+        after : int
+            Only events with a number above this.
+        most : int, optional
+            Only so many of them, the oldest.
+        """
+        return self._events(self._log.now(), after, most)
+
+    def _events(self, state: State, after: int, most: int | None = None) -> list[dict[str, Any]]:
+        if after >= state.last:
+            return []
+        with self._log.storage.read() as reader:
+            return named_events(state, reader, self._log.row.id, after, most)
 
     def to_frame(self) -> "pd.DataFrame":
         """Return every pull: pull_id, batch, arm, state, reward, worker, issued, told, note."""

@@ -1,21 +1,25 @@
-"""Arms and measurements, between the database, data frames and `Arms`."""
+"""Arms, measurements and events, between the database, data frames and `Arms`."""
 
+from collections.abc import Callable
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from finalist.arms import Arms
-from finalist.arms.inputs import Table
-from finalist.errors import ArmsError, RewardError, StudyError
+from finalist.arms.recipes import Recipe, Table, plain
+from finalist.errors import StudyError
 from finalist.study.pulls import Fate
-from finalist.study.results.values import reward_problem
 from finalist.study.state import State
 from finalist.study.storage.reader import Reader
-from finalist.text import show
+from finalist.study.storage.rows import EventRow
 
 if TYPE_CHECKING:
     import pandas as pd
+
+#: Arms that an event names.
+MAX_NAMED = 5
 
 
 def arms_table(arms: Arms) -> tuple[list[str], Float[np.ndarray, "N d"], list[str]]:
@@ -25,10 +29,35 @@ def arms_table(arms: Arms) -> tuple[list[str], Float[np.ndarray, "N d"], list[st
     return list(table.names), table.features, list(table.feature_names)
 
 
+def given_body(arms: Arms) -> dict[str, Any]:
+    """Return the user's table and its recipe, for the event with which arms come.
+
+    Cells that the arms have as features or as names are None.
+    """
+    cells = arms._parts.table().cells
+    table = None if cells is None else [[c, _as_json(texts)] for c, texts in cells.items()]
+    return {"recipe": arms.recipe.to_json(), "table": table}
+
+
+def _as_json(cells: Any) -> list[Any] | None:
+    """Return cells as JSON has them; it has no infinite numbers and no NaN."""
+    if cells is None:
+        return None
+    return [None if c in (np.inf, -np.inf) or c != c else c for c in plain(cells)]
+
+
 def read_arms(reader: Reader, study_id: int, stage: int) -> Arms:
     """Return the arms of a stage, exactly as they were."""
     names, features, columns = reader.arms(study_id, stage)
-    return Arms._from_table(Table(features, tuple(names), tuple(columns)))
+    table = Table(features, tuple(names), tuple(columns))
+    body = reader.arrival(study_id, stage).get("given")  # studies of 0.1.0 have none
+    if body is not None:
+        kept = body["table"]
+        table = table._replace(
+            recipe=Recipe.from_json(body["recipe"]),
+            cells=None if kept is None else {c: None if v is None else tuple(v) for c, v in kept},
+        )
+    return Arms._from_table(table)
 
 
 def subset(arms: Arms, kept: Int[np.ndarray, " n"]) -> Arms:
@@ -42,9 +71,10 @@ def union(arms: Arms, more: Arms) -> tuple[Arms, Int[np.ndarray, " n"]]:
     if not isinstance(more, Arms):
         raise StudyError(f"arms to add are of type {type(more).__name__}; use Arms(features).")
     first, second = arms._parts.table(), more._parts.table()
-    if second.feature_names == own_features(arms) != first.feature_names:
-        wider = np.column_stack([second.features, np.ones(len(second.features))])
-        second = Table(wider, second.names, first.feature_names)
+    if second.feature_names == arms.recipe.columns != first.feature_names:
+        brought = dict(zip(second.feature_names, second.features.T, strict=True))
+        features, columns = arms.recipe.features(brought)
+        second = second._replace(features=features, feature_names=columns)
     if second.feature_names != first.feature_names:
         raise StudyError(
             f"arms to add have the features {', '.join(more.feature_names)}; this study has "
@@ -55,8 +85,7 @@ def union(arms: Arms, more: Arms) -> tuple[Arms, Int[np.ndarray, " n"]]:
     taken = sorted(set(first.names) & set(second.names))
     if taken:
         raise StudyError(f"there is already an arm {taken[0]!r}; give another name.")
-    features = np.vstack([first.features, second.features])
-    both = Arms._from_table(Table(features, first.names + second.names, arms.feature_names))
+    both = Arms._from_table(first.stacked(second))
     if len(both) == len(arms):
         raise StudyError("the arms to add have the features of arms that are there already.")
     kept = np.full(len(both), -1)
@@ -68,55 +97,6 @@ def union(arms: Arms, more: Arms) -> tuple[Arms, Int[np.ndarray, " n"]]:
         for old, new in ((arms.measurable, more.measurable), (arms.candidate, more.candidate))
     )
     return both._marked(measurable, candidate), kept
-
-
-def own_features(arms: Arms) -> tuple[str, ...]:
-    """Return the features that further arms need: all but what `Arms.with_intercept` has added.
-
-    Examples
-    --------
-    >>> own_features(Arms([[1.0], [2.0]]).with_intercept())
-    ('f1',)
-    """
-    named = arms.feature_names[-1].rstrip("_") == "intercept"
-    added = named and bool(np.all(arms.features[:, -1] == 1.0))
-    return arms.feature_names[:-1] if added else arms.feature_names
-
-
-def history_table(table: Any) -> tuple[list[str], list[float]]:
-    """Return the arms and rewards of earlier measurements, checked like any results."""
-    if hasattr(table, "columns"):
-        import narwhals as nw
-
-        frame = nw.from_native(table, eager_only=True)
-        if not {"arm", "reward"} <= set(frame.columns):
-            raise RewardError(
-                f"the table has the columns {', '.join(map(str, frame.columns))}; earlier "
-                "measurements need 'arm' and 'reward'."
-            )
-        names, rewards = frame["arm"].to_list(), frame["reward"].to_list()
-    else:
-        try:
-            pairs = [(name, reward) for name, reward in table]
-        except (TypeError, ValueError):
-            raise RewardError(
-                "give earlier measurements as a data frame with the columns 'arm' and 'reward', or "
-                "as pairs (arm, reward)."
-            ) from None
-        names, rewards = [p[0] for p in pairs], [p[1] for p in pairs]
-    if not names:
-        raise RewardError("this table has no earlier measurements.")
-    for name in names:
-        if not isinstance(name, str):
-            raise ArmsError(f"an arm is named {name!r}; give its name as text.")
-    for row, reward in enumerate(rewards, start=1):
-        problem = reward_problem(reward)
-        if problem is not None:
-            raise RewardError(
-                f"the reward in row {row} is {show(reward)}, which {problem}. Leave out a row that "
-                "has none."
-            )
-    return names, [float(reward) for reward in rewards]
 
 
 def pulls_table(state: State, reader: Reader, study_id: int) -> "pd.DataFrame":
@@ -143,3 +123,36 @@ def pulls_table(state: State, reader: Reader, study_id: int) -> "pd.DataFrame":
             "note": [notes.get(int(i)) for i in number],
         }
     )
+
+
+def named_events(
+    state: State, reader: Reader, study_id: int, after: int, most: int | None
+) -> list[dict[str, Any]]:
+    """Return events up to a state, with the arms by their names: see `Study.events`."""
+    events = [e for e in reader.events(study_id, after=after) if e.number <= state.last]
+
+    @cache
+    def names(stage: int) -> tuple[str, ...]:
+        same = stage == state.stage
+        return state.arms.names if same else read_arms(reader, study_id, stage).names
+
+    return [
+        {**e.body, **_named(e, state, names), "number": e.number, "at": e.at, "kind": e.kind}
+        for e in events[:most]
+    ]
+
+
+def _named(
+    event: EventRow, state: State, names: Callable[[int], tuple[str, ...]]
+) -> dict[str, list[str]]:
+    body = event.body
+    if event.kind == "decided" and "batch" in body:
+        known = names(state.issued[body["batch"] - 1].stage)
+        found = body["rejected"] if body["winner"] is None else [body["winner"]]
+        return {"named": [known[i] for i in found[:MAX_NAMED]]}
+    if event.kind == "changed":
+        before, after, kept = names(body["stage"] - 1), names(body["stage"]), set(body["kept"])
+        gone = [name for i, name in enumerate(before) if i not in kept]
+        new = [name for name, i in zip(after, body["kept"], strict=True) if i < 0]
+        return {"gone": gone, "new": new}
+    return {}

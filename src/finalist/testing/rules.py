@@ -75,51 +75,40 @@ Check = Callable[[Make], None]
 
 def _shared(budget: Callable[[int], int | None]) -> dict[str, Check]:
     """Return the rules for both kinds of strategies, on problems with or without a budget."""
-    found: dict[str, Check] = {
-        "it is a strategy": partial(runs.is_a_strategy, budget=budget(30)),
-        "start solves no design": partial(runs.start_solves_no_design, budget=budget(100)),
-        "next changes nothing": partial(runs.next_changes_nothing, budget=budget(120)),
-        "a log kept as JSON goes on": partial(runs.a_log_kept_as_json_goes_on, budget=budget(120)),
-        "one arm needs no pull": partial(runs.one_arm_needs_no_pull, budget=budget(50)),
-        "wrong rewards and sizes are refused": partial(
-            runs.wrong_rewards_and_sizes_are_refused, budget=budget(30)
-        ),
-        "a decided run takes nothing more": partial(
-            runs.a_decided_run_takes_nothing_more, budget=budget(30)
-        ),
-        "two best arms, or a refusal": partial(runs.two_best_arms_or_a_refusal, budget=budget(60)),
-        "other candidates, or a refusal": partial(
-            runs.other_candidates_or_a_refusal, budget=budget(60)
-        ),
-        "limited pulls, or a refusal": partial(runs.limited_pulls_or_a_refusal, budget=budget(30)),
+    checks: dict[str, tuple[Callable[..., None], int]] = {
+        "it is a strategy": (runs.is_a_strategy, 30),
+        "start solves no design": (runs.start_solves_no_design, 100),
+        "next changes nothing": (runs.next_changes_nothing, 120),
+        "a log kept as JSON goes on": (runs.a_log_kept_as_json_goes_on, 120),
+        "one arm needs no pull": (runs.one_arm_needs_no_pull, 50),
+        "wrong rewards and sizes are refused": (runs.wrong_rewards_and_sizes_are_refused, 30),
+        "a decided run takes nothing more": (runs.a_decided_run_takes_nothing_more, 30),
+        "two best arms, or a refusal": (runs.two_best_arms_or_a_refusal, 60),
+        "other candidates, or a refusal": (runs.other_candidates_or_a_refusal, 60),
+        "limited pulls, or a refusal": (runs.limited_pulls_or_a_refusal, 30),
     }
     for words, size in {"own size": None, "plates of 40": 40}.items():
-        replay = partial(runs.replay_equals_live, size=size, budget=budget(150))
-        found[f"replay equals live, {words}"] = replay
+        replay = partial(runs.replay_equals_live, size=size)
+        checks[f"replay equals live, {words}"] = replay, 150
     for kind in ("gaussian", "bounded", "bernoulli"):
-        check = partial(runs.playing_equals_stepping, kind=kind, budget=budget(200))
-        found[f"playing equals stepping, {kind}"] = check
+        check = partial(runs.playing_equals_stepping, kind=kind)
+        checks[f"playing equals stepping, {kind}"] = check, 200
     for problem in answers.ODD:
         for scale in (1.0, 1e-120, 1e120):
-            odd = answers.an_odd_problem_ends_with_the_best_arm
-            found[f"the best arm wins, {problem}, scale {scale:g}"] = partial(
-                odd, problem=problem, scale=scale, budget=budget(90)
+            odd = partial(
+                answers.an_odd_problem_ends_with_the_best_arm, problem=problem, scale=scale
             )
-    return found | {
-        "the smallest wins if asked for": partial(
-            answers.minimising_is_maximising_the_opposite, budget=budget(70)
-        ),
-        "names and order change no winner": partial(
-            answers.names_and_order_change_no_winner, budget=budget(70)
-        ),
-        "units of the rewards change nothing": partial(
-            answers.units_of_the_rewards_change_nothing, budget=budget(70)
-        ),
-        "units of the features change nothing": partial(
-            answers.units_of_the_features_change_nothing, budget=budget(70)
-        ),
-        "same pulls in another process": same_pulls_in_another_process,
+            checks[f"the best arm wins, {problem}, scale {scale:g}"] = odd, 90
+    checks |= {
+        "the smallest wins if asked for": (answers.minimising_is_maximising_the_opposite, 70),
+        "names and order change no winner": (answers.names_and_order_change_no_winner, 70),
+        "units of the rewards change nothing": (answers.units_of_the_rewards_change_nothing, 70),
+        "units of the features change nothing": (answers.units_of_the_features_change_nothing, 70),
     }
+    found: dict[str, Check] = {
+        name: partial(check, budget=budget(most)) for name, (check, most) in checks.items()
+    }
+    return found | {"same pulls in another process": same_pulls_in_another_process}
 
 
 def _of_confidence() -> dict[str, Check]:

@@ -12,14 +12,15 @@ passes with at most that probability.
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from finalist.arms import Arms
 from finalist.errors import FinalistError
 from finalist.problem import as_problem
 from finalist.simulation import exact_lower_bound
 from finalist.simulation.instances import gaussian, paper
-from finalist.strategies import Batch
+from finalist.strategies import Batch, Run
+from finalist.strategies.abilities import Lossy
 from finalist.testing.rules_of_errors import ALPHA, TIED
 from finalist.testing.runs import Make, ensure, ensure_refused, play, rewards_of, step
 
@@ -133,8 +134,13 @@ def lost_pulls_are_spent(make: Make) -> None:
         ensure(batch.size, "next returns an empty batch although there is no winner")
         lost = np.minimum(batch.counts, rng.integers(0, 2, 4))
         run.record(Batch(batch.counts - lost, batch.note), rewards.batch(batch.counts - lost))
-        getattr(run, "lose", lambda _: None)(lost)
+        _lose(run, lost)
     ensure(run.verdict.winner == 2, f"arm {run.verdict.winner} wins and arm 2 is the best")
+
+
+def _lose(run: Run, counts: Int[np.ndarray, " K"]) -> None:
+    if isinstance(run, Lossy):
+        run.lose(counts)
 
 
 def all_rewards_may_be_lost(make: Make) -> None:
@@ -148,7 +154,7 @@ def all_rewards_may_be_lost(make: Make) -> None:
         ensure(batch.size > 0 and made <= budget, f"{made} pulls, all lost, with {budget} to make")
         empty = rewards_of(as_problem(arms, sigma=1.0), np.ones(4), 0).batch(nothing)
         run.record(Batch(nothing.copy(), batch.note), empty)
-        getattr(run, "lose", lambda _: None)(batch.counts)
+        _lose(run, batch.counts)
     ensure(run.verdict.winner in range(4), f"the winner is {run.verdict.winner}")
 
 

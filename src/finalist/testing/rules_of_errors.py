@@ -29,14 +29,7 @@ from finalist.problem import as_problem
 from finalist.simulation import exact_lower_bound
 from finalist.simulation.instances import paper
 from finalist.strategies import Strategy, guaranteed
-from finalist.testing.runs import (
-    MAX_PULLS,
-    Make,
-    NotApplicable,
-    ensure,
-    play,
-    where_supported,
-)
+from finalist.testing.runs import MAX_PULLS, Make, NotApplicable, ensure, play, where_supported
 
 #: Probability, over all rules together, that a strategy fails although it keeps delta.
 ALPHA = 1e-6

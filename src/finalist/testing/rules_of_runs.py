@@ -194,7 +194,7 @@ def limited_pulls_or_a_refusal(make: Make, budget: int | None = None) -> None:
     """No arm is pulled more often than allowed, or `start` refuses."""
     arms, most = Arms.unstructured(3), 2 if budget is None else budget // 3
     with _may_refuse():
-        problem = as_problem(arms, sigma=1.0, most_pulls=most, budget=budget)
+        problem = as_problem(arms, sigma=1.0, max_pulls_per_arm=most, budget=budget)
         run, rewards = make(arms, THETA).start(problem), rewards_of(problem, np.zeros(3), 0)
         pulls = np.zeros(3, dtype=np.int64)
         while not run.verdict.decided:

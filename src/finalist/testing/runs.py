@@ -13,7 +13,7 @@ from finalist.errors import FinalistError, NotYetSupportedError, ProblemError
 from finalist.inference.statistics import Statistics
 from finalist.problem import Problem
 from finalist.simulation.rewards import DrawnRewards, Kind
-from finalist.strategies import Batch, Playable, Run, Strategy, named
+from finalist.strategies import Batch, Playable, Run, Strategy, about, named
 
 #: A way to make the strategy for arms and their true parameter.
 Make = Callable[[Arms, Float[np.ndarray, " d"]], Strategy]
@@ -46,7 +46,7 @@ def maker(given: Any) -> Make:
 
     def make(arms: Arms, theta: Float[np.ndarray, " d"]) -> Strategy:
         strategy = _made(given, arms, np.asarray(theta, dtype=float))
-        suits = getattr(strategy, "suits", None)
+        suits = about(strategy).suits
         if suits is not None and not suits(arms):
             raise NotApplicable("it is not for such arms")
         return strategy
@@ -58,8 +58,8 @@ def _made(given: Any, arms: Arms, theta: Float[np.ndarray, " d"]) -> Strategy:
     if isinstance(given, str):
         return named(given, arms, theta)
     if isinstance(given, type):
-        knowing = getattr(given, "knowing", None)
-        return cast(Strategy, given() if knowing is None else knowing(arms, theta))
+        knowing = about(given).knowing
+        return cast(Strategy, given()) if knowing is None else knowing(arms, theta)
     if hasattr(given, "start"):
         return cast(Strategy, given)
     if callable(given):
@@ -102,7 +102,7 @@ def rewards_of(
     problem: Problem, theta: ArrayLike, seed: int, kind: Kind = "gaussian"
 ) -> DrawnRewards:
     """Return the source of rewards of a run."""
-    means = problem.arms.means(np.asarray(theta, dtype=float))
+    means = problem.means(np.asarray(theta, dtype=float))
     return DrawnRewards(means, problem.sigma, kind, np.random.default_rng(seed))
 
 

@@ -15,14 +15,12 @@ from finalist.web import live
 from finalist.web.addresses import LOOPBACK
 from finalist.web.api import look as api_look
 from finalist.web.api import measure, plan, reference, studies
-from finalist.web.cache import StatusCache
+from finalist.web.cache import Snapshots
 from finalist.web.deadlines import Deadlines
 from finalist.web.depends import ERRORS
 from finalist.web.errors import add_handlers
 from finalist.web.lifetime import DEADLINE
 from finalist.web.pages import act, change, look, new
-from finalist.web.pages.pictures import SvgCache
-from finalist.web.pages.snapshot import Snapshots
 from finalist.web.pool import Studies
 from finalist.web.render import HERE
 from finalist.web.security import login
@@ -85,10 +83,8 @@ def create_app(
     )
     app.state.studies = Studies(place)
     app.state.workers = Workers()
-    app.state.statuses = StatusCache(app.state.studies, app.state.workers)
+    app.state.snapshots = Snapshots(app.state.studies, app.state.workers)
     app.state.issuer = BatchIssuer(app.state.studies, app.state.workers)
-    app.state.snapshots = Snapshots(app.state.studies)
-    app.state.svg_cache = SvgCache()
     app.state.lives = {}
     app.state.events = live.Events(app.state.studies)
     app.state.token = Token(token_hash, None if token_file is None else Path(token_file))
@@ -116,7 +112,7 @@ def create_app(
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     current_default_thread_limiter().total_tokens = THREADS
     with suppress(FinalistError):  # reported by the page that needs it
-        await run_sync(app.state.statuses.summaries, 0.0)  # starts reading in the background
+        await run_sync(app.state.snapshots.lines, 0.0)  # starts reading in the background
     yield
     app.state.events.close()
     app.state.workers.close()

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from fastapi import Depends, Header, Path, Query, Request
 from pydantic import BaseModel
 
-from finalist.web.cache import StatusCache
+from finalist.web.cache import Snapshots
 from finalist.web.errors import RefusedError
 from finalist.web.pool import Studies
 from finalist.web.workers.issuer import BatchIssuer
@@ -56,7 +56,7 @@ async def _key(
 
 
 StudiesDep = Annotated[Studies, from_app("studies")]
-StatusesDep = Annotated[StatusCache, from_app("statuses")]
+SnapshotsDep = Annotated[Snapshots, from_app("snapshots")]
 WorkersDep = Annotated[Workers, from_app("workers")]
 IssuerDep = Annotated[BatchIssuer, from_app("issuer")]
 Csv = Annotated[bytes, Depends(_csv)]

@@ -9,7 +9,7 @@ from finalist.errors import BusyError
 from finalist.web.lifetime import life_now
 
 #: What to do if the request ends while it waits.
-_REMEDY = "Nokey was changed; try again in a moment."
+_REMEDY = "Nothing was changed; try again in a moment."
 
 
 class WorkLimit:

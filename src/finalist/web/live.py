@@ -3,6 +3,10 @@
 One task for the whole process polls the numbers of the last events of all studies, twice a second
 and only while a page is open; it is a single short query that blocks no writer. Every page is sent
 what changed. When the server shuts down, all streams are closed.
+
+The messages are written here, not by `fastapi.sse`, which would save ten lines: it runs two more
+tasks for each page and reads ahead, so that a slow client gets old news that newer ones would have
+replaced, and the time between its keep-alive messages cannot be set.
 """
 
 import asyncio

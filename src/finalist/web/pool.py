@@ -23,7 +23,6 @@ from finalist.errors import UnknownStudyError
 from finalist.files import printable
 from finalist.study import Study
 from finalist.study.databases import Database, StudyRow, locate
-from finalist.study.handles import is_in, row_of
 from finalist.web.limits import WorkLimit
 
 #: Idle handles kept for the next request: of all studies together, and of one study.
@@ -121,19 +120,17 @@ class Studies:
     @contextmanager
     def reading(self, number: int) -> Iterator[Study]:
         """Lend a study for reading; no one waits for it or is waited for."""
-        row = self.row(number)
+        row, database = self.row(number), self._database()
         with self._lock:
             handles = self._idle.get(number)
-            study = handles.pop() if handles else None
-        if study is None:
-            study = self._handle(row)
+            study = handles.pop() if handles else Study(database, row)
         try:
             yield study
         except UnknownStudyError:
             self.drop(number)
             raise
         with self._lock:
-            if is_in(study, self._open) and number in self._rows:
+            if database is self._open and number in self._rows:
                 self._keep(number, study)
 
     def _keep(self, number: int, study: Study) -> None:
@@ -158,9 +155,7 @@ class Studies:
             writing = self._writers.setdefault(number, _Writing(row.name))
         try:
             with self.changing(), writing.limit.take():
-                if writing.study is None or not is_in(writing.study, self._open):
-                    writing.study = self._handle(row)
-                yield writing.study
+                yield writing.handle(self._database(), row)
         except UnknownStudyError:
             self.drop(number)
             raise
@@ -179,7 +174,7 @@ class Studies:
         """Delete a study permanently."""
         row = self.row(number)
         with self.changing(), Study.open(self.place, row.name) as study:
-            if row_of(study) != row:  # deleted, and another study took its name
+            if (study.number, study.created) != (row.id, row.created):  # another took its name
                 self.drop(number)
                 self.row(number)  # raises
             study.delete()
@@ -191,9 +186,6 @@ class Studies:
             self._rows.pop(number, None)
             self._idle.pop(number, None)
             self._writers.pop(number, None)
-
-    def _handle(self, row: StudyRow) -> Study:
-        return Study(self._database(), row)
 
     # ---- the database ----------------------------------------------------------------------
 
@@ -217,4 +209,10 @@ class _Writing:
     def __init__(self, name: str) -> None:
         message = _MANY.format(what=f"study {printable(name, 100)!r}")
         self.limit = WorkLimit(message, 1, MAX_WRITERS_EACH - 1, WAIT)
-        self.study: Study | None = None
+        self._study: tuple[Database, Study] | None = None
+
+    def handle(self, database: Database, row: StudyRow) -> Study:
+        """Return the handle; a database that was opened again has a new one."""
+        if self._study is None or self._study[0] is not database:
+            self._study = database, Study(database, row)
+        return self._study[1]

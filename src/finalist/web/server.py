@@ -63,7 +63,7 @@ def warm_up(app: FastAPI) -> threading.Thread:
 
 def _warm(app: FastAPI) -> None:
     compile_templates()
-    app.state.statuses.read_all()
+    app.state.snapshots.read_all()
     from finalist.charts import weights_chart
     from finalist.charts.theme import to_svg
 

@@ -9,6 +9,7 @@ from finalist.arms.table import ArmsTable, read_table
 from finalist.errors import FinalistError, TooLargeError
 from finalist.study import Study, handles
 from finalist.study.measure import Told
+from finalist.study.results import read_results
 
 #: Rows accepted at a time.
 MAX_ARMS, MAX_RESULTS = 20_000, 200_000
@@ -81,5 +82,4 @@ def tell_table(
     """Tell a study the rewards in the bytes of a CSV file."""
     remedy = "Send it in parts, or use 'finalist tell' on the machine that holds the study."
     check_lines(content, MAX_RESULTS, name, remedy)
-    with as_file(content, name) as path:
-        return handles.tell(study, path, client_id, decimal=decimal)
+    return handles.tell(study, read_results(content, decimal=decimal, name=name), client_id)

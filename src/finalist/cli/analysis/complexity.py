@@ -1,7 +1,6 @@
 """`finalist complexity`: how hard a problem is when the parameter is known."""
 
-from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -14,7 +13,6 @@ from finalist.cli.options import (
     Format,
     FormatOption,
     InterceptOption,
-    Objective,
     ObjectiveOption,
     OutputOption,
     SigmaOption,
@@ -48,13 +46,6 @@ Infinite values are null.
 """
 
 
-class BoundName(StrEnum):
-    """Constants of the confidence widths."""
-
-    sharp = "sharp"
-    soare = "soare"
-
-
 def complexity(
     arms_file: ArmsFile,
     theta: ThetaOption = None,
@@ -63,9 +54,10 @@ def complexity(
     delta: DeltaOption = 0.05,
     intercept: InterceptOption = False,
     bound: Annotated[
-        BoundName, typer.Option(help="Constants: the tighter valid ones, or the paper's.")
-    ] = BoundName.sharp,
-    objective: ObjectiveOption = Objective.max,
+        Literal["sharp", "soare"],
+        typer.Option(help="Constants: the tighter valid ones, or the paper's."),
+    ] = "sharp",
+    objective: ObjectiveOption = "max",
     alpha: Annotated[float, typer.Option(help="Setting of XY-Adaptive, for Theorem 3.")] = 0.4,
     everything: AllOption = False,
     form: FormatOption = Format.table,
@@ -87,7 +79,7 @@ def complexity(
             parameter,
             sigma=size,
             delta=delta,
-            bound=bound.value,
+            bound=bound,
             objective=objective.value,
             alpha=alpha,
         )
@@ -124,7 +116,7 @@ def _picture(arms: "Arms", result: "Complexity") -> "AnyChart":
 
 def _rows(arms: "Arms", result: "Complexity") -> list[list[Any]]:
     """Return name, mean, gap and the oracle's weight, the best arm first."""
-    means = arms.means(result.theta).tolist()
+    means = result.problem.means(result.theta).tolist()
     gaps, weights = result.gaps.tolist(), result.oracle_design.weights.tolist()
     order = sorted(range(len(gaps)), key=gaps.__getitem__)
     return [[arms.names[i], means[i], gaps[i], weights[i]] for i in order]
@@ -132,7 +124,7 @@ def _rows(arms: "Arms", result: "Complexity") -> list[list[Any]]:
 
 def _as_dict(arms: "Arms", result: "Complexity") -> dict[str, Any]:
     oracle, bounds = result.oracle_design, result.bounds
-    columns = (arms.means(result.theta), result.gaps, oracle.weights)
+    columns = (result.problem.means(result.theta), result.gaps, oracle.weights)
     per_arm = zip(arms.aliases, *(column.tolist() for column in columns), strict=True)
     return {
         "best": arms.names[result.best],

@@ -1,8 +1,7 @@
 """`finalist design`: the optimal design of a file of arms."""
 
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -46,15 +45,6 @@ Values that are infinite or were not asked for are null.
 """
 
 
-class CriterionName(StrEnum):
-    """The criteria that need no other input."""
-
-    g = "g"
-    d = "d"
-    xy = "xy"
-    v = "v"
-
-
 _MEANING = {
     "g": "largest variance of an arm's estimated reward",
     "d": "largest variance of an arm's estimated reward",
@@ -67,7 +57,7 @@ _MEANING = {
 def design(
     arms_file: ArmsFile,
     criterion: Annotated[
-        CriterionName | None,
+        Literal["g", "d", "xy", "v"] | None,
         typer.Option(
             help="What to minimise: the largest variance of an arm (g; d has the same optimum), "
             "of a difference of two arms (xy), or the mean over arms (v). By default xy.",
@@ -109,7 +99,7 @@ def design(
 
     table = inputs.load_arms(arms_file, measurable_column, sigma_column, cost_column, intercept)
     arms = table.arms
-    goal: Any = str((criterion or CriterionName.xy).value)
+    goal: Any = criterion or "xy"
     if directions is not None:
         goal = np.array(inputs.read_vectors(directions, arms))
     with output.working("Solving the design..."):

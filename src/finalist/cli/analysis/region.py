@@ -1,9 +1,8 @@
 """`finalist region`: arms that stand for all points of a box or a ball."""
 
 import shlex
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -40,25 +39,9 @@ Values that were not asked for are null.
 """
 
 
-class Shape(StrEnum):
-    """What a region can be."""
-
-    box = "box"
-    ball = "ball"
-
-
-class BasisName(StrEnum):
-    """The bases that need no code."""
-
-    linear = "linear"
-    quadratic = "quadratic"
-
-
-class Measure(StrEnum):
-    """Which points can be measured."""
-
-    design = "design"
-    all = "all"
+Shape = Literal["box", "ball"]
+#: The bases that need no code.
+BasisName = Literal["linear", "quadratic"]
 
 
 def region(
@@ -84,8 +67,8 @@ def region(
         int, typer.Option(metavar="N", help="Points of the grid along each coordinate.")
     ] = 21,
     measure: Annotated[
-        Measure, typer.Option(help="Measure where the design says, or everywhere.")
-    ] = Measure.design,
+        Literal["design", "all"], typer.Option(help="Measure where the design says, or everywhere.")
+    ] = "design",
     epsilon: Annotated[
         float | None,
         typer.Option(help="How far the answer may be from the best point.", show_default="none"),
@@ -104,7 +87,7 @@ def region(
     output.check_files(out, None)
     made = _region(shape, low, high, dimension, basis, names)
     with output.working("Making the net..."):
-        net = made.net(per_axis, measure.value)
+        net = made.net(per_axis, measure)
         content = _as_dict(made, net, None if epsilon is None else net.question(epsilon, delta))
     if study is not None:
         with opened(db, study) as open_study:
@@ -133,8 +116,8 @@ def _region(
     called = None if names is None else [name.strip() for name in names.split(",")]
     words: dict[str, Any] = {"names": called}
     if basis is not None:
-        words["basis"] = basis.value
-    if shape is Shape.ball:
+        words["basis"] = basis
+    if shape == "ball":
         if dimension is None or low is not None or high is not None:
             raise ArmsError("a ball needs --dimension, and no --low and --high; its radius is 1.")
         return Region.ball(dimension, **words)

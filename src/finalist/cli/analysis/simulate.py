@@ -1,8 +1,7 @@
 """`finalist simulate`: what a strategy would do if the parameter were known."""
 
 from dataclasses import asdict, replace
-from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -10,7 +9,6 @@ from finalist.cli import codes, inputs, output
 from finalist.cli.options import (
     AllOption,
     ArmsFile,
-    BudgetOption,
     ChartOption,
     Format,
     FormatOption,
@@ -62,14 +60,6 @@ Undefined values are null. Ctrl-C prints the finished runs and exits with code 1
 """
 
 
-class RewardKind(StrEnum):
-    """What is drawn."""
-
-    gaussian = "gaussian"
-    bounded = "bounded"
-    bernoulli = "bernoulli"
-
-
 @with_problem
 def simulate(
     arms_file: ArmsFile,
@@ -85,7 +75,7 @@ def simulate(
         typer.Option(help="Standard deviation of the constant drawn for each batch."),
     ] = 0.0,
     rewards: Annotated[
-        RewardKind | None,
+        Literal["gaussian", "bounded", "bernoulli"] | None,
         typer.Option(
             help="What is drawn: normal noise, noise of +sigma or -sigma, rewards 0 and 1. "
             "By default what --noise says."
@@ -95,7 +85,6 @@ def simulate(
     seed: SeedOption = 0,
     jobs: JobsOption = 1,
     max_pulls: MaxPullsOption = 10**9,
-    budget: BudgetOption = None,
     size: Annotated[
         int | None,
         typer.Option(metavar="N", help="Pulls of a batch: plates of 96.", show_default="its own"),
@@ -121,12 +110,11 @@ def simulate(
         parameter,
         chosen,
         shift=shift,
-        rewards=None if rewards is None else rewards.value,
+        rewards=rewards,
         runs=runs,
         seed=seed,
         n_jobs=jobs,
         max_pulls=max_pulls,
-        budget=budget,
         size=size,
         **words,
     )

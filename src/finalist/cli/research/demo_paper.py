@@ -79,7 +79,7 @@ def demo_paper(out: Path) -> None:
 def _weights(
     arms: "Arms", result: "Complexity", designs: "dict[str, Design]"
 ) -> "list[Table | str]":
-    means = arms.means(result.theta)
+    means = result.problem.means(result.theta)
     rows = [
         [
             name,

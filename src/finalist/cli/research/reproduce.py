@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -15,8 +14,7 @@ if TYPE_CHECKING:
 
     from finalist.lab.page import Finding
     from finalist.lab.paper import Reproduction
-    from finalist.lab.paper.experiment import Case, Extent
-    from finalist.lab.paper.measure import Announce
+    from finalist.lab.paper.experiment import Announce, Case, Extent
     from finalist.lab.tables import Table
 
 HELP = """Reproduce the experiments of Soare, Lazaric and Munos (NIPS 2014).
@@ -43,15 +41,7 @@ evidence; holds is null where nothing can be compared) and its tables as lists o
 """
 
 
-class PartName(StrEnum):
-    """What to reproduce."""
-
-    table = "table"
-    budget = "budget"
-    cones = "cones"
-    appendix = "appendix"
-    alpha = "alpha"
-    all = "all"
+PartName = Literal["table", "budget", "cones", "appendix", "alpha", "all"]
 
 
 def reproduce(
@@ -71,12 +61,12 @@ def reproduce(
     from finalist.lab import paper
 
     extent = (paper.Extent.quick() if quick else paper.Extent()).with_runs(runs)
-    names = list(paper.PARTS) if part is PartName.all else [part.value]
+    names: list[str] = list(paper.PARTS) if part == "all" else [part]
     out.mkdir(parents=True, exist_ok=True)
     with progress(names, extent) as announce:
         result = paper.reproduce(names, out, extent, seed=seed, jobs=jobs, announce=announce)
     with output.working("Drawing..."):
-        files = paper.write(result, out, with_page=part is PartName.all)
+        files = paper.write(result, out, with_page=part == "all")
     record = result.record() if form is Printed.json else None
     output.deliver_report(record, [*report(result), ""], files)
 
@@ -87,7 +77,7 @@ def progress(names: list[str], extent: "Extent") -> "Iterator[Announce | None]":
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-    from finalist.lab.paper.measure import distinct
+    from finalist.lab.paper.experiment import distinct
     from finalist.lab.paper.report import cases_of
 
     console = Console(stderr=True)

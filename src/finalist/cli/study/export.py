@@ -1,8 +1,7 @@
 """`finalist export` and `finalist report`: a study as a file, to compute with or to read."""
 
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -40,19 +39,12 @@ can be kept, e-mailed and printed. Without -o it is named after the study, in th
 """
 
 
-class Exported(StrEnum):
-    """What is written."""
-
-    csv = "csv"
-    json = "json"
-
-
 def export(
     name: StudyName,
     decimal: DecimalOption = ".",
     db: DbOption = None,
     form: Annotated[
-        Exported | None,
+        Literal["csv", "json"] | None,
         typer.Option("--format", help="What to write.", show_default="by the name of FILE"),
     ] = None,
     out: OutputOption = None,
@@ -60,12 +52,11 @@ def export(
     """Read everything, write it."""
     output.check_files(out, None)
     if form is None:
-        is_json = out is not None and out.suffix.lower() == ".json"
-        form = Exported.json if is_json else Exported.csv
+        form = "json" if out is not None and out.suffix.lower() == ".json" else "csv"
     from finalist.study.exports import everything, write_csv
 
     with opened(db, name) as study:
-        if form is Exported.json:
+        if form == "json":
             output.deliver(output.to_json(everything(study)), out)
         else:
             output.deliver_csv(lambda target: write_csv(study, target, decimal=decimal), out)

@@ -133,7 +133,7 @@ def _code(batch: "Batch") -> int:
 
 def _rows(study: "Study", batch: "Batch", features: bool) -> list[dict[str, Any]]:
     """Return the pulls as rows, optionally with the features of their arms."""
-    rows: list[dict[str, Any]] = [dict(vars(pull)) for pull in batch]
+    rows = batch.rows()
     if features:
         arms = study.arms
         for row in rows:

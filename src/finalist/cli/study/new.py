@@ -8,7 +8,6 @@ import typer
 from finalist.cli import inputs
 from finalist.cli.options import (
     ArmsFile,
-    BudgetOption,
     Printed,
     PrintedOption,
     ProblemOptions,
@@ -17,7 +16,6 @@ from finalist.cli.options import (
     with_problem,
 )
 from finalist.cli.study.common import DbOption, DecimalOption, NewName, command, say, shown, where
-from finalist.cli.study.history import read_history
 from finalist.errors import FinalistError, ProblemError
 from finalist.files import printable
 from finalist.text import counted
@@ -66,10 +64,6 @@ def new(
     ] = False,
     strategy: StrategyOption = "gauntlet",
     settings: SettingsOption = None,
-    budget: BudgetOption = None,
-    max_pulls_per_arm: Annotated[
-        int | None, typer.Option(metavar="N", help="The most pulls of an arm.", show_default="none")
-    ] = None,
     seed: Annotated[
         int | None, typer.Option(help="Seed of all random choices.", show_default="drawn")
     ] = None,
@@ -88,19 +82,18 @@ def new(
     words["sigma"] = _size(words["sigma"])
     if minimise:
         words["objective"] = "min"
-    earlier = [] if history is None else read_history(history, decimal)
-    for arm, _ in earlier:
-        arms.index(arm)  # an unknown one is refused before anything is created
     from finalist.study import Study
+    from finalist.study.results import Results, as_history
     from finalist.study.sentences import counted_arms
 
+    earlier = Results([], []) if history is None else as_history(history, decimal=decimal)
+    for arm in earlier.arm:
+        arms.index(str(arm))  # an unknown one is refused before anything is created
     study = Study.create(
         where(db),
         name,
         arms,
         inputs.configured(strategy, settings or [], arms, None),
-        budget=budget,
-        max_pulls_per_arm=max_pulls_per_arm,
         seed=seed,
         **words,
     )
@@ -127,7 +120,7 @@ def new(
         f"Study {printable(name, 60)!r} is in {shown(db)}: {counted_arms(every)}, "
         f"{strategy}{before}. Next:\n  {command(db, 'ask', name, '-o', 'batch.csv')}"
     )
-    if not (every.has_intercept or problem.batch_intercept):
+    if not (every.has_intercept or words["batch_intercept"]):
         told += (
             "\nNote: the features have no constant, so an arm whose features are all 0 has an "
             "expected result of 0.\n      If results have a level of their own, begin with "

@@ -99,21 +99,20 @@ def evidence_picture(
 
     from finalist.charts.evidence import evidence_chart
 
-    pulls, evidence = study.evidence()
+    snapshot = study.snapshot(events=0)
+    pulls, evidence = snapshot.trail
     grown = np.diff(pulls, prepend=0) > 0  # a batch whose pulls are all missing adds nothing
     if not grown.any():
         raise ChartError(
             f"there is no evidence to draw in study {printable(study.name, 60)!r}: no batch is "
             "complete, or its strategy has none (the gauntlet has), or there are too many arms."
         )
-    arms, won = study.arms, study.status(forecast=False).winners
-    tested = np.flatnonzero(arms.candidate)
-    names = [arms.names[i] for i in tested]
+    tested = np.flatnonzero(snapshot.arms.candidate)
     return evidence_chart(
         pulls[grown],
         evidence[np.ix_(grown, tested)],
-        names,
-        winner=[names.index(name) for name in won],
+        [snapshot.arms.names[i] for i in tested],
+        winner=np.flatnonzero(np.isin(tested, snapshot.winners)).tolist(),
         title=title or f"Evidence against each arm: {printable(study.name, 60)}",
         subtitle=("An arm is out when its line reaches 1.", *remarks),
     )
@@ -180,7 +179,8 @@ def arms_table(found: "Status", everything: bool = False) -> "Iterator[Table | s
         for arm in (arms if everything else arms[: output.MAX_ROWS])
     ]
     evidence = ["Evidence against it"] if with_evidence else []
-    header = ["Arm", *evidence, "Estimate", "95 %", "Pulls", "State"]
+    estimate = "Estimate" if found.unit is None else f"Estimate ({printable(found.unit)})"
+    header = ["Arm", *evidence, estimate, "95 %", "Pulls", "State"]
     yield from output.arms_table(header, rows, everything, len(arms))
 
 

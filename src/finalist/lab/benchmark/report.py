@@ -8,22 +8,17 @@ from typing import Any
 import numpy as np
 
 import finalist
-from finalist.charts.ratios import (
-    Ratio,
-    Survival,
-    ratios_chart,
-    survival_chart,
-    survival_domain,
-)
+from finalist.charts.ratios import Ratio, Survival, ratios_chart, survival_chart, survival_domain
 from finalist.charts.theme import PALETTE
 from finalist.files import write_file
 from finalist.lab.benchmark import tables
 from finalist.lab.benchmark.engine import CellResult
 from finalist.lab.benchmark.plan import TUNED_ON, Plan, exact
 from finalist.lab.benchmark.specs import KNOWS
-from finalist.lab.page import Part, Picture, page, write_pictures
-from finalist.lab.tables import Table, listed
+from finalist.lab.page import Part, Picture, page, write_parts
+from finalist.lab.tables import Table
 from finalist.simulation.summary import FEWEST
+from finalist.text import listed
 
 TITLE = "Strategies side by side"
 PAGE, MARKDOWN = "index.html", "benchmark.md"
@@ -199,9 +194,7 @@ def write(report: Report, folder: Path) -> list[Path]:
     list of Path
     """
     cells = tables.cells_table(report.outcomes)
-    files = [write_file(folder / f"{cells.name}.csv", cells.csv().encode())]
-    pictures, drawings = write_pictures(report.parts, folder)
-    files += pictures
+    files, drawings = write_parts(report.parts, [cells], folder)
     made = _made(report.plan)
     html = page(TITLE, report.lead, report.parts, drawings, made=made, broad=True)
     files.append(write_file(folder / MARKDOWN, markdown(report).encode()))

@@ -9,6 +9,7 @@ from finalist.errors import ProblemError
 from finalist.simulation.instances import Instance
 from finalist.strategies import (
     Strategy,
+    about,
     all_strategies,
     configured,
     named,
@@ -110,7 +111,7 @@ def marks(spec: Spec, instance: Instance) -> tuple[str, ...]:
     """
     strategy: Any = spec.strategy(instance)
     told: Any = named(spec.name, instance.arms, instance.theta)
-    proven = getattr(strategy, "proven", True)
+    proven = about(strategy).proven
     words = []
     if "theta_norm" in dict(spec.settings):
         words.append("theta_norm given")
@@ -119,7 +120,7 @@ def marks(spec: Spec, instance: Instance) -> tuple[str, ...]:
         words.append(KNOWS)
     elif hasattr(told, "theta_norm"):
         words.append("knows |theta|")
-    elif hasattr(type(told), "knowing"):
+    elif about(told).knowing is not None:
         words.append("knows something of theta")
     return (*words, *([] if proven else ["no proof"]))
 

@@ -9,7 +9,8 @@ import numpy as np
 from finalist.charts.ratios import ratio_text
 from finalist.lab.benchmark.engine import CellResult
 from finalist.lab.benchmark.plan import TUNED_ON, exact
-from finalist.lab.tables import Table, listed, shown
+from finalist.lab.tables import Table, shown
+from finalist.text import listed
 
 Outcomes = Sequence[CellResult]
 

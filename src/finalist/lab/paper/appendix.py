@@ -19,18 +19,23 @@ from finalist.inference.bounds import Bound
 from finalist.lab.page import Finding, Part, Picture
 from finalist.lab.paper.experiment import (
     DELTA,
+    ORACLE,
     OUR_ALPHA,
-    PAPER_ALPHA,
+    OURS,
+    PAPERS,
     SIGMA,
     TABLE_DIMENSION,
+    XY,
     Case,
     Extent,
+    G,
     KnownProblem,
     Method,
+    Tallies,
     instance,
 )
-from finalist.lab.paper.measure import Tallies
-from finalist.lab.tables import Table, listed
+from finalist.lab.tables import Table
+from finalist.text import listed
 
 _CANONICAL = "canonical basis"
 EPSILONS = (0.5, 0.1, 0.01, 0.001)
@@ -136,11 +141,11 @@ def theorem_cases(extent: Extent) -> list[Case]:
 
 
 _THEOREMS = {
-    Method("xy-oracle"): "N* of Sect. 3",
-    Method("g"): "Theorem 1",
-    Method("xy"): "Theorem 2",
-    Method("xy-adaptive", PAPER_ALPHA): "Theorem 3, a scale",
-    Method("xy-adaptive", OUR_ALPHA): "Theorem 3, a scale",
+    ORACLE: "N* of Sect. 3",
+    G: "Theorem 1",
+    XY: "Theorem 2",
+    PAPERS: "Theorem 3, a scale",
+    OURS: "Theorem 3, a scale",
 }
 
 

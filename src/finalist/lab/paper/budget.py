@@ -1,18 +1,26 @@
-"""The figure of Sect. 6: budgets of the five strategies as the dimension grows."""
+"""Budgets: the figure of Sect. 6, and XY-Adaptive for several values of alpha.
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+The paper sets alpha to 0.1 without saying why.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
 from itertools import pairwise
-from typing import Literal
+from typing import Any, Literal
 
 from finalist.charts.curves import Curve, curves_chart
+from finalist.charts.theme import AnyChart
 from finalist.complexity import complexity
 from finalist.design import optimal_design
 from finalist.inference.bounds import Bound
 from finalist.lab.page import Finding, Part, Picture
 from finalist.lab.paper.experiment import (
+    ADAPTIVE,
     CONSTANTS,
     DELTA,
+    FIGURES,
+    FULLY,
     METHODS,
+    ORACLE,
     OUR_ALPHA,
     PAPER_ALPHA,
     SIGMA,
@@ -20,18 +28,17 @@ from finalist.lab.paper.experiment import (
     Case,
     Extent,
     Method,
+    Tallies,
+    Tally,
+    alpha_cases,
     budget_cases,
     instance,
 )
-from finalist.lab.paper.measure import Tallies, Tally
 from finalist.lab.paper.table import lower_bound
-from finalist.lab.tables import Table, listed
+from finalist.lab.tables import Table, compact
+from finalist.text import listed
 
 LOWER_BOUND = "Lower bound"
-DODGED = "Points stand a little beside each other, so that no interval hides another."
-_ORACLE, _FULLY = Method("xy-oracle"), Method("fully-adaptive")
-_ADAPTIVE = (Method("xy-adaptive", PAPER_ALPHA), Method("xy-adaptive", OUR_ALPHA))
-_STATIC = tuple(Method(name) for name in STATIC)
 
 
 def figure_cases(extent: Extent) -> list[Case]:
@@ -41,69 +48,138 @@ def figure_cases(extent: Extent) -> list[Case]:
 
 def budget_part(extent: Extent, tallies: Tallies) -> Part:
     """Assemble the figure, its tables and the findings."""
+    ds = extent.dimensions
     text = (
         "The figure of the paper: the pulls until the best arm is identified, averaged over "
-        f"runs, for d = {extent.dimensions[0]} to {extent.dimensions[-1]}. Only the second "
+        f"runs, for d = {ds[0]} to {ds[-1]}. Only the second "
         "coordinate of θ matters however many there are, so the oracle and whoever learns from "
         "rewards should not care about d, and whoever treats all directions alike should pay "
         "for every one.",
     )
-    findings = [f for bound in extent.bounds for f in _findings(extent, bound, tallies)]
-    tables = [_means(extent, bound, tallies) for bound in extent.bounds]
-    pictures = [_picture(extent, bound, tallies) for bound in extent.bounds]
-    return Part(
-        "budget",
-        "The budget as the dimension grows",
-        text,
-        tuple(findings),
-        (*tables, _long(extent, tallies)),
-        tuple(pictures),
+    rows = [
+        (case.method.label, case.bound, case.d, *tallies[case].figures, lower_bound(case.d))
+        for case in figure_cases(extent)
+    ]
+    columns = ("strategy", "constants", "d", *FIGURES, "lower_bound")
+    long = Table("budget", "Budgets with 95 % intervals", columns, tuple(rows), where="file")
+    findings, tables, pictures = [], [], []
+    for bound in extent.bounds:
+        found = {m: {d: tallies[Case(m, bound, d)] for d in ds} for m in METHODS}
+        means = {m: {d: tally.mean for d, tally in of.items()} for m, of in found.items()}
+        findings += _findings(bound, means)
+        floor = {d: lower_bound(d) for d in ds}
+        shown = {m.label: of for m, of in means.items()} | {LOWER_BOUND: floor}
+        title = f"Mean budget in million pulls, {bound} constants"
+        tables.append(_millions(f"budget-{bound}", title, "strategy", shown))
+        curves = [measured_curve(m.label, of) for m, of in found.items()]
+        curves.append(
+            Curve(LOWER_BOUND, tuple(map(float, ds)), tuple(floor.values()), reference=True)
+        )
+        caption = f"Budgets with {CONSTANTS[bound]} ({bound})."
+        note = (
+            "The lower bound is for the mean of methods that are right for every θ; "
+            "the oracle knows θ."
+        )
+        chart = _chart(curves, "Dimension d", "Budget by dimension", CONSTANTS[bound], note)
+        pictures.append(Picture(f"budget-{bound}", chart, caption))
+    title = "The budget as the dimension grows"
+    return Part("budget", title, text, tuple(findings), (*tables, long), tuple(pictures))
+
+
+def alpha_part(extent: Extent, tallies: Tallies) -> Part:
+    """Assemble the comparison of values of alpha."""
+    text = (
+        "A phase of XY-Adaptive ends when the largest variance is alpha times that of the phase "
+        "before, so phases grow by a factor of about 1/alpha. With the paper's "
+        f"alpha = {PAPER_ALPHA:g} a run that just misses the decision goes on ten times as long: "
+        "the budget jumps between powers of ten, and depends on where they happen to fall. A "
+        "larger alpha has more phases and smaller jumps, and each phase starts afresh.",
+    )
+    rows = [
+        (case.method.alpha, case.bound, case.d, *tallies[case].figures)
+        for case in alpha_cases(extent)
+    ]
+    columns = ("alpha", "constants", "d", *FIGURES)
+    long = Table("alpha", "XY-Adaptive by alpha", columns, tuple(rows), where="file")
+    findings, tables, pictures = [], [], []
+    for bound in extent.bounds:
+        found = {
+            d: {a: tallies[Case(Method("xy-adaptive", a), bound, d)] for a in extent.alphas}
+            for d in extent.alpha_dimensions
+        }
+        findings.append(_best_alpha(bound, found))
+        shown = {a: {d: of[a].mean for d, of in found.items()} for a in extent.alphas}
+        title = f"XY-Adaptive: mean budget in million pulls, {bound} constants"
+        tables.append(_millions(f"alpha-{bound}", title, "alpha", shown))
+        curves = [measured_curve(f"d = {d}", of) for d, of in found.items()]
+        title, constants = "XY-Adaptive by its setting alpha", f"{bound} constants"
+        caption = f"XY-Adaptive for several alpha ({constants})."
+        chart = _chart(curves, "alpha", title, constants)
+        pictures.append(Picture(f"alpha-{bound}", chart, caption))
+    title = "The setting alpha of XY-Adaptive"
+    return Part("alpha", title, text, tuple(findings), (*tables, long), tuple(pictures))
+
+
+def _millions(name: str, title: str, first: str, means: Mapping[Any, Mapping[int, float]]) -> Table:
+    """Return mean budgets in million pulls, with a column for each dimension."""
+    rows = tuple((label, *(mean / 1e6 for mean in of.values())) for label, of in means.items())
+    columns = (first, *(f"d = {d}" for d in next(iter(means.values()))))
+    return Table(name, title, columns, rows)
+
+
+def measured_curve(label: str, tallies: Mapping[Any, Tally]) -> Curve:
+    """Return means with their intervals."""
+    low, high = zip(*(tally.interval for tally in tallies.values()), strict=True)
+    means = tuple(tally.mean for tally in tallies.values())
+    return Curve(label, tuple(map(float, tallies)), means, low, high)
+
+
+def _chart(curves: Sequence[Curve], x: str, title: str, constants: str, *notes: str) -> AnyChart:
+    subtitle = [
+        f"Mean pulls with 95 % intervals, {constants}, logarithmic scale",
+        "Points stand a little beside each other, so that no interval hides another.",
+        *notes,
+    ]
+    return curves_chart(curves, x, "Pulls until x1 is identified", title, subtitle)
+
+
+def _best_alpha(bound: Bound, found: Mapping[int, Mapping[float, Tally]]) -> Finding:
+    """Say which alpha is best for each d, and how far the paper's and ours are from it."""
+    best, excess = [], {PAPER_ALPHA: 0.0, OUR_ALPHA: 0.0}
+    for d, of in found.items():
+        means = {a: tally.mean for a, tally in of.items()}
+        least = min(means, key=means.__getitem__)
+        best.append(f"alpha = {least:g} at d = {d} ({compact(means[least])})")
+        excess = {a: max(excess[a], means[a] / means[least]) for a in excess}
+    return Finding(
+        "alpha is 0.1",
+        None,
+        f"the fewest pulls have {listed(best)}; at worst alpha = {PAPER_ALPHA:g} needs "
+        f"{excess[PAPER_ALPHA]:.1f} times as many and alpha = {OUR_ALPHA:g} "
+        f"{excess[OUR_ALPHA]:.1f} times",
+        bound,
     )
 
 
-def _long(extent: Extent, tallies: Tallies) -> Table:
-    """Return everything that was measured, one row for each case."""
-    rows = []
-    for case in figure_cases(extent):
-        tally, floor = tallies[case], lower_bound(case.d)
-        numbers = (tally.mean, *tally.interval, tally.runs, tally.wrong, floor)
-        rows.append((case.method.label, case.bound, case.d, *numbers))
-    columns = ("strategy", "constants", "d", "mean", "low", "high", "runs", "wrong", "lower_bound")
-    return Table("budget", "Budgets with 95 % intervals", columns, tuple(rows), where="file")
+Means = Mapping[Method, Mapping[int, float]]
 
 
-def _means(extent: Extent, bound: Bound, tallies: Tallies) -> Table:
-    rows = [
-        (m.label, *(tallies[Case(m, bound, d)].mean / 1e6 for d in extent.dimensions))
-        for m in METHODS
-    ]
-    rows.append((LOWER_BOUND, *(lower_bound(d) / 1e6 for d in extent.dimensions)))
-    columns = ("strategy", *(f"d = {d}" for d in extent.dimensions))
-    title = f"Mean budget in million pulls, {bound} constants"
-    return Table(f"budget-{bound}", title, columns, tuple(rows))
-
-
-def _findings(extent: Extent, bound: Bound, tallies: Tallies) -> list[Finding]:
-    ds = extent.dimensions
-    means = {m: {d: tallies[Case(m, bound, d)].mean for d in ds} for m in METHODS}
-    rest = [m for m in METHODS if m != _ORACLE]
+def _findings(bound: Bound, means: Means) -> list[Finding]:
+    rest = [m for m in METHODS if m != ORACLE]
     return [
-        _below("XY-Oracle needs the fewest pulls", bound, means, _ORACLE, rest),
+        _below("XY-Oracle needs the fewest pulls", bound, means, ORACLE, rest),
         *(
-            _below(f"{m.label} needs fewer pulls than XY and G", bound, means, m, _STATIC)
-            for m in _ADAPTIVE
+            _below(f"{m.label} needs fewer pulls than XY and G", bound, means, m, STATIC)
+            for m in ADAPTIVE
         ),
         *(
             _flat(f"Dimensions have little impact on {m.label}", bound, means[m])
-            for m in (_ORACLE, *_ADAPTIVE)
+            for m in (ORACLE, *ADAPTIVE)
         ),
-        *(_linear(bound, m, means[m]) for m in _STATIC),
-        *(_widening(bound, m, means) for m in _ADAPTIVE),
+        *(_linear(bound, m, means[m]) for m in STATIC),
+        *(_widening(bound, m, means) for m in ADAPTIVE),
         _no_advantage(bound, means),
     ]
-
-
-Means = Mapping[Method, Mapping[int, float]]
 
 
 def _below(claim: str, bound: Bound, means: Means, low: Method, high: Sequence[Method]) -> Finding:
@@ -157,7 +233,7 @@ def _linear(bound: Bound, method: Method, means: Mapping[int, float]) -> Finding
 def _widening(bound: Bound, method: Method, means: Means) -> Finding:
     """Compare how far a strategy is below the cheaper static one at the ends of the range."""
     ds = sorted(means[method])
-    lead = {d: min(means[m][d] for m in _STATIC) - means[method][d] for d in ds}
+    lead = {d: min(means[m][d] for m in STATIC) - means[method][d] for d in ds}
     smaller = [b for a, b in pairwise(ds) if lead[b] <= lead[a]]
     where = f"; not from one d to the next at d = {listed(smaller)}" if smaller else ""
     return Finding(
@@ -171,10 +247,10 @@ def _widening(bound: Bound, method: Method, means: Means) -> Finding:
 
 def _no_advantage(bound: Bound, means: Means) -> Finding:
     """Compare the fully adaptive rule with the static ones."""
-    wins = [d for d in means[_FULLY] if means[_FULLY][d] < min(means[m][d] for m in _STATIC)]
-    first, last = min(means[_FULLY]), max(means[_FULLY])
-    ratio = means[_FULLY][last] / means[_FULLY][first]
-    where = f"cheaper than both for {_where(wins, means[_FULLY])}" if wins else "never cheaper"
+    wins = [d for d in means[FULLY] if means[FULLY][d] < min(means[m][d] for m in STATIC)]
+    first, last = min(means[FULLY]), max(means[FULLY])
+    ratio = means[FULLY][last] / means[FULLY][first]
+    where = f"cheaper than both for {_where(wins, means[FULLY])}" if wins else "never cheaper"
     return Finding(
         "Fully adaptive has no advantage over XY and G, because of √d in its bound",
         not wins,
@@ -182,27 +258,3 @@ def _no_advantage(bound: Bound, means: Means) -> Finding:
         "has no factor 2√2, so its place depends on the constants of the others",
         bound,
     )
-
-
-def measured_curve(label: str, x: Iterable[float], tallies: Iterable[Tally]) -> Curve:
-    """Return means with their intervals."""
-    cases = list(tallies)
-    low, high = zip(*(case.interval for case in cases), strict=True)
-    return Curve(label, tuple(map(float, x)), tuple(case.mean for case in cases), low, high)
-
-
-def _picture(extent: Extent, bound: Bound, tallies: Tallies) -> Picture:
-    ds = extent.dimensions
-    curves = [
-        measured_curve(m.label, ds, (tallies[Case(m, bound, d)] for d in ds)) for m in METHODS
-    ]
-    floor = tuple(lower_bound(d) for d in ds)
-    curves.append(Curve(LOWER_BOUND, tuple(map(float, ds)), floor, reference=True))
-    subtitle = [f"Mean pulls with 95 % intervals, {CONSTANTS[bound]}, logarithmic scale", DODGED]
-    subtitle.append(
-        "The lower bound is for the mean of methods that are right for every θ; the oracle knows θ."
-    )
-    chart = curves_chart(
-        curves, "Dimension d", "Pulls until x1 is identified", "Budget by dimension", subtitle
-    )
-    return Picture(f"budget-{bound}", chart, f"Budgets with {CONSTANTS[bound]} ({bound}).")

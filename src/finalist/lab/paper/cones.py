@@ -19,14 +19,15 @@ from jaxtyping import Float, Int
 
 from finalist.arms import Arms
 from finalist.charts.geometry import ConvexSet
-from finalist.charts.regions import Panel, region_chart, regions_chart
+from finalist.charts.plane import Panel, region_chart, regions_chart
 from finalist.complexity import complexity
 from finalist.design import optimal_design, round_design
 from finalist.inference.bounds import static_radius
 from finalist.inference.information import information
 from finalist.lab.page import Finding, Part, Picture
 from finalist.lab.paper.experiment import DELTA, instance
-from finalist.lab.tables import Table, listed
+from finalist.lab.tables import Table
+from finalist.text import listed
 
 #: A larger angle than in the experiment, to be visible in the plane; noise that suits 1000 pulls.
 ANGLE, NOISE = 0.4, 1.5

@@ -5,23 +5,26 @@ theta = (2, 0, ..., 0). The first arm is best, the last one hardly worse, and wh
 is the second coordinate of theta, which e_2 measures.
 
 A case is one strategy with one set of constants in one dimension. The parts of the reproduction
-share cases, so each is simulated once.
+share cases, so each is simulated once, through a store of results: a reproduction that was stopped
+continues.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from finalist.arms import Arms
 from finalist.errors import ProblemError
 from finalist.inference.bounds import Bound
+from finalist.lab.store import Store
 from finalist.simulation import instances
-
-if TYPE_CHECKING:
-    from finalist.strategies import Strategy
+from finalist.simulation.summary import mean_interval
+from finalist.strategies import Strategy, configured
 
 OMEGA = 0.01
 SIGMA = 1.0
@@ -83,8 +86,6 @@ CONSTANTS: dict[Bound, str] = {
     "soare": "the constants the paper states",
     "sharp": "the tightest constants we can prove",
 }
-#: Strategies that test after every pull and never change their allocation.
-STATIC = ("xy", "g")
 
 
 @dataclass(frozen=True)
@@ -102,7 +103,7 @@ class Method:
 
 
 #: The strategies of the table and the figure, in the paper's order.
-METHODS = (
+METHODS = ORACLE, PAPERS, OURS, XY, G, FULLY = (
     Method("xy-oracle"),
     Method("xy-adaptive", PAPER_ALPHA),
     Method("xy-adaptive", OUR_ALPHA),
@@ -110,6 +111,8 @@ METHODS = (
     Method("g"),
     Method("fully-adaptive"),
 )
+#: Strategies that test after every pull and never change their allocation; those that do.
+STATIC, ADAPTIVE = (XY, G), (PAPERS, OURS)
 
 
 @dataclass(frozen=True)
@@ -133,16 +136,12 @@ class Case:
             return 1.0 + 0.05 * runs
         return runs * self.d * (0.11 if self.bound == "soare" else 0.035)
 
-    def strategy(self, instance: KnownProblem) -> "Strategy":
+    def strategy(self, instance: KnownProblem) -> Strategy:
         """Return the configured strategy."""
-        from finalist.strategies import named
-
         settings: dict[str, Any] = {"bound": self.bound}
         if self.method.alpha is not None:
             settings["alpha"] = self.method.alpha
-        plain: Any = named(self.method.name, *instance)
-        configured: Strategy = replace(plain, **settings)
-        return configured
+        return configured(self.method.name, settings, *instance)
 
 
 @dataclass(frozen=True)
@@ -182,7 +181,7 @@ class Extent:
 
     def runs_of(self, case: Case) -> int:
         """Return how often a case is simulated."""
-        long = case.bound == "soare" and case.method.name in STATIC
+        long = case.bound == "soare" and case.method in STATIC
         return self.static_runs if long else self.runs
 
 
@@ -201,3 +200,119 @@ def alpha_cases(extent: Extent) -> list[Case]:
         for d in extent.alpha_dimensions
         for alpha in extent.alphas
     ]
+
+
+#: Called before each case with its number, how many there are, and the case.
+Announce = Callable[[int, int, Case], None]
+STORE = "results.sqlite"
+#: Runs stored together: a full reproduction reuses the blocks of a quick one.
+_BLOCK = 10
+
+
+@dataclass(frozen=True, eq=False)
+class Tally:
+    """The results of the runs of a case.
+
+    Attributes
+    ----------
+    samples : (runs,) array of int
+        Pulls of each run.
+    pulls : (K,) array
+        Mean pulls of each arm.
+    wrong : int
+        Runs that did not return the best arm.
+    """
+
+    samples: Int[np.ndarray, " runs"]
+    pulls: Float[np.ndarray, " K"]
+    wrong: int
+
+    @property
+    def runs(self) -> int:
+        """Number of runs."""
+        return len(self.samples)
+
+    @property
+    def mean(self) -> float:
+        """Mean pulls of a run."""
+        return float(self.samples.mean())
+
+    @cached_property
+    def interval(self) -> tuple[float, float]:
+        """The 95 % bootstrap interval of the mean."""
+        return mean_interval(self.samples)
+
+    @property
+    def figures(self) -> tuple[float, ...]:
+        """What tables say of a case: see `FIGURES`."""
+        return self.mean, *self.interval, self.runs, self.wrong
+
+    @property
+    def shares(self) -> Float[np.ndarray, " K"]:
+        """The share of all pulls that each arm gets."""
+        return np.asarray(self.pulls / self.pulls.sum())
+
+
+#: The columns of `Tally.figures`.
+FIGURES = ("mean", "low", "high", "runs", "wrong")
+#: What was measured of each case.
+Tallies = Mapping[Case, Tally]
+
+
+def distinct(cases: Iterable[Case]) -> list[Case]:
+    """Return every case once, the quickest first, so that errors show early."""
+    return sorted(dict.fromkeys(cases), key=lambda case: case.seconds(1))
+
+
+def measure(
+    cases: Iterable[Case],
+    extent: Extent,
+    folder: Path,
+    *,
+    seed: int = 0,
+    jobs: int = 1,
+    announce: Announce | None = None,
+) -> dict[Case, Tally]:
+    """Simulate every case once; runs in the folder's store are not simulated again.
+
+    Parameters
+    ----------
+    cases : iterable of Case
+    extent : Extent
+        How many runs each case gets.
+    folder : Path
+        Where `results.sqlite` is, or will be.
+    seed, jobs : int
+        Of the simulations; results do not depend on the number of jobs.
+    announce : function, optional
+        Called before each case.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        If the simulation of a case is interrupted; finished blocks are in the store.
+    """
+    tallies: dict[Case, Tally] = {}
+    wanted = distinct(cases)
+    with Store(folder / STORE) as store:
+        for number, case in enumerate(wanted, 1):
+            if announce is not None:
+                announce(number, len(wanted), case)
+            problem, runs = instance(case.d), extent.runs_of(case)
+            found = store.simulate(
+                problem.arms,
+                problem.theta,
+                case.strategy(problem),
+                sigma=SIGMA,
+                delta=DELTA,
+                runs=runs,
+                block=_BLOCK,
+                seed=seed,
+                n_jobs=jobs,
+                progress=False,
+            )
+            if len(found.samples) < runs:
+                raise KeyboardInterrupt
+            pulls, wrong = found.pulls_per_arm.mean(axis=0), int((~found.correct).sum())
+            tallies[case] = Tally(found.samples, pulls, wrong)
+    return tallies

@@ -1,6 +1,6 @@
 """The reproduction as a whole: measure, put the parts together, write files."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,10 +9,9 @@ import finalist
 from finalist.complexity import complexity
 from finalist.errors import ProblemError
 from finalist.files import write_file
-from finalist.lab.page import Part, page, write_pictures
-from finalist.lab.paper.alpha import alpha_part
+from finalist.lab.page import Part, page, write_parts
 from finalist.lab.paper.appendix import appendix_part, theorem_cases
-from finalist.lab.paper.budget import budget_part, figure_cases
+from finalist.lab.paper.budget import alpha_part, budget_part, figure_cases
 from finalist.lab.paper.cones import cones_part
 from finalist.lab.paper.experiment import (
     DELTA,
@@ -20,17 +19,26 @@ from finalist.lab.paper.experiment import (
     PRINTED,
     SIGMA,
     TABLE_DIMENSION,
+    Announce,
     Case,
     Extent,
+    Tallies,
     alpha_cases,
     instance,
+    measure,
 )
-from finalist.lab.paper.measure import Announce, Tallies, measure
 from finalist.lab.paper.table import lower_bound, table_cases, table_part
 from finalist.lab.tables import compact
 
-#: The parts of the reproduction, in the order of the page.
-PARTS = ("table", "budget", "alpha", "cones", "appendix")
+#: What each part needs to be simulated, and how it is assembled, in the order of the page.
+_PARTS: dict[str, tuple[Callable[[Extent], list[Case]], Callable[[Extent, Tallies], Part]]] = {
+    "table": (table_cases, table_part),
+    "budget": (figure_cases, budget_part),
+    "alpha": (alpha_cases, alpha_part),
+    "cones": (lambda _: [], lambda *_: cones_part()),
+    "appendix": (theorem_cases, appendix_part),
+}
+PARTS = tuple(_PARTS)
 PAGE = "index.html"
 
 
@@ -64,13 +72,7 @@ class Reproduction:
 
 def cases_of(name: str, extent: Extent) -> list[Case]:
     """Return the cases that a part needs."""
-    needs = {
-        "table": table_cases,
-        "budget": figure_cases,
-        "alpha": alpha_cases,
-        "appendix": theorem_cases,
-    }
-    return needs[name](extent) if name in needs else []
+    return _PARTS[name][0](extent)
 
 
 def reproduce(
@@ -95,7 +97,7 @@ def reproduce(
     seed, jobs : int
         Of the simulations.
     announce : function, optional
-        Called before each case; see `finalist.lab.paper.measure`.
+        Called before each case; see `experiment.Announce`.
 
     Returns
     -------
@@ -109,6 +111,7 @@ def reproduce(
     tallies: Tallies = {}
     if cases:
         tallies = measure(cases, extent, folder, seed=seed, jobs=jobs, announce=announce)
+    parts = tuple(_PARTS[name][1](extent, tallies) for name in names)
     settings = {
         "version": finalist.__version__,
         "sigma": SIGMA,
@@ -120,7 +123,7 @@ def reproduce(
         "dimensions": list(extent.dimensions),
         "seed": seed,
     }
-    return Reproduction(tuple(_part(name, extent, tallies) for name in names), settings)
+    return Reproduction(parts, settings)
 
 
 def quick(folder: Path, *, jobs: int = 1, announce: Announce | None = None) -> Reproduction:
@@ -138,18 +141,6 @@ def quick(folder: Path, *, jobs: int = 1, announce: Announce | None = None) -> R
     return reproduce(("table",), folder, Extent.quick(), jobs=jobs, announce=announce)
 
 
-def _part(name: str, extent: Extent, tallies: Tallies) -> Part:
-    if name == "cones":
-        return cones_part()
-    makers = {
-        "table": table_part,
-        "budget": budget_part,
-        "alpha": alpha_part,
-        "appendix": appendix_part,
-    }
-    return makers[name](extent, tallies)
-
-
 def write(result: Reproduction, folder: Path, with_page: bool = False) -> list[Path]:
     """Write pictures as PNG and SVG, tables as CSV and, on request, the page.
 
@@ -164,13 +155,8 @@ def write(result: Reproduction, folder: Path, with_page: bool = False) -> list[P
     -------
     list of Path
     """
-    files = [
-        write_file(folder / f"{table.name}.csv", table.csv().encode())
-        for part in result.parts
-        for table in part.tables
-    ]
-    pictures, drawings = write_pictures(result.parts, folder)
-    files += pictures
+    tables = [table for part in result.parts for table in part.tables]
+    files, drawings = write_parts(result.parts, tables, folder)
     if with_page:
         files.append(write_file(folder / PAGE, _page(result, drawings).encode()))
     return files

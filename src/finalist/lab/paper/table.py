@@ -6,28 +6,33 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from finalist.charts.stacks import shares_chart
+from finalist.charts.ratios import shares_chart
 from finalist.complexity import complexity
 from finalist.inference.bounds import Bound
 from finalist.lab.page import Finding, Part, Picture
 from finalist.lab.paper.experiment import (
+    ADAPTIVE,
     CONSTANTS,
     DELTA,
+    FULLY,
     METHODS,
+    ORACLE,
     OUR_ALPHA,
     PAPER_ALPHA,
     PRINTED,
     SIGMA,
+    STATIC,
     TABLE_DIMENSION,
     Case,
     Extent,
     Method,
+    Tallies,
     budget_cases,
     instance,
 )
-from finalist.lab.paper.measure import Tallies
-from finalist.lab.tables import Table, listed
+from finalist.lab.tables import Table
 from finalist.simulation import exact_interval
+from finalist.text import listed
 
 #: Estimates drawn to measure how often the printed pulls err, to within 0.05 %.
 DRAWN = 200_000
@@ -150,12 +155,11 @@ def _stated() -> int:
 def _share_findings(bound: Bound, tallies: Tallies) -> list[Finding]:
     """Return where the pulls go, per strategy, under one set of constants."""
     shares = {m: tallies[Case(m, bound, TABLE_DIMENSION)].shares for m in METHODS}
-    focused = [m for m in METHODS if m.name in ("xy-oracle", "xy-adaptive")]
-    uniform = [m for m in METHODS if m.name in ("xy", "g")]
-    oracle, fully = shares[METHODS[0]], shares[METHODS[-1]]
+    focused = (ORACLE, *ADAPTIVE)
+    oracle, fully = shares[ORACLE], shares[FULLY]
     printed = PRINTED["xy-oracle"]
-    spread = max(float(np.abs(shares[m][:-1] - 0.2).max()) for m in uniform)
-    last = max(float(shares[m][-1]) for m in uniform)
+    spread = max(float(np.abs(shares[m][:-1] - 0.2).max()) for m in STATIC)
+    last = max(float(shares[m][-1]) for m in STATIC)
     ours = listed([f"{m.label} {shares[m][1]:.2%}" for m in focused])
     return [
         Finding(

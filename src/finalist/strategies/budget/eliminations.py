@@ -9,11 +9,12 @@ The note of a batch says which arms are in its phase. A replay therefore solves 
 not depend on the last digit of an estimate.
 """
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -24,20 +25,12 @@ from finalist.design import Design, optimal_design, round_design
 from finalist.errors import ProblemError
 from finalist.inference.least_squares import estimate
 from finalist.inference.statistics import Statistics
-from finalist.problem import Feature, Problem
-from finalist.strategies.phased.phase import Phase
-from finalist.strategies.protocol import (
-    SUPPORTED,
-    Batch,
-    Verdict,
-    check_record,
-    check_size,
-    refuse_decided,
-)
+from finalist.problem import Problem
+from finalist.strategies.abilities import Explaining, Lossy
+from finalist.strategies.phased.phase import Counts, PhasedRun
+from finalist.strategies.protocol import SUPPORTED, Batch, Declared, Promise, Verdict
 from finalist.text import counted
 
-#: What strategies for a fixed budget support; sigma has no influence on them.
-BUDGET_SUPPORTED: frozenset[Feature] = SUPPORTED | {"unknown sigma"}
 #: How close to optimal the design of a phase is.
 DESIGN_TOLERANCE = 1e-3
 
@@ -121,67 +114,79 @@ class Schedule:
         return rounded(self.arms, survivor_design(self.arms, stage.survivors), stage.pulls)
 
 
-class EliminationRun:
+@dataclass(frozen=True)
+class BudgetStrategy(Declared):
+    """What strategies of eliminations are, but for their rules; the problem must have a budget."""
+
+    promise: ClassVar[Promise] = "budget"
+    supports = SUPPORTED | {"unknown sigma"}  # sigma has no influence
+
+    def start(self, problem: Problem, seed: int = 0) -> "EliminationRun":  # noqa: ARG002
+        """Begin with a problem; nothing is random, so the seed has no influence."""
+        problem.refuse_unsupported(self.name, self.supports)
+        return EliminationRun(problem, self.rules(problem))
+
+    @abstractmethod
+    def rules(self, problem: Problem) -> EliminationRules:
+        """Return the rules for a problem, or refuse its budget."""
+
+
+class EliminationRun(PhasedRun, Lossy, Explaining):
     """A strategy of eliminations at work."""
 
     def __init__(self, problem: Problem, rules: EliminationRules) -> None:
-        K = len(problem.arms)
-        self._problem, self._rules = problem, rules
-        self._ranked: tuple[int, ...] = tuple(range(K))
-        self._survivors = self._ranked
-        self._winner = 0 if K == 1 else None
-        self._number, self._phases, self._spent, self._pulls = 1, rules.phases, 0, 0
+        super().__init__(problem)
+        self._rules = rules
+        self._survivors = self._ranked = tuple(range(len(problem.arms)))
+        self._winner = 0 if len(problem.arms) == 1 else None
+        self._phases, self._spent = rules.phases, 0
         self._stage: Stage | None = None
-        self._phase, self._ended = Phase(K), False
 
     @property
     def verdict(self) -> Verdict:
         """Who is left after the phases recorded so far; a winner when the budget is spent."""
         return Verdict(self._winner, self._survivors, self._pulls)
 
-    def next(self, size: int | None = None) -> Batch:
-        """Return the allocation of the next phase, or a part of it."""
-        check_size(size)
-        refuse_decided(self.verdict)
+    def _planned(self) -> Stage:
+        """Return the stage of the phase, planned when pulls are first asked for."""
         if self._stage is None:
-            left = _budget(self._problem) - self._spent
+            assert self._problem.budget is not None  # `check_budget`
+            left = self._problem.budget - self._spent
             self._stage = self._rules.stage(self._ranked, left, self._phases)
-        stage = self._stage
+        return self._stage
+
+    def _allocate(self) -> Counts:
+        return self._rules.allocate(self._planned())
+
+    def _note(self) -> dict[str, Any]:
+        stage = self._planned()
         note: dict[str, Any] = {
             "phase": self._number,
             "phases": stage.phases,
             "pulls": stage.pulls,
-            "words": self._words(stage),
         }
         if self._number > 1:
             note["survivors"] = list(stage.survivors)
-        return self._phase.batch(lambda: self._rules.allocate(stage), size, note)
+        return note
 
-    def _words(self, stage: Stage) -> str:
+    def purpose(self, batch: Batch) -> str:
+        """Say what a batch is for that is not recorded yet."""
+        note = batch.note
+        among = note.get("survivors", range(len(self._problem.arms)))
         end = (
             "the best of them is recommended at its end"
-            if stage.phases == 1
+            if note["phases"] == 1
             else "the worse ones are left out at its end"
         )
-        pulls = counted(stage.pulls, "pull compares", "pulls compare")
-        return f"Phase {self._number}: {pulls} {counted(len(stage.survivors), 'arm')}; {end}."
+        pulls = counted(note["pulls"], "pull compares", "pulls compare")
+        return f"Phase {note['phase']}: {pulls} {counted(len(among), 'arm')}; {end}."
 
-    def record(self, batch: Batch, rewards: Statistics) -> None:
-        """Take over rewards; at the end of a phase rank its arms by it alone."""
-        check_record(self.verdict, len(self._problem.arms), batch, rewards)
-        stage = self._stage_of(batch)
-        self._stage, self._survivors = stage, stage.survivors
-        self._pulls += batch.size
-        self._ended = self._phase.record(batch, rewards)
-        if self._ended:
-            self._end(stage)
-
-    def lose(self, counts: Int[np.ndarray, " K"]) -> None:
+    def lose(self, counts: Counts) -> None:
         """Count pulls of the last batch that were made without a reward; they are not repeated."""
-        if not self._ended:
-            self._phase.lose(counts)
+        if self._allocation is not None:  # else the phase has ended
+            self._allocation = self._allocation - counts
 
-    def _stage_of(self, batch: Batch) -> Stage:
+    def _check(self, batch: Batch) -> None:
         """Read the phase from the note; reject a batch that was not issued for this moment."""
         note = batch.note
         if not {"phase", "phases", "pulls", "ends"} <= note.keys():
@@ -192,13 +197,15 @@ class EliminationRun:
                 "each batch once, in the order of issue."
             )
         survivors = note.get("survivors", range(len(self._problem.arms)))
-        return Stage(tuple(survivors), note["pulls"], note["phases"])
+        self._stage = Stage(tuple(survivors), note["pulls"], note["phases"])
+        self._survivors = self._stage.survivors
 
-    def _end(self, stage: Stage) -> None:
-        self._ranked = ranking(self._problem, self._phase.rewards, stage.survivors)
+    def _conclude(self) -> None:
+        """Rank the arms of the phase by it alone."""
+        stage = self._planned()
+        self._ranked = ranking(self._problem, self._rewards, stage.survivors)
         self._spent += stage.pulls
-        self._number, self._phases = self._number + 1, stage.phases - 1
-        self._stage, self._phase = None, Phase(len(self._problem.arms))
+        self._phases, self._stage = stage.phases - 1, None
         if self._phases == 0:
             self._winner = self._ranked[0]
             self._survivors = (self._winner,)
@@ -236,11 +243,6 @@ def check_budget(problem: Problem, name: str, least: int) -> int:
             f"budget is {problem.budget}; strategy {name!r} needs at least {least} for these {K} "
             f"arms of rank {rank}. Give more{other}."
         )
-    return problem.budget
-
-
-def _budget(problem: Problem) -> int:
-    assert problem.budget is not None  # `check_budget`
     return problem.budget
 
 

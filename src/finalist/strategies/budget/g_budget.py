@@ -9,17 +9,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from finalist.problem import Problem
-from finalist.strategies.budget.eliminations import (
-    BUDGET_SUPPORTED,
-    EliminationRun,
-    Schedule,
-    check_budget,
-)
-from finalist.strategies.protocol import Promise
+from finalist.strategies.budget.eliminations import BudgetStrategy, Schedule, check_budget
 
 
 @dataclass(frozen=True)
-class GBudget:
+class GBudget(BudgetStrategy):
     """The strategy; it has no settings. The problem must have a budget.
 
     A winner is a recommendation, without a guarantee.
@@ -34,10 +28,8 @@ class GBudget:
     """
 
     name: ClassVar[str] = "g-budget"
-    promise: ClassVar[Promise] = "budget"
 
-    def start(self, problem: Problem, seed: int = 0) -> EliminationRun:  # noqa: ARG002
-        """Begin with a problem; nothing is random, so the seed has no influence."""
-        problem.refuse_unsupported(self.name, BUDGET_SUPPORTED)
+    def rules(self, problem: Problem) -> Schedule:
+        """Return the one phase."""
         budget = check_budget(problem, self.name, max(problem.arms.rank, 1))
-        return EliminationRun(problem, Schedule(problem.arms, (budget,), (1,)))
+        return Schedule(problem.arms, (budget,), (1,))

@@ -16,18 +16,11 @@ from typing import ClassVar
 
 from finalist.errors import ProblemError
 from finalist.problem import Problem
-from finalist.strategies.budget.eliminations import (
-    BUDGET_SUPPORTED,
-    EliminationRun,
-    Schedule,
-    check_budget,
-    split,
-)
-from finalist.strategies.protocol import Promise
+from finalist.strategies.budget.eliminations import BudgetStrategy, Schedule, check_budget, split
 
 
 @dataclass(frozen=True)
-class GSE:
+class GSE(BudgetStrategy):
     """The strategy with its settings. The problem must have a budget.
 
     A winner is a recommendation, without a guarantee.
@@ -46,21 +39,17 @@ class GSE:
     """
 
     name: ClassVar[str] = "gse"
-    promise: ClassVar[Promise] = "budget"
     eta: int = 2
 
     def __post_init__(self) -> None:
         if isinstance(self.eta, bool) or not isinstance(self.eta, int) or self.eta < 2:
             raise ProblemError(f"eta is {self.eta!r}; it must be an integer, 2 or more.")
 
-    def start(self, problem: Problem, seed: int = 0) -> EliminationRun:  # noqa: ARG002
-        """Begin with a problem; nothing is random, so the seed has no influence."""
-        problem.refuse_unsupported(self.name, BUDGET_SUPPORTED)
+    def rules(self, problem: Problem) -> Schedule:
+        """Return the stages."""
         keeps = kept(len(problem.arms), self.eta)
         budget = check_budget(problem, self.name, max(len(keeps) * problem.arms.rank, 1))
-        return EliminationRun(
-            problem, Schedule(problem.arms, split(budget, max(len(keeps), 1)), keeps)
-        )
+        return Schedule(problem.arms, split(budget, max(len(keeps), 1)), keeps)
 
 
 def kept(K: int, eta: int) -> tuple[int, ...]:

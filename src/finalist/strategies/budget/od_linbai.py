@@ -20,18 +20,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from finalist.problem import Problem
-from finalist.strategies.budget.eliminations import (
-    BUDGET_SUPPORTED,
-    EliminationRun,
-    Schedule,
-    check_budget,
-    split,
-)
-from finalist.strategies.protocol import Promise
+from finalist.strategies.budget.eliminations import BudgetStrategy, Schedule, check_budget, split
 
 
 @dataclass(frozen=True)
-class ODLinBAI:
+class ODLinBAI(BudgetStrategy):
     """The strategy; it has no settings. The problem must have a budget.
 
     A winner is a recommendation, without a guarantee.
@@ -46,18 +39,16 @@ class ODLinBAI:
     """
 
     name: ClassVar[str] = "od-linbai"
-    promise: ClassVar[Promise] = "budget"
 
-    def start(self, problem: Problem, seed: int = 0) -> EliminationRun:  # noqa: ARG002
-        """Begin with a problem; nothing is random, so the seed has no influence."""
-        problem.refuse_unsupported(self.name, BUDGET_SUPPORTED)
+    def rules(self, problem: Problem) -> Schedule:
+        """Return the phases."""
         K, r = len(problem.arms), problem.arms.rank
         keeps = kept(r)
         allowed = rounding_allowance(K, r)
         budget = check_budget(problem, self.name, sum(allowed) + len(keeps))
         m = split(budget - sum(allowed), len(keeps))
         pulls = tuple(a + b for a, b in zip(m, allowed, strict=True))
-        return EliminationRun(problem, Schedule(problem.arms, pulls, keeps))
+        return Schedule(problem.arms, pulls, keeps)
 
 
 def kept(r: int) -> tuple[int, ...]:

@@ -37,21 +37,14 @@ from scipy.spatial import cKDTree
 from finalist.arms import Arms
 from finalist.design import Design, optimal_design
 from finalist.problem import Problem
-from finalist.strategies.budget.eliminations import (
-    BUDGET_SUPPORTED,
-    EliminationRun,
-    Stage,
-    check_budget,
-    rounded,
-)
-from finalist.strategies.protocol import Promise
+from finalist.strategies.budget.eliminations import BudgetStrategy, Stage, check_budget, rounded
 
 #: How close to optimal rho is.
 DESIGN_TOLERANCE = 1e-3
 
 
 @dataclass(frozen=True)
-class Peace:
+class Peace(BudgetStrategy):
     """The strategy; it has no settings. The problem must have a budget.
 
     A winner is a recommendation, without a guarantee.
@@ -65,17 +58,15 @@ class Peace:
     """
 
     name: ClassVar[str] = "peace"
-    promise: ClassVar[Promise] = "budget"
 
-    def start(self, problem: Problem, seed: int = 0) -> EliminationRun:  # noqa: ARG002
-        """Begin with a problem; nothing is random, so the seed has no influence."""
-        problem.refuse_unsupported(self.name, BUDGET_SUPPORTED)
+    def rules(self, problem: Problem) -> "Halving":
+        """Return the phases."""
         arms = problem.arms
         everyone = tuple(range(len(arms)))
         # rho of all arms is at most 4 max x'Lambda^-1 x, which is 4 r for the G-optimal design.
         phases = most_phases(arms, everyone, 4.0 * arms.rank)
         check_budget(problem, self.name, max(phases * arms.rank, 1))
-        return EliminationRun(problem, Halving(arms, phases))
+        return Halving(arms, phases)
 
 
 @dataclass(frozen=True, eq=False)

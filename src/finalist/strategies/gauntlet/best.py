@@ -5,21 +5,21 @@ arms. With epsilon, half of delta is for that and half for leaders: the j-th dis
 leads is bet on being within epsilon of each survivor, at the level delta / (2 j (j + 1)).
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from finalist.errors import ProblemError
-from finalist.inference.information import Information
+from finalist.inference.information import Information, information
 from finalist.inference.misspecification import Bias
 from finalist.problem import Problem
+from finalist.strategies.abilities import Evidence
 from finalist.strategies.gauntlet.bets import Bets
 from finalist.strategies.gauntlet.claims import (
-    Evidence,
     Intervals,
-    Place,
+    Wager,
     bets_against,
     can_test,
 )
@@ -27,7 +27,7 @@ from finalist.strategies.gauntlet.contrasts import Pairs
 from finalist.strategies.gauntlet.past import Past
 from finalist.strategies.gauntlet.rivals import choose_rivals
 from finalist.strategies.gauntlet.targets import Comparisons
-from finalist.strategies.protocol import Verdict
+from finalist.strategies.protocol import Batch, Verdict
 from finalist.text import counted
 
 
@@ -113,23 +113,19 @@ class BestArm:
         if can_test(problem, counts, info):
             bias = Bias.of(problem.misspecification, problem.precisions, past.Z, counts, info)
             rivals[self.survivors] = choose_rivals(past.Z, means, self.survivors, info, bias)
-        note: dict[str, Any] = {
-            "leader": int(means.argmax()),
-            "rivals": rivals.tolist(),
-            "words": self._say_tested(past, int(counts.sum()), rivals, info),
-        }
+        note: dict[str, Any] = {"leader": int(means.argmax()), "rivals": rivals.tolist()}
         if bias is not None:
             note["direct"] = bias.directly(past.Z, means, rivals, info).tolist()
         return note
 
-    def _say_tested(
-        self, past: Past, size: int, rivals: Int[np.ndarray, " K"], info: Information
-    ) -> str:
-        tested, alive = int(np.count_nonzero(rivals >= 0)), len(self.survivors)
+    def purpose(self, batch: Batch, past: Past) -> str:
+        """Say what a batch with the note of `attack` tests."""
+        tested = sum(rival >= 0 for rival in batch.note["rivals"])
+        alive, size = len(self.survivors), batch.size
         if tested == alive:
             return f"All {alive} arms that are still possible are tested."
-        made = counted(size, "pull")
-        reason = f"{made} of arms that span {info.rank} of {past.Z.shape[1]} dimensions"
+        made, rank = counted(size, "pull"), information(past.Z, batch.counts.astype(float)).rank
+        reason = f"{made} of arms that span {rank} of {past.Z.shape[1]} dimensions"
         if tested > 0:
             verb = "tests" if size == 1 else "test"
             return f"{reason} {verb} {tested} of the {alive} arms that are still possible."
@@ -156,14 +152,20 @@ class BestArm:
         if len(direct) != K or not all(isinstance(one, bool) for one in direct):
             raise ProblemError("the note of this batch is not as `next` returns it; record that.")
 
-    def settle(self, note: Mapping[str, Any], past: Past, pulls: int, place: Place) -> None:
-        """Bet against every arm that has a rival, reject, and see whether the leader will do."""
+    def wagers(self, note: Mapping[str, Any]) -> Iterator[Wager]:
+        """Yield the bets against all arms with a rival, then those on a leader that may do."""
         rivals = np.array(note["rivals"], dtype=np.int64)
         before, tested = self.bets.log_m.copy(), np.flatnonzero(rivals >= 0)
         own = np.array(note["direct"])[tested] if "direct" in note else None
-        place(self.bets, tested, Pairs(rivals[tested], tested, own), 0.0)
+        yield Wager(self.bets, tested, Pairs(rivals[tested], tested, own))
         hit = self.bets.log_m > before
         self._rival[hit] = rivals[hit]
+        left = np.count_nonzero(~self.bets.rejected[self.survivors])
+        if self._problem.epsilon > 0 and left > 1:
+            yield self._on_leader(int(note["leader"]))
+
+    def settle(self, note: Mapping[str, Any], past: Past, pulls: int) -> None:
+        """Reject, and see whether one arm is left or the leader will do."""
         alive = self.survivors
         out = self.bets.rejected[alive]
         self.survivors = alive[~out]
@@ -174,23 +176,22 @@ class BestArm:
         if len(self.survivors) == 1:
             self.winner = int(self.survivors[0])
         elif self._problem.epsilon > 0:
-            self._settle_leader(int(note["leader"]), place)
+            leader = int(note["leader"])
+            others = self.survivors[self.survivors != leader]
+            if self.leaders[leader].rejected[others].all():
+                self.winner = leader
 
-    def _settle_leader(self, leader: int, place: Place) -> None:
-        """Bet for the leader being good enough, against each survivor at a level of its own."""
+    def _on_leader(self, leader: int) -> Wager:
+        """Bet on the leader being good enough, against each survivor, at a level of its own."""
         K = len(self._problem.arms)
         if leader not in self.leaders:
             j = self._leaders_before + len(self.leaders) + 1
             level = self._problem.delta / (2 * j * (j + 1))
             self.leaders[leader] = bets_against(self._problem, K, level)
-        bets, rivals = self.leaders[leader], np.full(K, leader)
-        rivals[leader] = -1
-        rivals[~self._problem.arms.candidate] = -1
-        tested = np.flatnonzero(rivals >= 0)
-        place(bets, tested, Pairs(rivals[tested], tested), self._problem.epsilon)
-        others = self.survivors[self.survivors != leader]
-        if bets.rejected[others].all():
-            self.winner = leader
+        able = self._problem.arms.candidate & (leader >= 0)
+        others = np.flatnonzero(able & (np.arange(K) != leader))
+        pairs = Pairs(np.full(len(others), leader), others)
+        return Wager(self.leaders[leader], others, pairs, self._problem.epsilon)
 
     # ---- what a study may add --------------------------------------------------------------
 

@@ -4,23 +4,23 @@ Claims say what they want to know, note with every batch which pair of arms atta
 and draw their conclusions from the bets. The attacks are fixed before the batch is seen.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 
 from finalist.inference.information import Information
 from finalist.problem import Problem
+from finalist.strategies.abilities import Evidence
 from finalist.strategies.gauntlet.bets import Bets
 from finalist.strategies.gauntlet.contrasts import Pairs
 from finalist.strategies.gauntlet.past import Past
+from finalist.strategies.gauntlet.stakes import Stakes
 from finalist.strategies.gauntlet.targets import Comparisons
-from finalist.strategies.protocol import Verdict
+from finalist.strategies.protocol import Batch, Verdict
 
-#: Bets on what a batch says of pairs, plus epsilon: the bets, the numbers of those of the pairs.
-Place = Callable[[Bets, Int[np.ndarray, " n"], Pairs, float], None]
 #: Estimates of differences with half-widths, `GauntletRun.interval`.
 Intervals = Callable[
     [Float[np.ndarray, "M r"]], tuple[Float[np.ndarray, " M"], Float[np.ndarray, " M"]]
@@ -28,25 +28,23 @@ Intervals = Callable[
 
 
 @dataclass(frozen=True, eq=False)
-class Evidence:
-    """The evidence against "this arm is best", for every arm.
+class Wager:
+    """Bets on what a batch says of pairs, plus epsilon; `at` are the claims that they attack."""
 
-    Attributes
-    ----------
-    share : (K,) array
-        log M / log(1/delta) in [0, 1]; an arm is rejected at 1.
-    p_value : (K,) array
-        1 / M, valid at any time; never below the level at which bets end: delta, or its
-        share for each claim (delta / 2 with epsilon, less by pairs).
-    rival : (K,) array of int
-        The arm that last spoke against each; -1 if none has.
-    rejected : (K,) array of bool
-    """
+    bets: Bets
+    at: Int[np.ndarray, " n"]
+    pairs: Pairs
+    epsilon: float = 0.0
 
-    share: Float[np.ndarray, " K"]
-    p_value: Float[np.ndarray, " K"]
-    rival: Int[np.ndarray, " K"]
-    rejected: Bool[np.ndarray, " K"]
+    def place(
+        self, scores: Float[np.ndarray, " n"], tested: Int[np.ndarray, " t"], stakes: Stakes
+    ) -> None:
+        """Bet on the scores of the pairs that are tested."""
+        n, at = len(self.bets.log_m), self.at[tested]
+        z, some = np.zeros(n), np.zeros(n, dtype=bool)
+        z[at], some[at] = scores[tested], True
+        speed, before, expert = stakes.among(n, at)
+        self.bets.place(z, speed, some, before, expert)
 
 
 @runtime_checkable
@@ -77,12 +75,20 @@ class Claims(Protocol):
         """Return the note of a batch: who attacks which claim, from the past and the counts."""
         ...
 
+    def purpose(self, batch: Batch, past: Past) -> str:
+        """Say what a batch with the note of `attack` tests."""
+        ...
+
     def check(self, note: Mapping[str, Any]) -> None:
         """Refuse a note that is not as `attack` returns it; that of a pilot has no attacks."""
         ...
 
-    def settle(self, note: Mapping[str, Any], past: Past, pulls: int, place: Place) -> None:
-        """Place the bets on a batch of so many pulls, and conclude."""
+    def wagers(self, note: Mapping[str, Any]) -> Iterator[Wager]:
+        """Yield what is bet on a batch; each bet is placed before the next one is asked for."""
+        ...
+
+    def settle(self, note: Mapping[str, Any], past: Past, pulls: int) -> None:
+        """Conclude from the bets on a batch of so many pulls."""
         ...
 
 

@@ -116,7 +116,7 @@ class Past:
 
     def room(self) -> Int[np.ndarray, " K"]:
         """Return how often each arm can still be pulled."""
-        most, measurable = self.problem.most_pulls, self.problem.arms.measurable
+        most, measurable = self.problem.max_pulls_per_arm, self.problem.arms.measurable
         if most is None:
             return np.where(measurable, MAX_PULLS, 0)
         left = np.maximum(most - self.pooled.statistics.count - self.lost, 0)

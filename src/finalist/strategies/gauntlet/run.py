@@ -21,8 +21,6 @@ What only chooses (`past`, `planner`, `targets`, `rivals`, `stakes`) is apart fr
 test (`scores`, `bets`, `kernels`), and is never given a batch's rewards before its test.
 """
 
-from typing import Any
-
 import numpy as np
 from jaxtyping import Float, Int
 
@@ -32,10 +30,20 @@ from finalist.inference.intervals import pooled_widths, start_of
 from finalist.inference.least_squares import Estimate, estimate
 from finalist.inference.statistics import Statistics
 from finalist.problem import Problem
+from finalist.strategies.abilities import (
+    Changeable,
+    Evidence,
+    Evident,
+    Explaining,
+    Following,
+    Informed,
+    Lossy,
+    Sized,
+    Speaking,
+)
 from finalist.strategies.gauntlet.best import BestArm
-from finalist.strategies.gauntlet.bets import Bets
-from finalist.strategies.gauntlet.claims import Claims, Evidence, Place
-from finalist.strategies.gauntlet.contrasts import Pairs, contrasts_of
+from finalist.strategies.gauntlet.claims import Claims, Wager
+from finalist.strategies.gauntlet.contrasts import contrasts_of
 from finalist.strategies.gauntlet.past import Past
 from finalist.strategies.gauntlet.planner import Planner
 from finalist.strategies.gauntlet.scores import scores_of
@@ -43,6 +51,7 @@ from finalist.strategies.gauntlet.stakes import stakes_of
 from finalist.strategies.gauntlet.top import TopArms
 from finalist.strategies.protocol import (
     Batch,
+    Run,
     Verdict,
     check_record,
     check_size,
@@ -51,7 +60,7 @@ from finalist.strategies.protocol import (
 from finalist.text import counted
 
 
-class GauntletRun:
+class GauntletRun(Run, Sized, Evident, Speaking, Explaining, Informed, Lossy):
     """The gauntlet at work.
 
     Parameters
@@ -81,8 +90,8 @@ class GauntletRun:
         past = self._past
         if not past.room().any():
             raise ProblemError(
-                f"every arm has had its {self._problem.most_pulls} pulls and there is no winner; "
-                "stop with the survivors."
+                f"every arm has had its {self._problem.max_pulls_per_arm} pulls and there is no "
+                "winner; stop with the survivors."
             )
         wanted = self.own_size if size is None else size
         if past.piloting:
@@ -92,10 +101,7 @@ class GauntletRun:
         return Batch(counts, note)
 
     def _pilot(self, size: int) -> Batch:
-        pilot = self._problem.rules.pilot * self._past.arms.rank
-        words = f"Pilot: the first {pilot} pulls say where to measure and are not tested."
-        note: dict[str, Any] = {"kind": "pilot", "leader": -1, "rivals": [], "words": words}
-        note["batch"] = self._past.recorded
+        note = {"kind": "pilot", "leader": -1, "rivals": [], "batch": self._past.recorded}
         return Batch(self._planner.pilot(self._past, size), note)
 
     def record(self, batch: Batch, rewards: Statistics) -> None:
@@ -103,29 +109,21 @@ class GauntletRun:
         check_record(self.verdict, len(self._past.Z), batch, rewards)
         self._check_due(batch, rewards)
         if batch.note["kind"] == "test":
-            place = self._bettor(self._fit(batch, rewards))
-            self._claims.settle(batch.note, self._past, rewards.pulls, place)
-        self._past.add(batch, rewards)
+            fit = self._fit(batch, rewards)
+            for wager in self._claims.wagers(batch.note):
+                self._bet(wager, fit)
+            self._claims.settle(batch.note, self._past, rewards.pulls)
+        self._past.add(batch, rewards)  # the chooser's only door to rewards
 
-    def _bettor(self, fit: Estimate) -> Place:
-        """Return how bets are placed on a batch; `fit` is the estimate from it alone."""
-        problem, past = self._problem, self._past
-
-        def place(bets: Bets, at: Int[np.ndarray, " n"], pairs: Pairs, epsilon: float) -> None:
-            counts, info = fit.statistics.count, fit.information
-            contrasts = contrasts_of(problem, past.Z, counts, info, pairs)
-            stakes = stakes_of(past, contrasts, epsilon)
-            scores = scores_of(problem, fit, contrasts, epsilon)
-            if scores is None:
-                return
-            n, some = len(bets.log_m), contrasts.tested
-            here = at[some]
-            z, tested = np.zeros(n), np.zeros(n, dtype=bool)
-            z[here], tested[here] = scores[some], True
-            speed, before, expert = stakes.among(n, here)
-            bets.place(z, speed, tested, before, expert)
-
-        return place
+    def _bet(self, wager: Wager, fit: Estimate) -> None:
+        """Bet on a batch; `fit` is the estimate from it alone."""
+        problem, past, epsilon = self._problem, self._past, wager.epsilon
+        counts, info = fit.statistics.count, fit.information
+        contrasts = contrasts_of(problem, past.Z, counts, info, wager.pairs)
+        stakes = stakes_of(past, contrasts, epsilon)  # by counts and past, not by these rewards
+        scores = scores_of(problem, fit, contrasts, epsilon)
+        if scores is not None:
+            wager.place(scores, contrasts.tested, stakes)
 
     def _check_due(self, batch: Batch, rewards: Statistics) -> None:
         """Refuse batches that were not issued for this moment: each is tested once, in order."""
@@ -171,6 +169,13 @@ class GauntletRun:
             return f"Nothing is tested yet: {pulls} made."
         return self._claims.words(self._past, self.interval)
 
+    def purpose(self, batch: Batch) -> str:
+        """Say what a batch is for that is not recorded yet."""
+        if batch.note["kind"] == "pilot":
+            pilot = self._problem.rules.pilot * self._past.arms.rank
+            return f"Pilot: the first {pilot} pulls say where to measure and are not tested."
+        return self._claims.purpose(batch, self._past)
+
     def interval(
         self, directions: Float[np.ndarray, "M r"], confidence: float = 0.95
     ) -> tuple[Float[np.ndarray, " M"], Float[np.ndarray, " M"]]:
@@ -209,7 +214,7 @@ class GauntletRun:
         self._past.lost += counts
 
 
-class ChangeableRun(GauntletRun):
+class ChangeableRun(GauntletRun, Changeable, Following):
     """The gauntlet for one winner, whose arms may change and which can follow a log."""
 
     _claims: BestArm
@@ -220,26 +225,10 @@ class ChangeableRun(GauntletRun):
     def changed(
         self, problem: Problem, kept: Int[np.ndarray, " n"], level: float, *, afresh: bool
     ) -> "ChangeableRun":
-        """Go on with other arms.
+        """Go on with other arms, and with all rewards of those that are left, to choose by.
 
-        Parameters
-        ----------
-        problem : Problem
-            With the new arms; all else must be the same.
-        kept : (n,) array of int
-            For each new arm the number it had before, -1 if it is new.
-        level : float
-            The share of delta of what is tested from its beginning: the new arms, or all.
-        afresh : bool
-            Whether every arm starts again without evidence. It must when an arm is withdrawn: if
-            that was the best one, the evidence against the others was right, and the new best is
-            among them.
-
-        Returns
-        -------
-        ChangeableRun
-            With all rewards of arms that are left, to choose by. Intervals end here: their proof
-            needs a start that was fixed in advance, and arms may be chosen by rewards.
+        Intervals end here: their proof needs a start that was fixed in advance, and arms may be
+        chosen by rewards. `Changeable` has the parameters.
         """
         new = ChangeableRun(problem, self._planner.growth, self._planner.seed)
         new._claims = self._claims.changed(problem, kept, level, afresh=afresh)

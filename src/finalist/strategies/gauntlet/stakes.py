@@ -17,14 +17,6 @@ from finalist.strategies.gauntlet.past import Past
 EXPERT: Float[np.ndarray, " q"] = (np.arange(9) + 0.5) / 9.0
 
 
-#: Speeds, what the past says (S and V), and the drifts that the expert expects.
-Wager = tuple[
-    Float[np.ndarray, " K"],
-    tuple[Float[np.ndarray, " K"], Float[np.ndarray, " K"]],
-    Float[np.ndarray, "K q"],
-]
-
-
 @dataclass(frozen=True, eq=False)
 class Stakes:
     """What is expected of the scores of n pairs.
@@ -41,8 +33,17 @@ class Stakes:
     gap: Float[np.ndarray, " n"]
     variance: Float[np.ndarray, " n"]
 
-    def among(self, claims: int, at: Int[np.ndarray, " n"]) -> Wager:
-        """Return what `Bets.place` takes beside scores, if these claims of all are bet against."""
+    def among(
+        self, claims: int, at: Int[np.ndarray, " n"]
+    ) -> tuple[
+        Float[np.ndarray, " K"],
+        tuple[Float[np.ndarray, " K"], Float[np.ndarray, " K"]],
+        Float[np.ndarray, "K q"],
+    ]:
+        """Return what `Bets.place` takes beside scores, if these claims of all are bet against.
+
+        Speeds, what the past says (S and V), and the drifts that the expert expects.
+        """
         gaps, variances, speed = np.zeros(claims), np.ones(claims), np.ones(claims)
         gaps[at], variances[at], speed[at] = self.gap, self.variance, self.speed
         expert = expected_drifts(gaps * speed, np.sqrt(variances) * speed)

@@ -5,12 +5,13 @@ from typing import ClassVar
 
 from finalist.errors import ProblemError
 from finalist.problem import FEATURES, Problem
+from finalist.strategies.about import is_number
 from finalist.strategies.gauntlet.run import ChangeableRun, GauntletRun
-from finalist.strategies.protocol import is_number
+from finalist.strategies.protocol import Declared
 
 
 @dataclass(frozen=True)
-class Gauntlet:
+class Gauntlet(Declared):
     """The strategy with its settings.
 
     Parameters
@@ -27,6 +28,7 @@ class Gauntlet:
     """
 
     name: ClassVar[str] = "gauntlet"
+    supports = FEATURES - {"link"}
     growth: float = 0.1
 
     def __post_init__(self) -> None:
@@ -35,6 +37,6 @@ class Gauntlet:
 
     def start(self, problem: Problem, seed: int = 0) -> GauntletRun:
         """Begin with a problem; the seed draws plausible parameters to plan for."""
-        problem.refuse_unsupported(self.name, FEATURES)
+        problem.refuse_unsupported(self.name, self.supports)
         kind = ChangeableRun if problem.top == 1 else GauntletRun
         return kind(problem, self.growth, seed)

@@ -14,7 +14,7 @@ best and one inside does not, and a true claim about this pair has been rejected
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -24,10 +24,10 @@ from finalist.errors import ProblemError
 from finalist.inference.information import Information
 from finalist.inference.misspecification import Bias
 from finalist.problem import Problem
+from finalist.strategies.abilities import Evidence
 from finalist.strategies.gauntlet.claims import (
-    Evidence,
     Intervals,
-    Place,
+    Wager,
     bets_against,
     can_test,
 )
@@ -36,7 +36,7 @@ from finalist.strategies.gauntlet.past import Past
 from finalist.strategies.gauntlet.rivals import expected_scores, squares_between
 from finalist.strategies.gauntlet.sets import AllPairs, Sets
 from finalist.strategies.gauntlet.targets import Comparisons
-from finalist.strategies.protocol import Verdict
+from finalist.strategies.protocol import Batch, Verdict
 from finalist.text import counted
 
 #: Sets are listed up to this number; beyond it pairs are tested, of at most so many candidates.
@@ -130,11 +130,13 @@ class TopArms:
         if can_test(problem, counts, info):
             alive = np.flatnonzero(~rejected)
             pairs[alive] = self.tested.attacked(self._expected(past, counts, info), alive)
-        pairs = np.where(pairs >= 0, C[pairs], -1)
-        tested = int(np.count_nonzero(pairs[:, 0] >= 0))
+        return {"pairs": np.where(pairs >= 0, C[pairs], -1).tolist()}
+
+    def purpose(self, batch: Batch, _: Past) -> str:
+        """Say what a batch with the note of `attack` tests."""
+        tested = sum(pair[0] >= 0 for pair in batch.note["pairs"])
         what = "sets" if self._by_sets else "pairs"
-        words = f"{tested:,} of {int((~rejected).sum()):,} claims about {what} are tested."
-        return {"pairs": pairs.tolist(), "words": words}
+        return f"{tested:,} of {int((~self.bets.rejected).sum()):,} claims about {what} are tested."
 
     def _expected(
         self, past: Past, counts: Int[np.ndarray, " K"], info: Information
@@ -165,14 +167,17 @@ class TopArms:
                 "batches as `next` returns them."
             )
 
-    def settle(self, note: Mapping[str, Any], past: Past, pulls: int, place: Place) -> None:  # noqa: ARG002
-        """Bet against every claim that is attacked, and see what is left."""
+    def wagers(self, note: Mapping[str, Any]) -> Iterator[Wager]:
+        """Yield the bets against every claim that is attacked."""
         pairs = np.asarray(note["pairs"])
         tested = np.flatnonzero(pairs[:, 0] >= 0)
         before = self.bets.log_m.copy()
-        place(self.bets, tested, Pairs(pairs[tested, 0], pairs[tested, 1]), 0.0)
+        yield Wager(self.bets, tested, Pairs(pairs[tested, 0], pairs[tested, 1]))
         hit = self.bets.log_m > before
         self._rival[hit] = pairs[hit, 0]
+
+    def settle(self, note: Mapping[str, Any], past: Past, pulls: int) -> None:  # noqa: ARG002
+        """See what is left."""
         found, fit = self.tested.winners(self.bets.rejected), past.estimate()
         if found is not None and len(found) == 0:  # all at once: the best by the rewards before
             means = self._problem.sign * fit.means()[self.candidates]

@@ -13,18 +13,20 @@ and the first two entries of `state.progress` are the pulls so far, and the winn
 makes the same pulls as `next` and `record` one by one.
 """
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from importlib import import_module
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from finalist.errors import ProblemError
 from finalist.inference.statistics import Statistics
 from finalist.problem import Problem
 from finalist.strategies.protocol import (
     Batch,
+    Playable,
     RewardSource,
     Verdict,
     check_record,
@@ -37,9 +39,21 @@ from finalist.strategies.protocol import (
 REFRESH = 5000
 #: Noise drawn at once, little at first so that short runs waste none.
 SMALLEST_CHUNK, CHUNK = 512, 65_536
+_TYPES: dict[Any, Any] = {Bool: np.bool_, Float: np.float64, Int: np.int64}
+_State = TypeVar("_State")
 
 
-class PerPullRun:
+def blank(kind: type[_State], problem: Problem, **given: Any) -> _State:
+    """Return a state before the first pull: what is given, else zeros of the shape of the field."""
+    sizes = dict(zip("Kr", problem.arms.coordinates.shape, strict=True))
+    for name, field in kind.__annotations__.items():
+        if name not in given:
+            shape = [sizes[size] if size in sizes else int(size) for size in field.dim_str.split()]
+            given[name] = np.zeros(shape, dtype=_TYPES[field.dtype])
+    return kind(**given)
+
+
+class PerPullRun(Playable):
     """A strategy at work that decides after every pull.
 
     Parameters
@@ -146,9 +160,9 @@ class PerPullRun:
         run = self._loop.run
         return int(run(self._state, truth, rewards.spread, rewards.binary, noise))
 
-    def _compute(self) -> None:
-        """Compute the state from all rewards, which are in `_rewards`."""
-        raise NotImplementedError
+    @abstractmethod
+    def _refresh(self) -> None:
+        """Compute the state again from all rewards, so that rounding errors do not add up."""
 
     # ---- what they use ------------------------------------------------------------------------
 
@@ -166,9 +180,9 @@ class PerPullRun:
         winner = int(self._state.progress[1])
         return None if winner < 0 else winner
 
-    def _refresh(self) -> None:
-        """Compute the state again from all rewards, so that rounding errors do not add up."""
+    def _pool(self) -> Statistics:
+        """Return all rewards, and begin to count those since now."""
         self._rewards = self.pooled()
         self._state.counts[:], self._state.sums[:] = 0, 0.0
         self._state.progress[0] = self._rewards.pulls
-        self._compute()
+        return self._rewards

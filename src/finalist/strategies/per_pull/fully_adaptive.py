@@ -18,20 +18,17 @@ sigma and the parameter is the same: Prop. 2 holds as it stands, for any rows an
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from finalist.inference.bounds import Bound
 from finalist.inference.information import row_norms
 from finalist.problem import Problem
-from finalist.strategies.per_pull.base import PerPullRun
+from finalist.strategies.about import check_choice
+from finalist.strategies.per_pull.base import PerPullRun, blank
 from finalist.strategies.per_pull.ridge import Ridge, RidgeStrategy, check_pairs, longest_squared
-from finalist.strategies.protocol import Verdict, check_choice
-from finalist.strategies.units import Units
-
-if TYPE_CHECKING:
-    from finalist.strategies.per_pull.kernels.fully_adaptive import Rule, State
+from finalist.strategies.protocol import Verdict
 
 
 @dataclass(frozen=True)
@@ -82,8 +79,7 @@ class FullyAdaptiveRun(PerPullRun):
 
     def __init__(self, settings: FullyAdaptive, problem: Problem) -> None:
         self._ridge = Ridge.of(problem, settings.ridge)
-        rule = _rule(settings, problem, self._ridge)
-        super().__init__(problem, _state(rule, self._ridge.units))
+        super().__init__(problem, _state(settings, problem, self._ridge))
         self._refresh()
 
     @property
@@ -92,9 +88,9 @@ class FullyAdaptiveRun(PerPullRun):
         left = int(self._state.progress[self._loop.LEFT])
         return Verdict(self._winner, tuple(self._state.alive[:left].tolist()), self._pulls)
 
-    def _compute(self) -> None:
-        state, Z = self._state, self._ridge.Z
-        R, white, state.means[:], state.log_det[0] = self._ridge.fit(self._rewards)
+    def _refresh(self) -> None:
+        state, Z, rewards = self._state, self._ridge.Z, self._pool()
+        R, white, state.means[:], state.log_det[0] = self._ridge.fit(rewards)
         state.cross[:] = white @ white.T
         state.leverage[:] = np.diag(state.cross)
         survivors = np.array(self.verdict.survivors)
@@ -102,14 +98,17 @@ class FullyAdaptiveRun(PerPullRun):
             state.spread[i, survivors[p:]] = row_norms(Z[survivors[p:]] - Z[i], R)
 
 
-def _rule(settings: FullyAdaptive, problem: Problem, ridge: Ridge) -> "Rule":
-    """Collect the constants of the radius (`bounds.adaptive_radius`, `determinant_radius`)."""
-    from finalist.strategies.per_pull.kernels.fully_adaptive import Rule
+def _state(settings: FullyAdaptive, problem: Problem, ridge: Ridge) -> Any:
+    """Return the state before the first pull, except for what `_refresh` fills in.
 
-    printed = settings.bound == "soare"
+    The constants are those of the radius (`bounds.adaptive_radius`, `determinant_radius`).
+    """
+    from finalist.strategies.per_pull.kernels.fully_adaptive import Rule, State
+
+    printed, who = settings.bound == "soare", ridge.units.candidates
     # The proof of Prop. 2 needs 2 log(1/delta) <= d log(1/delta).
     d = max(problem.arms.rank, 2)
-    return Rule(
+    rule = Rule(
         sign=float(problem.sign),
         epsilon=problem.epsilon,
         printed=printed,
@@ -119,29 +118,9 @@ def _rule(settings: FullyAdaptive, problem: Problem, ridge: Ridge) -> "Rule":
         sigma=ridge.units.sigma,
         bias=math.sqrt(ridge.eta) * settings.theta_norm,
     )
-
-
-def _state(rule: "Rule", units: Units) -> "State":
-    """Return the state before the first pull, except for what `_compute` fills in."""
-    from finalist.strategies.per_pull.kernels.fully_adaptive import State
-
-    K, who = len(units.weights), units.candidates
-    alive = np.zeros(K, dtype=np.int64)
+    alive = np.zeros(len(problem.arms), dtype=np.int64)
     alive[: len(who)] = who
-    return State(
-        rule=rule,
-        weight=units.weights,
-        cross=np.zeros((K, K)),
-        leverage=np.zeros(K),
-        spread=np.zeros((K, K)),
-        means=np.zeros(K),
-        log_det=np.zeros(1),
-        counts=np.zeros(K, dtype=np.int64),
-        sums=np.zeros(K),
-        alive=alive,
-        progress=np.array([0, who[0] if len(who) == 1 else -1, len(who)]),
-        row=np.zeros(K),
-        after=np.zeros(K),
-        total=np.zeros(K),
-        out=np.zeros(K, dtype=np.bool_),
+    progress = np.array([0, who[0] if len(who) == 1 else -1, len(who)])
+    return blank(
+        State, problem, rule=rule, weight=ridge.units.weights, alive=alive, progress=progress
     )

@@ -39,7 +39,7 @@ rules then do not depend on the units of the features.
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -51,13 +51,11 @@ from finalist.inference.information import information
 from finalist.inference.least_squares import weights_of
 from finalist.inference.statistics import Statistics
 from finalist.problem import Problem
-from finalist.strategies.per_pull.base import PerPullRun
-from finalist.strategies.per_pull.ridge import RIDGES, Ridge, check_between
-from finalist.strategies.protocol import Batch, RewardSource, check_choice
+from finalist.strategies.about import check_between, check_choice
+from finalist.strategies.per_pull.base import PerPullRun, blank
+from finalist.strategies.per_pull.ridge import RIDGES, Ridge
+from finalist.strategies.protocol import Batch, Declared, RewardSource
 from finalist.strategies.units import BEYOND
-
-if TYPE_CHECKING:
-    from finalist.strategies.per_pull.kernels.lazy_ts import Rule, State
 
 Threshold = Literal["proven", "heuristic"]
 
@@ -70,7 +68,7 @@ GROWTHS = (1.01, 1e6)
 
 
 @dataclass(frozen=True)
-class LazyTS:
+class LazyTS(Declared):
     """The strategy with its settings.
 
     Parameters
@@ -93,6 +91,7 @@ class LazyTS:
     """
 
     name: ClassVar[str] = "lazy-ts"
+    supports = BEYOND
     ridge: float = 0.1
     growth: float = 2.0
     threshold: Threshold = "proven"
@@ -109,7 +108,7 @@ class LazyTS:
 
     def start(self, problem: Problem, seed: int = 0) -> "LazyTSRun":  # noqa: ARG002
         """Begin with a problem; nothing is random, so the seed has no influence."""
-        problem.refuse_unsupported(self.name, BEYOND)
+        problem.refuse_unsupported(self.name, self.supports)
         return LazyTSRun(self, problem)
 
 
@@ -131,7 +130,7 @@ class LazyTSRun(PerPullRun):
         """Whether the arms pulled so far span all arms."""
         return bool(self._state.progress[self._loop.SPANS])
 
-    def _plan(self, state: "State", picks: Int[np.ndarray, " n"]) -> Mapping[str, Any]:
+    def _plan(self, state: Any, picks: Int[np.ndarray, " n"]) -> Mapping[str, Any]:
         """Fill `picks`; return the number of forced pulls, and a new allocation if one is due.
 
         With these in the note of the batch a replay needs no design.
@@ -191,18 +190,18 @@ class LazyTSRun(PerPullRun):
         self._state.weights[:] = weights
         self._update_at = max(self._pulls + 1, math.ceil(self._settings.growth * self._pulls))
 
-    def _compute(self) -> None:
-        state, Z, units = self._state, self._ridge.Z, self._ridge.units
-        state.pulled[:] = self._rewards.count
-        n = weights_of(self._rewards.count, units.weights)
+    def _refresh(self) -> None:
+        state, Z, rewards = self._state, self._ridge.Z, self._pool()
+        state.pulled[:] = rewards.count
+        n = weights_of(rewards.count, self._ridge.units.weights)
         state.A[:] = Z.T @ (n[:, None] * Z)
         info = information(Z, n)
         if info.rank < Z.shape[1]:
             return
         R = info.inverse_root
         state.inverse[:] = R.T @ R
-        state.means[:] = (Z @ R.T) @ (R @ (Z.T @ (n * self._rewards.mean)))
-        damped = self._ridge.fit(self._rewards)
+        state.means[:] = (Z @ R.T) @ (R @ (Z.T @ (n * rewards.mean)))
+        damped = self._ridge.fit(rewards)
         state.damped[:], state.log_det[0] = damped.R.T @ damped.R, damped.log_det
         state.progress[[self._loop.SPANS, self._loop.BEST]] = 1, -1
 
@@ -244,15 +243,16 @@ def optimal_weights(
     return rough_design(rows, Y, DESIGN_TOLERANCE)[0]
 
 
-def _rule(
-    settings: LazyTS, problem: Problem, ridge: Ridge, basis: Float[np.ndarray, "r r"]
-) -> "Rule":
-    """Collect the constants of the two rules; `basis` are the rows of A_0."""
-    from finalist.strategies.per_pull.kernels.lazy_ts import Rule
+def _state(settings: LazyTS, problem: Problem, ridge: Ridge) -> Any:
+    """Return the state before the first pull."""
+    from finalist.strategies.per_pull.kernels.lazy_ts import Rule, State
 
-    gram = basis.T @ basis
-    smallest = float(np.linalg.eigvalsh(gram)[0]) if len(basis) > 0 else 0.0
-    return Rule(
+    (K, r), units, rows = ridge.Z.shape, ridge.units, ridge.rows
+    spanning = spanning_arms(rows) if r > 0 else np.empty(0, dtype=np.int64)
+    basis, weights = rows[spanning], np.zeros(K)
+    weights[units.measurable[spanning]] = 1.0 / max(r, 1)
+    smallest = float(np.linalg.eigvalsh(basis.T @ basis)[0]) if len(basis) > 0 else 0.0
+    rule = Rule(
         sign=float(problem.sign),
         epsilon=problem.epsilon,
         proven=settings.proven,
@@ -261,37 +261,17 @@ def _rule(
         force=smallest / math.sqrt(max(len(basis), 1)),
         enough=ridge.longest,
     )
-
-
-def _state(settings: LazyTS, problem: Problem, ridge: Ridge) -> "State":
-    """Return the state before the first pull."""
-    from finalist.strategies.per_pull.kernels.lazy_ts import State
-
-    (K, r), units, rows = ridge.Z.shape, ridge.units, ridge.rows
-    spanning = spanning_arms(rows) if r > 0 else np.empty(0, dtype=np.int64)
-    who, basis, weights = units.candidates, units.measurable[spanning], np.zeros(K)
-    weights[basis] = 1.0 / max(r, 1)
-    return State(
-        rule=_rule(settings, problem, ridge, rows[spanning]),
+    who = units.candidates
+    return blank(
+        State,
+        problem,
+        rule=rule,
         Z=np.array(ridge.Z),
         weight=units.weights,
         who=who,
-        basis=basis,
-        A=np.zeros((r, r)),
-        inverse=np.zeros((r, r)),
-        damped=np.zeros((r, r)),
-        log_det=np.zeros(1),
-        least=np.zeros(1),
-        means=np.zeros(K),
-        spread=np.zeros(K),
+        basis=units.measurable[spanning],
         weights=weights,
-        total=np.zeros(K),
-        pulled=np.zeros(K, dtype=np.int64),
-        counts=np.zeros(K, dtype=np.int64),
-        sums=np.zeros(K),
         progress=np.array([0, who[0] if len(who) == 1 else -1, 0, 0, -1]),
-        product=np.zeros(r),
-        row=np.zeros(K),
     )
 
 

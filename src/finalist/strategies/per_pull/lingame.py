@@ -47,19 +47,17 @@ the units of the features.
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
 from finalist.inference.information import row_norms
 from finalist.inference.statistics import LARGEST_REWARD
 from finalist.problem import Problem
-from finalist.strategies.per_pull.base import PerPullRun
+from finalist.strategies.about import check_choice
+from finalist.strategies.per_pull.base import PerPullRun, blank
 from finalist.strategies.per_pull.ridge import Ridge, RidgeStrategy, check_pairs, longest_squared
-from finalist.strategies.protocol import Batch, Verdict, check_choice
-
-if TYPE_CHECKING:
-    from finalist.strategies.per_pull.kernels.lingame import Rule, State
+from finalist.strategies.protocol import Batch, Verdict
 
 #: When to stop; the order is that of the constants in its kernels.
 Threshold = Literal["proven", "determinant", "heuristic"]
@@ -137,7 +135,7 @@ class LinGameRun(PerPullRun):
 
     def __init__(self, settings: LinGame, problem: Problem) -> None:
         self._ridge = Ridge.of(problem, settings.ridge)
-        super().__init__(problem, _state(_rule(settings, problem, self._ridge), self._ridge))
+        super().__init__(problem, _state(settings, problem, self._ridge))
         self._refresh()
 
     @property
@@ -154,23 +152,23 @@ class LinGameRun(PerPullRun):
         """
         self._loop.plan(self._state, np.empty(batch.size, dtype=np.int64))
 
-    def _compute(self) -> None:
-        state, Z = self._state, self._ridge.Z
-        state.pulled[:] = self._rewards.count
-        R, white, state.means[:], state.log_det[0] = self._ridge.fit(self._rewards)
+    def _refresh(self) -> None:
+        state, Z, rewards = self._state, self._ridge.Z, self._pool()
+        state.pulled[:] = rewards.count
+        R, white, state.means[:], state.log_det[0] = self._ridge.fit(rewards)
         state.cross[:] = white @ white.T
         state.leverage[:] = np.diag(state.cross)
         for i in range(len(Z)):
             state.spread[i] = row_norms(Z - Z[i], R)
 
 
-def _rule(settings: LinGame, problem: Problem, ridge: Ridge) -> "Rule":
-    """Collect the constants of the threshold and of the gains."""
-    from finalist.strategies.per_pull.kernels.lingame import Rule
+def _state(settings: LinGame, problem: Problem, ridge: Ridge) -> Any:
+    """Return the state before the first pull, except for what `_refresh` fills in."""
+    from finalist.strategies.per_pull.kernels.lingame import Rule, State
 
     M, units = settings.theta_norm, ridge.units
     sigma, L2 = units.sigma, longest_squared(ridge.rows)
-    return Rule(
+    rule = Rule(
         sign=float(problem.sign),
         epsilon=problem.epsilon,
         sigma=sigma,
@@ -185,39 +183,18 @@ def _rule(settings: LinGame, problem: Problem, ridge: Ridge) -> "Rule":
         cap=min(2.0 * L2 * min(M / sigma, LARGEST_REWARD) ** 2, LARGEST_GAIN),
         experts=float(len(units.candidates) * len(units.measurable)),
     )
-
-
-def _state(rule: "Rule", ridge: Ridge) -> "State":
-    """Return the state before the first pull, except for what `_compute` fills in."""
-    from finalist.strategies.per_pull.kernels.lingame import State
-
-    (K, r), units, who = ridge.Z.shape, ridge.units, ridge.units.candidates
+    K, who = len(problem.arms), units.candidates
     losses = np.zeros((K + 1, K))
     losses[:, units.weights == 0.0] = np.inf
-    return State(
+    return blank(
+        State,
+        problem,
         rule=rule,
         Z=np.array(ridge.Z),
         weight=units.weights,
         who=who,
-        cross=np.zeros((K, K)),
-        leverage=np.zeros(K),
-        spread=np.zeros((K, K)),
-        means=np.zeros(K),
-        log_det=np.zeros(1),
-        counts=np.zeros(K, dtype=np.int64),
-        sums=np.zeros(K),
-        pulled=np.zeros(K, dtype=np.int64),
-        tracked=np.zeros(K),
         losses=losses,
         rows=np.zeros(len(who), dtype=np.int64),
-        mixability=np.zeros(1),
         progress=np.array([0, who[0] if len(who) == 1 else -1, 0, 0]),
         weights=np.zeros((K + 1, K)),
-        marginal=np.zeros(K),
-        share=np.zeros(K),
-        moved=np.zeros(K),
-        common=np.zeros(K),
-        gained=np.zeros(K),
-        matrix=np.zeros((r, r)),
-        white=np.zeros((K, r)),
     )

@@ -33,7 +33,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -43,12 +43,10 @@ from finalist.design.measured import Measured
 from finalist.errors import DesignError
 from finalist.inference.information import row_norms
 from finalist.problem import Problem
-from finalist.strategies.per_pull.base import PerPullRun
+from finalist.strategies.about import check_choice
+from finalist.strategies.per_pull.base import PerPullRun, blank
 from finalist.strategies.per_pull.ridge import Ridge, RidgeStrategy, check_pairs
-from finalist.strategies.protocol import RewardSource, check_choice
-
-if TYPE_CHECKING:
-    from finalist.strategies.per_pull.kernels.lingape import Rule, State
+from finalist.strategies.protocol import RewardSource
 
 Selection = Literal["greedy", "ratio"]
 Threshold = Literal["proven", "heuristic"]
@@ -115,10 +113,10 @@ class LinGapERun(PerPullRun):
     def __init__(self, settings: LinGapE, problem: Problem) -> None:
         self._ridge = Ridge.of(problem, settings.ridge)
         self._pairs = 0
-        super().__init__(problem, _state(_rule(settings, problem, self._ridge), self._ridge))
+        super().__init__(problem, _state(settings, problem, self._ridge))
         self._refresh()
 
-    def _plan(self, state: "State", picks: Int[np.ndarray, " n"]) -> Mapping[str, Any]:
+    def _plan(self, state: Any, picks: Int[np.ndarray, " n"]) -> Mapping[str, Any]:
         done = 0
         while (done := self._loop.plan(state, picks, done)) < len(picks):
             state = self._with_shares(state)
@@ -132,7 +130,7 @@ class LinGapERun(PerPullRun):
             self._state = self._with_shares(self._state)
         return used
 
-    def _with_shares(self, state: "State") -> "State":
+    def _with_shares(self, state: Any) -> Any:
         """Return the state with the shares of the pair that it is to tell apart."""
         i, j = sorted(state.progress[[self._loop.LEADER, self._loop.RIVAL]].tolist())
         slot, support, share = self._state.slot, self._state.support, self._state.share
@@ -146,12 +144,12 @@ class LinGapERun(PerPullRun):
         self._state = self._state._replace(support=support, share=share)
         return state._replace(support=support, share=share)
 
-    def _compute(self) -> None:
-        state, Z = self._state, self._ridge.Z
-        R, white, state.means[:], state.log_det[0] = self._ridge.fit(self._rewards)
+    def _refresh(self) -> None:
+        state, Z, rewards = self._state, self._ridge.Z, self._pool()
+        R, white, state.means[:], state.log_det[0] = self._ridge.fit(rewards)
         state.V[:] = white @ R
         state.leverage[:] = row_norms(Z, R)
-        state.pulled[:] = self._rewards.count
+        state.pulled[:] = rewards.count
         unseen = state.pulled[self._ridge.units.measurable] == 0
         state.progress[self._loop.UNSEEN] = np.count_nonzero(unseen)
 
@@ -202,11 +200,11 @@ def pair_shares(
     return pulled, shares
 
 
-def _rule(settings: LinGapE, problem: Problem, ridge: Ridge) -> "Rule":
-    """Collect the constants of the rules."""
-    from finalist.strategies.per_pull.kernels.lingape import Rule
+def _state(settings: LinGapE, problem: Problem, ridge: Ridge) -> Any:
+    """Return the state before the first pull, except for what `_refresh` fills in."""
+    from finalist.strategies.per_pull.kernels.lingape import Rule, State
 
-    return Rule(
+    rule = Rule(
         sign=float(problem.sign),
         epsilon=problem.epsilon,
         proven=settings.proven,
@@ -215,30 +213,17 @@ def _rule(settings: LinGapE, problem: Problem, ridge: Ridge) -> "Rule":
         sigma=ridge.units.sigma,
         bias=math.sqrt(ridge.eta) * settings.theta_norm,
     )
-
-
-def _state(rule: "Rule", ridge: Ridge) -> "State":
-    """Return the state before the first pull, except for what `_compute` fills in."""
-    from finalist.strategies.per_pull.kernels.lingape import State
-
-    (K, r), units, room = ridge.Z.shape, ridge.units, ROOM if rule.ratio else 0
-    who = units.candidates
-    return State(
+    (K, r), who = ridge.Z.shape, ridge.units.candidates
+    pairs, room = (K, ROOM) if rule.ratio else (0, 0)
+    return blank(
+        State,
+        problem,
         rule=rule,
         Z=np.array(ridge.Z),
-        weight=units.weights,
+        weight=ridge.units.weights,
         who=who,
-        V=np.zeros((K, r)),
-        leverage=np.zeros(K),
-        means=np.zeros(K),
-        log_det=np.zeros(1),
-        pulled=np.zeros(K, dtype=np.int64),
-        counts=np.zeros(K, dtype=np.int64),
-        sums=np.zeros(K),
         progress=np.array([0, who[0] if len(who) == 1 else -1, -1, -1, 0]),
-        slot=np.full((K, K) if rule.ratio else (0, 0), -1, dtype=np.int64),
+        slot=np.full((pairs, pairs), -1, dtype=np.int64),
         support=np.full((room, r), -1, dtype=np.int64),
         share=np.zeros((room, r)),
-        step=np.zeros(r),
-        value=np.zeros(K),
     )

@@ -18,7 +18,8 @@ from finalist.inference.information import information, row_norms
 from finalist.inference.least_squares import weights_of
 from finalist.inference.statistics import LARGEST_REWARD, Statistics
 from finalist.problem import Problem
-from finalist.strategies.protocol import is_number
+from finalist.strategies.about import check_between, is_number
+from finalist.strategies.protocol import Declared
 from finalist.strategies.units import BEYOND, Units
 
 #: A pull that makes a variance smaller by more than this leaves less than four digits of it.
@@ -32,10 +33,11 @@ _Strategy = TypeVar("_Strategy", bound="RidgeStrategy")
 
 
 @dataclass(frozen=True)
-class RidgeStrategy:
+class RidgeStrategy(Declared):
     """Settings of a strategy with a ridge estimate, whose radius needs a bound on the parameter."""
 
     name: ClassVar[str]
+    supports = BEYOND
     theta_norm: float
     ridge: float = 1.0
 
@@ -62,7 +64,7 @@ class RidgeStrategy:
 
     def _check(self, problem: Problem) -> None:
         """Refuse a problem that the strategy cannot carry out."""
-        problem.refuse_unsupported(self.name, BEYOND)
+        problem.refuse_unsupported(self.name, self.supports)
         check_even(self.name, Units.of(problem), self.ridge)
 
 
@@ -172,12 +174,6 @@ def check_even(name: str, units: Units, ridge: float) -> None:
             f"smallest, at most {math.sqrt(STEEPEST * ridge):.3g} is possible with this ridge. "
             "Use 'xy-adaptive' or 'rage', which compute estimates from scratch."
         )
-
-
-def check_between(name: str, value: object, ends: tuple[float, float]) -> None:
-    """Reject a setting that is not a number between two ends."""
-    if not (is_number(value) and ends[0] <= value <= ends[1]):
-        raise ProblemError(f"{name} is {value!r}; it must be between {ends[0]:g} and {ends[1]:g}.")
 
 
 def norm_in_span(arms: Arms, theta: Float[np.ndarray, " d"]) -> float:

@@ -39,7 +39,7 @@ their own likelihood, which costs pulls where means are close to 0 or 1.
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from jaxtyping import Float
@@ -48,18 +48,16 @@ from finalist.arms import Arms
 from finalist.errors import ProblemError
 from finalist.inference.statistics import Statistics
 from finalist.problem import Problem
-from finalist.strategies.per_pull.base import PerPullRun
-from finalist.strategies.protocol import SUPPORTED, Batch, check_choice
-
-if TYPE_CHECKING:
-    from finalist.strategies.per_pull.kernels.track_and_stop import Rule, State
+from finalist.strategies.about import check_choice
+from finalist.strategies.per_pull.base import PerPullRun, blank
+from finalist.strategies.protocol import SUPPORTED, Batch, Declared
 
 Tracking = Literal["D", "C"]
 Threshold = Literal["proven", "heuristic"]
 
 
 @dataclass(frozen=True)
-class TrackAndStop:
+class TrackAndStop(Declared):
     """The strategy with its settings.
 
     Parameters
@@ -79,6 +77,7 @@ class TrackAndStop:
     """
 
     name: ClassVar[str] = "track-and-stop"
+    supports = SUPPORTED
     tracking: Tracking = "D"
     threshold: Threshold = "proven"
 
@@ -104,7 +103,7 @@ class TrackAndStop:
 
     def start(self, problem: Problem, seed: int = 0) -> "TrackAndStopRun":  # noqa: ARG002
         """Begin with a problem; nothing is random, so the seed has no influence."""
-        problem.refuse_unsupported(self.name, SUPPORTED)
+        problem.refuse_unsupported(self.name, self.supports)
         if not self.suits(problem.arms):
             raise ProblemError(
                 f"these {len(problem.arms)} arms have rank {problem.arms.rank}; {self.name} is for "
@@ -121,7 +120,7 @@ class TrackAndStopRun(PerPullRun):
     planned = ("pulled", "total", "progress")
 
     def __init__(self, settings: TrackAndStop, problem: Problem) -> None:
-        super().__init__(problem, _state(_rule(settings, problem), len(problem.arms)))
+        super().__init__(problem, _state(settings, problem))
 
     @property
     def proportions(self) -> Float[np.ndarray, " K"]:
@@ -169,15 +168,15 @@ def gaussian_calibration(x: float) -> float:
     return float(minimize_scalar(value, bounds=(0.5, 1.0), method="bounded").fun)
 
 
-def _rule(settings: TrackAndStop, problem: Problem) -> "Rule":
-    """Collect the constants of the two rules."""
-    from finalist.strategies.per_pull.kernels.track_and_stop import Rule
+def _state(settings: TrackAndStop, problem: Problem) -> Any:
+    """Return the state before the first pull."""
+    from finalist.strategies.per_pull.kernels.track_and_stop import Rule, State
 
-    confidence = -math.log(problem.delta)
+    K, confidence = len(problem.arms), -math.log(problem.delta)
     if settings.proven:
         others = max(len(problem.arms) - 1, 1)
         confidence = 2.0 * gaussian_calibration((math.log(others) + confidence) / 2.0)
-    return Rule(
+    rule = Rule(
         sign=float(problem.sign),
         epsilon=problem.epsilon,
         cumulative=settings.tracking == "C",
@@ -185,19 +184,4 @@ def _rule(settings: TrackAndStop, problem: Problem) -> "Rule":
         confidence=confidence,
         variance=problem.sigma**2,
     )
-
-
-def _state(rule: "Rule", K: int) -> "State":
-    """Return the state before the first pull."""
-    from finalist.strategies.per_pull.kernels.track_and_stop import State
-
-    return State(
-        rule=rule,
-        means=np.zeros(K),
-        seen=np.zeros(K, dtype=np.int64),
-        pulled=np.zeros(K, dtype=np.int64),
-        total=np.zeros(K),
-        progress=np.array([0, 0 if K == 1 else -1, K]),
-        weights=np.zeros(K),
-        ratio=np.zeros(K),
-    )
+    return blank(State, problem, rule=rule, progress=np.array([0, 0 if K == 1 else -1, K]))

@@ -1,5 +1,6 @@
-"""A phase: an allocation fixed in advance, pulled in one batch or several; and runs of phases."""
+"""Runs of phases: allocations fixed in advance, each pulled in one batch or several."""
 
+from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any, Protocol, runtime_checkable
 
@@ -11,6 +12,7 @@ from finalist.inference.statistics import Statistics
 from finalist.problem import Problem
 from finalist.strategies.protocol import (
     Batch,
+    Run,
     Verdict,
     check_record,
     check_size,
@@ -32,89 +34,90 @@ class Pulls(Protocol):
         ...
 
 
-class Phase:
-    """An allocation and the rewards of the part that has been pulled.
+class PhasedRun(Run):
+    """A run of phases, each of which is looked at once, at its end, by its own rewards.
 
-    The allocation is computed when a batch is asked for. A batch that is only a part of it
-    carries it along, so that a replay knows the rest without computing it again.
+    The allocation of a phase is computed when a batch is asked for. A batch that is only a part of
+    it carries it along, so that a replay knows the rest without computing it again.
     """
 
-    def __init__(self, arms: int) -> None:
-        self.rewards = Statistics.empty(arms)
+    def __init__(self, problem: Problem) -> None:
+        self._problem = problem
+        self._winner: int | None = None
+        self._number, self._pulls = 1, 0
+        self._begin()
+
+    def _begin(self) -> None:
+        self._rewards = Statistics.empty(len(self._problem.arms))  # of this phase
         self._allocation: Counts | None = None
 
-    def batch(
-        self, allocation: Callable[[], Counts], size: int | None, note: dict[str, Any]
-    ) -> Batch:
-        """Return what is left to pull, at most `size` of it."""
+    def next(self, size: int | None = None) -> Batch:
+        """Return the allocation of the next phase, or a part of it."""
+        check_size(size)
+        refuse_decided(self.verdict)
+        note = self._note()
         if self._allocation is None:
-            self._allocation = allocation()
-        left = self._allocation - self.rewards.count
+            self._allocation = self._allocate()
+        left = self._allocation - self._rewards.count
         if size is None or size >= left.sum():
             return Batch(left, note | {"ends": True})
         more = {"ends": False, "allocation": self._allocation.tolist()}
         return Batch(share(left, size), note | more)
 
-    def record(self, batch: Batch, rewards: Statistics) -> bool:
-        """Take over the rewards of a batch; return whether the allocation is complete."""
-        self.rewards.merge(rewards)
-        if batch.note["ends"]:
-            return True
-        self._allocation = np.array(batch.note["allocation"], dtype=np.int64)
-        return False
+    def record(self, batch: Batch, rewards: Statistics) -> None:
+        """Take over rewards, and conclude when the phase is complete."""
+        check_record(self.verdict, len(self._problem.arms), batch, rewards)
+        self._check(batch)
+        self._pulls += batch.size
+        self._rewards.merge(rewards)
+        if not batch.note["ends"]:
+            self._allocation = np.array(batch.note["allocation"], dtype=np.int64)
+            return
+        self._conclude()
+        self._number += 1
+        self._begin()
 
-    def lose(self, counts: Counts) -> None:
-        """Leave out pulls of the part recorded last that were made and gave no reward."""
-        assert self._allocation is not None
-        self._allocation = self._allocation - counts
+    def _note(self) -> dict[str, Any]:
+        """Return what the note of a batch says of the phase."""
+        return {"phase": self._number}
+
+    def _check(self, batch: Batch) -> None:
+        """Refuse a batch that is not of this phase."""
+
+    @abstractmethod
+    def _allocate(self) -> Counts:
+        """Return the pulls of the phase."""
+
+    @abstractmethod
+    def _conclude(self) -> None:
+        """Draw conclusions from `_rewards`, those of a complete phase."""
 
 
-class PhasedRun:
-    """A strategy at work whose phases are each tested once, at the end, on their own rewards."""
+class DiscardingRun(PhasedRun):
+    """A run of phases that drop the arms which a survivor dominates."""
 
     def __init__(self, problem: Problem) -> None:
-        self._problem = problem
+        super().__init__(problem)
         self._survivors: Int[np.ndarray, " m"] = np.flatnonzero(problem.arms.candidate)
         self._winner = int(self._survivors[0]) if len(self._survivors) == 1 else None
-        self._number, self._pulls = 1, 0
-        self._phase = Phase(len(problem.arms))
 
     @property
     def verdict(self) -> Verdict:
         """What is certain after the phases recorded so far."""
         return Verdict(self._winner, tuple(map(int, self._survivors)), self._pulls)
 
-    def next(self, size: int | None = None) -> Batch:
-        """Return the allocation of the next phase, or a part of it; it is tested when complete."""
-        check_size(size)
-        refuse_decided(self.verdict)
-        return self._phase.batch(self._allocate, size, {"phase": self._number})
-
-    def record(self, batch: Batch, rewards: Statistics) -> None:
-        """Take over rewards; at the end of a phase drop the arms that a survivor dominates.
-
-        The dominated are those of Soare 2014, Lemma 4 (eq:discard.arm).
-        """
-        check_record(self.verdict, len(self._problem.arms), batch, rewards)
-        self._pulls += batch.size
-        if not self._phase.record(batch, rewards):
-            return
+    def _conclude(self) -> None:
+        """Drop the dominated arms (Soare 2014, Lemma 4, eq:discard.arm)."""
         surely_better, possibly_better = self._compare()
-        self._number += 1
-        self._phase = Phase(len(self._problem.arms))
         kept = ~(surely_better > 0.0)  # NaN stays
         self._survivors = self._survivors[kept]
         best = int(np.argmin(possibly_better[kept]))
         if len(self._survivors) == 1 or 0.0 < self._problem.epsilon >= possibly_better[kept][best]:
             self._winner = int(self._survivors[best])
 
-    def _allocate(self) -> Counts:
-        """Return the pulls of the phase."""
-        raise NotImplementedError
-
+    @abstractmethod
     def _compare(self) -> tuple[Float[np.ndarray, " m"], Float[np.ndarray, " m"]]:
         """Return by how much some survivor is at least, and at most, better than each of them."""
-        raise NotImplementedError
 
 
 def shortest_prefix(

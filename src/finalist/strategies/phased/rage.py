@@ -64,9 +64,10 @@ from finalist.errors import DesignError, ProblemError
 from finalist.inference.information import information
 from finalist.inference.least_squares import estimate
 from finalist.problem import Problem
-from finalist.strategies.phased.phase import PhasedRun
+from finalist.strategies.about import is_number
+from finalist.strategies.phased.phase import DiscardingRun
 from finalist.strategies.phased.xy_adaptive import phase_design
-from finalist.strategies.protocol import is_number
+from finalist.strategies.protocol import Declared
 from finalist.strategies.units import BEYOND, Units
 
 #: Pairs that are compared at once; memory does not grow with their number.
@@ -79,7 +80,7 @@ FEW, TOLERANCE, LIGHT = 256, 1e-3, 1e-5
 
 
 @dataclass(frozen=True)
-class RAGE:
+class RAGE(Declared):
     """The strategy with its settings.
 
     Parameters
@@ -102,6 +103,7 @@ class RAGE:
     """
 
     name: ClassVar[str] = "rage"
+    supports = BEYOND
     first_gap: float = 0.25
     rounding: float = 0.1
 
@@ -116,11 +118,11 @@ class RAGE:
 
     def start(self, problem: Problem, seed: int = 0) -> "RAGERun":  # noqa: ARG002
         """Begin with a problem; nothing is random, so the seed has no influence."""
-        problem.refuse_unsupported(self.name, BEYOND)
+        problem.refuse_unsupported(self.name, self.supports)
         return RAGERun(self, problem)
 
 
-class RAGERun(PhasedRun):
+class RAGERun(DiscardingRun):
     """RAGE at work: the survivors and the phase."""
 
     def __init__(self, settings: RAGE, problem: Problem) -> None:
@@ -150,7 +152,7 @@ class RAGERun(PhasedRun):
     def _compare(self) -> tuple[Float[np.ndarray, " m"], Float[np.ndarray, " m"]]:
         Z = self._problem.arms.coordinates[self._survivors]
         p = self._units.precisions
-        fit = estimate(self._problem.arms, self._phase.rewards, precisions=p)
+        fit = estimate(self._problem.arms, self._rewards, precisions=p)
         radius = self._units.sigma * math.sqrt(2.0 * self._log())
         info = fit.information
         W = Z @ info.inverse_root.T  # ||w_a - w_b|| = ||z_a - z_b||_{A^-1}

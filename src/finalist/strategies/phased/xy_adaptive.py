@@ -28,9 +28,10 @@ from finalist.design.rounding import MAX_PULLS
 from finalist.errors import DesignError, ProblemError
 from finalist.inference.bounds import Bound, static_radius
 from finalist.inference.least_squares import estimate
-from finalist.problem import Problem
-from finalist.strategies.phased.phase import PhasedRun, shortest_prefix
-from finalist.strategies.protocol import SUPPORTED, Allocation, check_choice
+from finalist.problem import Feature, Problem
+from finalist.strategies.about import check_choice
+from finalist.strategies.phased.phase import DiscardingRun, shortest_prefix
+from finalist.strategies.protocol import SUPPORTED, Allocation, Declared
 from finalist.strategies.units import BEYOND
 
 #: How close to optimal the design of a phase is.
@@ -40,7 +41,7 @@ ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
-class XYAdaptive:
+class XYAdaptive(Declared):
     """The strategy with its settings.
 
     Parameters
@@ -71,13 +72,18 @@ class XYAdaptive:
         check_choice("bound", self.bound, Bound)
         check_choice("allocation", self.allocation, Allocation)
 
+    @property
+    def supports(self) -> frozenset[Feature]:
+        """What a problem may need; the greedy rule supports only what the paper has."""
+        return SUPPORTED if self.allocation == "greedy" else BEYOND
+
     def start(self, problem: Problem, seed: int = 0) -> "XYAdaptiveRun":  # noqa: ARG002
         """Begin with a problem; nothing is random, so the seed has no influence."""
-        problem.refuse_unsupported(self.name, SUPPORTED if self.allocation == "greedy" else BEYOND)
+        problem.refuse_unsupported(self.name, self.supports)
         return XYAdaptiveRun(self, problem)
 
 
-class XYAdaptiveRun(PhasedRun):
+class XYAdaptiveRun(DiscardingRun):
     """XY-Adaptive at work: survivors, phase, and the largest variance reached so far."""
 
     def __init__(self, settings: XYAdaptive, problem: Problem) -> None:
@@ -99,7 +105,7 @@ class XYAdaptiveRun(PhasedRun):
         """
         Z = self._problem.arms.coordinates[self._survivors]
         p = self._problem.precisions
-        fit = estimate(self._problem.arms, self._phase.rewards, precisions=p)
+        fit = estimate(self._problem.arms, self._rewards, precisions=p)
         radius = self._radius(fit.statistics.pulls)
         W = Z @ fit.information.inverse_root.T  # ||w_a - w_b|| = ||z_a - z_b||_{A^-1}
         least, most, variance = np.empty(len(Z)), np.empty(len(Z)), 0.0

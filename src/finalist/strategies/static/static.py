@@ -27,14 +27,16 @@ from finalist.inference.bounds import Bound, static_constants
 from finalist.inference.information import information
 from finalist.inference.statistics import Statistics
 from finalist.problem import Feature, PerArm, Problem
+from finalist.strategies.about import check_choice
 from finalist.strategies.phased.phase import Pulls
 from finalist.strategies.protocol import (
     SUPPORTED,
     Allocation,
     Batch,
+    Declared,
+    Playable,
     RewardSource,
     Verdict,
-    check_choice,
     check_record,
     check_size,
     first_named,
@@ -51,12 +53,12 @@ SMALLEST_CHUNK, CHUNK = 512, 65_536
 SPANNING = 0.01
 #: What a static allocation keeps small.
 StaticCriterion = Literal["g", "xy", "v"]
-#: What static allocations support; the greedy rule supports only what the paper has.
+#: What static allocations support.
 STATIC_SUPPORTED: frozenset[Feature] = BEYOND | {"cost"}
 
 
 @dataclass(frozen=True)
-class StaticAllocation:
+class StaticAllocation(Declared):
     """Settings of a static allocation; its criterion, what it keeps small, makes it a strategy.
 
     Parameters
@@ -76,12 +78,16 @@ class StaticAllocation:
         check_choice("bound", self.bound, Bound)
         check_choice("allocation", self.allocation, Allocation)
 
+    @property
+    def supports(self) -> frozenset[Feature]:
+        """What a problem may need; the greedy rule supports only what the paper has."""
+        return SUPPORTED if self.allocation == "greedy" else STATIC_SUPPORTED
+
     def start(self, problem: Problem, seed: int = 0) -> "StaticRun":  # noqa: ARG002
         """Begin with a problem; nothing is random, so the seed has no influence."""
-        greedy = self.allocation == "greedy"
-        who = f"{self.name} with allocation='greedy'" if greedy else self.name
-        problem.refuse_unsupported(who, SUPPORTED if greedy else STATIC_SUPPORTED)
-        if self.criterion == "v" and not greedy:
+        who = f"{self.name} with allocation='greedy'" if self.allocation == "greedy" else self.name
+        problem.refuse_unsupported(who, self.supports)
+        if self.criterion == "v" and self.allocation == "relaxed":
             check_spanned(problem.arms)
         return StaticRun(
             problem, self.bound, lambda: static_sequence(problem, self.criterion, self.allocation)
@@ -208,7 +214,7 @@ class StaticState(NamedTuple):
     most: Int[np.ndarray, " K"]
 
 
-class StaticRun:
+class StaticRun(Playable):
     """A sequence of pulls fixed in advance, and the stopping rule, at work.
 
     Parameters

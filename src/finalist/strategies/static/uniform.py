@@ -14,7 +14,8 @@ from finalist.design import Rounded
 from finalist.inference.bounds import Bound
 from finalist.inference.statistics import Statistics
 from finalist.problem import Problem
-from finalist.strategies.protocol import Batch, Verdict, check_choice
+from finalist.strategies.about import check_choice
+from finalist.strategies.protocol import Batch, Declared, Run, Verdict
 from finalist.strategies.static.static import STATIC_SUPPORTED, StaticRun
 
 #: A batch is this part of the pulls so far, and at least a round.
@@ -22,7 +23,7 @@ GROWTH = 0.02
 
 
 @dataclass(frozen=True)
-class Uniform:
+class Uniform(Declared):
     """The strategy with its settings.
 
     Parameters
@@ -39,6 +40,7 @@ class Uniform:
     """
 
     name: ClassVar[str] = "uniform"
+    supports = STATIC_SUPPORTED
     bound: Bound = "sharp"
 
     def __post_init__(self) -> None:
@@ -46,11 +48,11 @@ class Uniform:
 
     def start(self, problem: Problem, seed: int = 0) -> "UniformRun":  # noqa: ARG002
         """Begin with a problem; nothing is random, so the seed has no influence."""
-        problem.refuse_unsupported(self.name, STATIC_SUPPORTED)
+        problem.refuse_unsupported(self.name, self.supports)
         return UniformRun(problem, self.bound)
 
 
-class UniformRun:
+class UniformRun(Run):
     """Uniform allocation at work: rounds, with the rule checked after each."""
 
     def __init__(self, problem: Problem, bound: Bound) -> None:

@@ -36,20 +36,10 @@ from finalist.errors import DesignError, EstimateError, ParameterError
 from finalist.inference.bounds import Bound, smallest_pulls, static_radius
 from finalist.inference.information import information
 from finalist.inference.least_squares import estimate
-from finalist.inference.statistics import Statistics
-from finalist.problem import Problem
-from finalist.strategies.phased.phase import Phase, Pulls, shortest_prefix
-from finalist.strategies.protocol import (
-    SUPPORTED,
-    Allocation,
-    Batch,
-    Verdict,
-    check_choice,
-    check_record,
-    check_size,
-    first_named,
-    refuse_decided,
-)
+from finalist.problem import Feature, Problem
+from finalist.strategies.about import check_choice
+from finalist.strategies.phased.phase import PhasedRun, Pulls, shortest_prefix
+from finalist.strategies.protocol import SUPPORTED, Allocation, Declared, Verdict, first_named
 from finalist.strategies.static.static import DESIGN_TOLERANCE, StaticRun
 from finalist.strategies.units import BEYOND, Units
 
@@ -63,7 +53,7 @@ MAX_TRIES = 1_000_000
 
 
 @dataclass(frozen=True)
-class XYOracle:
+class XYOracle(Declared):
     """The strategy with its settings.
 
     Parameters
@@ -103,11 +93,15 @@ class XYOracle:
         """Return the strategy for a simulation with this theta."""
         return cls(tuple(map(float, theta)))
 
+    @property
+    def supports(self) -> frozenset[Feature]:
+        """What a problem may need; the greedy rule supports only what the paper has."""
+        return SUPPORTED if self.allocation == "greedy" else BEYOND
+
     def start(self, problem: Problem, seed: int = 0) -> "OracleRun | StaticRun":  # noqa: ARG002
         """Begin with a problem; nothing is random, so the seed has no influence."""
-        greedy = self.allocation == "greedy"
-        who = f"{self.name} with allocation='greedy'" if greedy else self.name
-        problem.refuse_unsupported(who, SUPPORTED if greedy else BEYOND)
+        who = f"{self.name} with allocation='greedy'" if self.allocation == "greedy" else self.name
+        problem.refuse_unsupported(who, self.supports)
         known = knowledge_of(problem, np.array(self.theta), self.stopping)
         if self.stopping == "empirical" and known.rivals:
             return StaticRun(problem, self.bound, lambda: oracle_sequence(known, self.allocation))
@@ -229,33 +223,26 @@ def oracle_allocation(
     return counts
 
 
-class OracleRun:
+class OracleRun(PhasedRun):
     """The oracle with the deterministic rule at work: one allocation, and the best arm by it."""
 
     def __init__(self, settings: XYOracle, problem: Problem, known: Knowledge) -> None:
-        self._settings, self._problem, self._known = settings, problem, known
+        super().__init__(problem)
+        self._settings, self._known, self._units = settings, known, Units.of(problem)
         self._winner = None if known.rivals else known.best
-        self._units = Units.of(problem)
-        self._phase = Phase(len(problem.arms))
 
     @property
     def verdict(self) -> Verdict:
         """What is certain now."""
-        return first_named(self._winner, self._problem, self._phase.rewards.pulls)
+        return first_named(self._winner, self._problem, self._pulls)
 
-    def next(self, size: int | None = None) -> Batch:
-        """Return the whole allocation, or a part of it."""
-        check_size(size)
-        refuse_decided(self.verdict)
-        return self._phase.batch(self._allocate, size, {})
+    def _note(self) -> dict[str, Any]:
+        return {}
 
-    def record(self, batch: Batch, rewards: Statistics) -> None:
-        """Take over rewards; when the allocation is complete, return the best arm."""
-        check_record(self.verdict, len(self._problem.arms), batch, rewards)
-        if not self._phase.record(batch, rewards):
-            return
+    def _conclude(self) -> None:
+        """Return the best arm by the whole allocation."""
         arms, who, p = self._problem.arms, self._units.candidates, self._units.precisions
-        fit = estimate(arms, self._phase.rewards, precisions=p)
+        fit = estimate(arms, self._rewards, precisions=p)
         ahead = fit.gaps(arms.coordinates[who] - arms.coordinates[self._known.best])
         known = np.isfinite(ahead)  # not: tied with the best, never pulled
         if not known.any():

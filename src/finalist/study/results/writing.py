@@ -11,7 +11,7 @@ import numpy as np
 from finalist.arms.files import escape
 from finalist.errors import OutputError
 from finalist.files import write_file
-from finalist.study.results.tables import check_decimal, find_columns
+from finalist.study.results.table import check_decimal, find_columns
 from finalist.text import show
 
 _PULL_COLUMNS = ("pull_id", "arm", "worker", "reward", "note")
@@ -52,9 +52,10 @@ def write_pulls(
     features = dict.fromkeys(key for row in rows for key in row if key not in _PULL_COLUMNS)
     worker = ["worker"] if any(row.get("worker") is not None for row in rows) else []
     header = ["pull_id", "arm", *worker, *features, "reward", "note"]
-    found = find_columns(header, OutputError, "")
-    if "" in found.names:
-        raise OutputError(f"column {found.names.index('') + 1} has no name. Name the feature.")
+    names = [name.strip() for name in header]
+    find_columns(names, ("pull_id", "reward"), OutputError)
+    if "" in names:
+        raise OutputError(f"column {names.index('') + 1} has no name. Name the feature.")
     write_table(target, header, ([row.get(c) for c in header] for row in rows), decimal=decimal)
 
 

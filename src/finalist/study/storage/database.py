@@ -24,13 +24,14 @@ class Database:
     Examples
     --------
     >>> import tempfile
+    >>> from finalist.study.results import Results
     >>> folder = tempfile.TemporaryDirectory()
     >>> database = Database.open(folder.name + "/lab.db", create=True)
     >>> with database.write() as writer:
     ...     study = writer.create("colours", {"delta": 0.05}, "0.1")
-    ...     _ = writer.append(study, 1, "told", {}, rewards=([3, 1], [0.5, 0.25], None))
+    ...     _ = writer.append(study, 1, "told", {}, rewards=Results([3, 1], [0.5, 0.25]))
     >>> with database.read() as reader:
-    ...     reader.rewards(study).reward
+    ...     reader.rewards(study).value
     array([0.25, 0.5 ])
     >>> database.close(); folder.cleanup()
     """

@@ -5,18 +5,17 @@ for each other's locks. Copies are left to the server.
 """
 
 from collections.abc import Sequence
-from struct import pack
 from typing import Any
 
 import numpy as np
 from sqlalchemy import Connection, Engine, create_engine
 
 from finalist.errors import MissingExtraError
+from finalist.study.results import Results
 from finalist.study.storage import connections as common
 from finalist.study.storage.errors import LOCKED, cause_of
 from finalist.study.storage.place import Place
 from finalist.study.storage.protocol import REWARD_COLUMNS, Dialect
-from finalist.study.storage.rows import Rewards
 from finalist.study.storage.schema import APPLICATION
 
 #: Connections that one process has at most: to read, and to write.
@@ -32,22 +31,6 @@ _EXPLAINED = {
     "3D000": "does not exist ({detail}). Create it first, for instance with createdb.",
     "28": "refuses the user or the password ({detail}).",
 }
-#: A row of the binary COPY: the number of columns, and each with its size before it.
-_COPIED = np.dtype(
-    [
-        ("count", ">i2"),
-        ("size1", ">i4"),
-        ("study", ">i4"),
-        ("size2", ">i4"),
-        ("event", ">i4"),
-        ("size3", ">i4"),
-        ("pull", ">i8"),
-        ("size4", ">i4"),
-        ("reward", ">f8"),
-        ("none", ">i4"),
-    ]
-)
-_COPY_START, _COPY_END = b"PGCOPY\n\xff\r\n\0" + bytes(8), b"\xff\xff"
 
 
 class PostgreSQL(Dialect):
@@ -112,26 +95,15 @@ class PostgreSQL(Dialect):
         rows["reward"] = np.frombuffer(columns[2] or b"", ">f8")
         return rows
 
-    def add_rewards(self, connection: Connection, study: int, event: int, told: Rewards) -> None:
-        """Add rewards as rows of the binary format."""
-        rows = np.zeros(told.pull.size, _COPIED)
-        rows["count"], rows["none"] = 5, -1
-        rows["size1"] = rows["size2"] = 4
-        rows["size3"] = rows["size4"] = 8
-        rows["study"], rows["event"] = study, event
-        rows["pull"], rows["reward"] = told.pull, told.reward
-        data = rows.tobytes()
-        if told.notes_checksum() is not None:
-            size, parts = _COPIED.itemsize, []
-            for index, note in enumerate(told.note):
-                row = data[index * size : (index + 1) * size]
-                text = None if note is None else note.encode()
-                parts.append(row if text is None else row[:-4] + pack(">i", len(text)) + text)
-            data = b"".join(parts)
+    def add_rewards(self, connection: Connection, study: int, event: int, told: Results) -> None:
+        """Add rewards as rows of the binary format, which psycopg packs in compiled code."""
+        rows = zip(told.pull.tolist(), told.value.tolist(), told.note, strict=True)
         query = "COPY rewards (study, event, pull, reward, note) FROM STDIN (FORMAT BINARY)"
         driver: Any = connection.connection.driver_connection
         with driver.cursor() as cursor, cursor.copy(query) as copy:
-            copy.write(_COPY_START + data + _COPY_END)
+            copy.set_types(["int4", "int4", "int8", "float8", "text"])
+            for row in rows:
+                copy.write_row((study, event, *row))
 
     def lock_tables(self, connection: Connection) -> None:
         """Let only one process at a time make or upgrade tables."""

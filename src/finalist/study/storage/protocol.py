@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 import numpy as np
 from sqlalchemy import Connection, Engine
 
+from finalist.study.results import Results
 from finalist.study.storage.place import Place
-from finalist.study.storage.rows import Rewards
 
 if TYPE_CHECKING:
     from finalist.study.storage.connections import Connections
@@ -138,7 +138,7 @@ class Dialect(Protocol):
         """Return `REWARD_COLUMNS` of events above `after`, by event, then by pull."""
         ...
 
-    def add_rewards(self, connection: Connection, study: int, event: int, told: Rewards) -> None:
+    def add_rewards(self, connection: Connection, study: int, event: int, told: Results) -> None:
         """Add the rewards of an event."""
         ...
 

@@ -82,6 +82,13 @@ class Reader:
         names = self._decoded(row.names, list)
         return names, table.astype(np.float64), self._decoded(row.columns_names, list)
 
+    def arrival(self, study_id: int, stage: int) -> dict[str, Any]:
+        """Return the body of the event with which the arms of a stage came, {} before it came."""
+        came = events.c.kind.in_(("created", "changed"))
+        query = select(events).where(events.c.study == study_id, came).order_by(events.c.number)
+        rows = self._all(query.offset(stage).limit(1))
+        return self._event(rows[0]).body if rows else {}
+
     def last(self, study_id: int) -> int:
         """Return the number of the last event, 0 if there is none."""
         newest = (

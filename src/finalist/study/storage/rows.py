@@ -9,12 +9,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from finalist.errors import RewardError, StudyError
+from finalist.errors import StudyError
 from finalist.files import printable
-from finalist.study.storage.schema import LARGEST
-
-#: Pulls, their rewards and their notes.
-Told = tuple[Sequence[int] | np.ndarray, Sequence[float] | np.ndarray, Sequence[str | None] | None]
 
 
 @dataclass(frozen=True)
@@ -45,7 +41,7 @@ class RewardRows:
 
     event: Int[np.ndarray, " n"]
     pull: Int[np.ndarray, " n"]
-    reward: Float[np.ndarray, " n"]
+    value: Float[np.ndarray, " n"]
 
 
 def to_json(value: Mapping[str, Any] | Sequence[str], what: str) -> str:
@@ -91,65 +87,14 @@ def checksum(*parts: str | bytes | int | None) -> int:
     return value
 
 
-@dataclass(frozen=True, eq=False)
-class Rewards:
-    """Rewards of one event, checked and ordered by pull."""
-
-    pull: Int[np.ndarray, " n"]
-    reward: Float[np.ndarray, " n"]
-    note: list[str | None]
-
-    @classmethod
-    def of(cls, told: Told) -> "Rewards":
-        """Check rewards: one for each pull, finite, not too large."""
-        try:
-            pulls = np.asarray(told[0], dtype=np.int64)
-            rewards = np.asarray(told[1], dtype=np.float64) + 0.0  # SQLite has no negative zero
-        except (TypeError, ValueError, OverflowError) as error:
-            raise StudyError(f"pulls and rewards are numbers: {error}.") from error
-        notes = [None] * len(pulls) if told[2] is None else list(told[2])
-        if pulls.ndim != 1 or not pulls.shape == rewards.shape == (len(notes),):
-            raise StudyError("each pull needs one reward, and one note or None.")
-        wrong = np.flatnonzero(~(np.abs(rewards) <= LARGEST))
-        if wrong.size:
-            raise RewardError(
-                f"reward for pull {pulls[wrong[0]]} is {rewards[wrong[0]]}; a reward is a finite "
-                f"number of at most {LARGEST:g} in size."
-            )
-        order = np.argsort(pulls, kind="stable")
-        pulls, rewards = pulls[order], rewards[order]
-        twice = np.flatnonzero(np.diff(pulls) == 0)
-        if twice.size:
-            raise StudyError(f"pull {pulls[twice[0]]} has two rewards; give one.")
-        ordered = [notes[i] for i in order.tolist()]
-        for note in ordered:
-            if note is not None:
-                plain(note, "the note")
-        return cls(pulls, rewards, ordered)
-
-    def checksum(self) -> int:
-        """Return the checksum of the pulls and rewards."""
-        return rewards_checksum(_bytes(self.pull, "<i8"), _bytes(self.reward, "<f8"))
-
-    def notes_checksum(self) -> int | None:
-        """Return the checksum of the notes, None if there are none."""
-        rows = zip(self.pull.tolist(), self.note, strict=True)
-        notes = {pull: note for pull, note in rows if note is not None}
-        return notes_checksum(notes) if notes else None
+def rewards_checksum(pulls: Int[np.ndarray, " n"], values: Float[np.ndarray, " n"]) -> int:
+    """Return the checksum of pulls and rewards."""
+    return zlib.crc32(values.astype("<f8").data, zlib.crc32(pulls.astype("<i8").data))
 
 
-def rewards_checksum(pulls: memoryview, rewards: memoryview) -> int:
-    """Return the checksum of pulls and rewards as bytes."""
-    return zlib.crc32(rewards, zlib.crc32(pulls))
-
-
-def notes_checksum(notes: Mapping[int, str]) -> int:
-    """Return the checksum of notes by pull; the pulls are in order."""
-    return checksum(*(part for note in notes.items() for part in note))
-
-
-def _bytes(array: np.ndarray, kind: str) -> memoryview:
-    return memoryview(array.astype(kind).tobytes())
+def notes_checksum(notes: Mapping[int, str]) -> int | None:
+    """Return the checksum of notes by pull, None if there are none; the pulls are in order."""
+    return checksum(*(part for note in notes.items() for part in note)) if notes else None
 
 
 def rewards_are_whole(rows: RewardRows, expected: Mapping[int, int]) -> bool:
@@ -157,10 +102,8 @@ def rewards_are_whole(rows: RewardRows, expected: Mapping[int, int]) -> bool:
     numbers, starts = np.unique(rows.event, return_index=True)
     if numbers.tolist() != list(expected):
         return False
-    pulls, rewards = _bytes(rows.pull, "<i8"), _bytes(rows.reward, "<f8")
     ends = np.append(starts, rows.event.size)[1:].tolist()
     return all(
-        rewards_checksum(pulls[8 * first : 8 * end], rewards[8 * first : 8 * end])
-        == expected[number]
+        rewards_checksum(rows.pull[first:end], rows.value[first:end]) == expected[number]
         for number, first, end in zip(numbers.tolist(), starts.tolist(), ends, strict=True)
     )

@@ -28,8 +28,6 @@ SCHEMA = "0001"
 VERSION_TABLE = "finalist_version"
 #: Marks a SQLite file as ours ("FNST").
 APPLICATION = 0x464E5354
-#: The largest reward on record, in absolute value.
-LARGEST = 1e150
 KINDS = (
     "created",
     "history",

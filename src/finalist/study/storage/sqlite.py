@@ -19,6 +19,7 @@ from sqlalchemy.exc import OperationalError, SQLAlchemyError
 
 from finalist.errors import StorageError
 from finalist.sqlite_files import uri
+from finalist.study.results import Results
 from finalist.study.storage import connections as common
 from finalist.study.storage import copies, forks, lineage
 from finalist.study.storage.connections import Connections
@@ -35,7 +36,6 @@ from finalist.study.storage.files import (
 )
 from finalist.study.storage.place import Place
 from finalist.study.storage.protocol import REWARD_COLUMNS, Dialect
-from finalist.study.storage.rows import Rewards
 from finalist.study.storage.schema import APPLICATION
 
 #: By the lower byte of SQLite's error codes: https://www.sqlite.org/rescode.html
@@ -234,10 +234,10 @@ class SQLite(Dialect):
         except (TypeError, ValueError) as error:
             raise damaged(self.place.shown, "a reward is not a number") from error
 
-    def add_rewards(self, connection: Connection, study: int, event: int, told: Rewards) -> None:
+    def add_rewards(self, connection: Connection, study: int, event: int, told: Results) -> None:
         """Add rewards as rows."""
         query = "INSERT INTO rewards (study, event, pull, reward, note) VALUES (?, ?, ?, ?, ?)"
-        pulls, values = told.pull.tolist(), told.reward.tolist()
+        pulls, values = told.pull.tolist(), told.value.tolist()
         size = len(pulls)
         rows = zip(repeat(study, size), repeat(event, size), pulls, values, told.note, strict=True)
         connection.exec_driver_sql(query, list(rows))

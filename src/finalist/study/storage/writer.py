@@ -19,14 +19,15 @@ from finalist.errors import (
     UnknownStudyError,
 )
 from finalist.files import printable
+from finalist.study.results import Results
 from finalist.study.storage.reader import Reader
 from finalist.study.storage.rows import (
     EventRow,
     RewardRows,
-    Rewards,
-    Told,
     checksum,
+    notes_checksum,
     plain,
+    rewards_checksum,
     to_json,
 )
 from finalist.study.storage.schema import KINDS, arms, events, studies
@@ -118,7 +119,7 @@ class Writer(Reader):
         body: dict[str, Any],
         *,
         client: str | None = None,
-        rewards: Told | None = None,
+        rewards: Results | None = None,
     ) -> EventRow:
         """Add the next event of a study, with its rewards.
 
@@ -131,8 +132,7 @@ class Writer(Reader):
         client : str, optional
             What the client calls this event, at most 255 characters. `ConflictError` if there is
             such an event.
-        rewards : (pulls, rewards, notes), optional
-            Notes may be None.
+        rewards : Results, optional
 
         Returns
         -------
@@ -140,12 +140,12 @@ class Writer(Reader):
             As it will be read.
         """
         row = self._event_row(study_id, number, kind, body, client)
-        told = None if rewards is None or len(rewards[0]) == 0 else Rewards.of(rewards)
+        told = rewards if rewards is not None and len(rewards) > 0 else None
         if told is not None:
-            row |= {
-                "rewards_checksum": told.checksum(),
-                "notes_checksum": told.notes_checksum(),
-            }
+            pairs = zip(told.pull.tolist(), told.note, strict=True)
+            notes = {pull: note for pull, note in pairs if note is not None}
+            row["rewards_checksum"] = rewards_checksum(told.pull, told.value)
+            row["notes_checksum"] = notes_checksum(notes)
         next_one = (
             update(studies)
             .where(studies.c.id == study_id, studies.c.last == number - 1)

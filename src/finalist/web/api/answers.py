@@ -5,7 +5,7 @@ from typing import Any, Literal, get_type_hints
 
 from pydantic import BaseModel, create_model
 
-from finalist.study import ArmStatus, Pull, Status
+from finalist.study import ArmStatus, Batch, Pull, Status
 
 Verdict = Literal["continue", "winner", "uncertain", "undecided"]
 
@@ -77,17 +77,12 @@ class ArmsAnswer(BaseModel):
 
 
 PullAnswer = described(Pull, "A measurement to make.")
-
-
-class BatchAnswer(BaseModel):
-    """Pulls to measure; if there are none, `reason` says why."""
-
-    pulls: list[PullAnswer]
-    state: Literal["open", "waiting", "decided", "stopped", "budget", "exhausted"]
-    batch: int
-    left: int
-    words: str
-    reason: str
+BatchAnswer = described(
+    Batch,
+    "Pulls to measure; if there are none, `reason` says why.",
+    pulls=list[PullAnswer],
+    reason=str,
+)
 
 
 class ToldAnswer(BaseModel):

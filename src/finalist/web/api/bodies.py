@@ -4,7 +4,16 @@ import json
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, StrictStr
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    StrictBool,
+    StrictFloat,
+    StrictInt,
+    StrictStr,
+    create_model,
+)
 from pydantic import field_validator as checked_field
 from pydantic import model_validator as checked_model
 
@@ -13,7 +22,8 @@ from finalist.arms.inputs import check_columns, checked
 from finalist.arms.parts import any_of, as_mask
 from finalist.errors import ArmsError
 from finalist.problem import UNSET, PerArm, Unset
-from finalist.problem.noise import missing_sigma
+from finalist.problem.noise import missing_sigma, takes_sigma
+from finalist.settings import SETTINGS, Kind, Setting
 from finalist.web.uploads import MAX_ARMS, MAX_RESULTS, read_arms_table
 
 #: The largest integer that every JSON parser reads exactly.
@@ -99,32 +109,39 @@ class ArmsBody(Body):
         return Arms._from_table(checked(np.array(self.features, float), self.names, columns))
 
 
-class Question(Body):
+_KINDS: dict[Kind, Any] = {
+    "number": Number,
+    "whole": StrictInt,
+    "flag": StrictBool,
+    "each": Each,
+    "text": Text,
+}
+
+
+def _field(setting: Setting) -> tuple[Any, Any]:
+    """Return the type and the default of a setting in a body."""
+    kind = Literal[setting.choices] if setting.choices else _KINDS[setting.kind]
+    if setting.kind in ("number", "whole"):
+        most = LARGEST if setting.kind == "whole" else None
+        bounds = Field(gt=setting.above, ge=setting.least, lt=setting.below, le=most)
+        kind = Annotated[kind, bounds]
+    description = f"{setting.help}."
+    return kind | None if setting.optional else kind, Field(
+        setting.default, description=description
+    )
+
+
+_FIELDS: dict[str, Any] = {name: _field(one) for name, one in SETTINGS.items()}
+SettingsBody = create_model("SettingsBody", __base__=Body, **_FIELDS)
+
+
+class Question(SettingsBody):
     """What a study asks, as in `fl.Study.create` and `fl.plan`."""
 
     arms: ArmsBody | None = None
     arms_csv: Annotated[StrictStr, Field(max_length=10 * 2**20)] | None = Field(
         None, description="The arms as the text of a CSV file, instead of `arms`."
     )
-    sigma: Each | None = Field(
-        None,
-        description="Size of the noise, of all arms or of each; null if unknown. Required unless "
-        "`noise` is bernoulli.",
-    )
-    noise: Literal["gaussian", "sub-gaussian", "bernoulli"] = "gaussian"
-    delta: Annotated[Number, Field(gt=0, lt=1)] = 0.05
-    epsilon: Annotated[Number, Field(ge=0)] = 0.0
-    top: Annotated[StrictInt, Field(ge=1, le=MAX_ARMS)] = Field(
-        1, description="How many of the best arms are asked for."
-    )
-    cost: Each = Field(1.0, description="Cost of a pull, of all arms or of each.")
-    batch_intercept: StrictBool = Field(
-        False, description="Whether all rewards of a batch share a constant."
-    )
-    misspecification: Annotated[Number, Field(ge=0)] = Field(
-        0.0, description="How far, at most, means are from a linear function."
-    )
-    objective: Literal["max", "min"] = "max"
     strategy: Annotated[StrictStr, Field(max_length=100)] = "gauntlet"
 
     @checked_model(mode="after")
@@ -147,9 +164,10 @@ class Question(Body):
 
     def _sigma(self) -> PerArm | Unset | None:
         """Return the size of the noise; a default would silently invalidate all results."""
-        if self.sigma is not None:
-            return self.sigma
-        if self.noise == "bernoulli":
+        sigma: PerArm | None = self.sigma
+        if sigma is not None:
+            return sigma
+        if not takes_sigma(self.noise):
             return UNSET
         if "sigma" not in self.model_fields_set:
             raise missing_sigma(
@@ -187,10 +205,8 @@ class NewStudy(Question):
         dict[Annotated[str, Field(max_length=100)], StrictBool | StrictInt | Number | Text | None],
         Field(max_length=30),
     ] = Field(default={}, description="Settings of the strategy other than its defaults.")
-    budget: Whole | None = None
-    max_pulls_per_arm: Whole | None = None
     seed: Annotated[StrictInt, Field(ge=0, le=LARGEST)] | None = None
-    metadata: dict[str, Any] = {}
+    metadata: dict[str, Any] = Field(default={})
 
     @checked_field("metadata")
     @classmethod

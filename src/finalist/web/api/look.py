@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query, Response
 from finalist.study.exports import arms_of, every_pull, everything, write_csv
 from finalist.web.api.answers import ArmsAnswer, EventsAnswer, EvidenceAnswer, StatusAnswer
 from finalist.web.api.measure import csv_answer
-from finalist.web.depends import DecimalMark, Number, StatusesDep, StudiesDep
+from finalist.web.depends import DecimalMark, Number, SnapshotsDep, StudiesDep
 from finalist.web.errors import Json
 from finalist.web.strict import StrictRoute
 
@@ -18,11 +18,11 @@ router = APIRouter(route_class=StrictRoute, tags=["looking"])
 @router.get("/studies/{number}/status", response_model=StatusAnswer)
 def status(
     number: Number,
-    statuses: StatusesDep,
+    snapshots: SnapshotsDep,
     forecast: Annotated[bool, Query(description="Simulate the pulls still needed.")] = True,
 ) -> Json:
     """Return what is certain, the evidence against every arm, and what is still needed."""
-    last, found = statuses.status(number, forecast=forecast)
+    last, found = snapshots.status(number, forecast=forecast)
     content = {"last": last, **found.to_dict()}
     if found.forecast is not None:
         content["forecast"]["pulls"] = found.forecast.pulls.tolist()
@@ -37,12 +37,13 @@ def arms(number: Number, studies: StudiesDep) -> Json:
 
 
 @router.get("/studies/{number}/evidence", response_model=EvidenceAnswer)
-def evidence(number: Number, studies: StudiesDep) -> Json:
+def evidence(number: Number, snapshots: SnapshotsDep) -> Json:
     """Return the evidence against each arm over time, since the arms last changed."""
-    with studies.reading(number) as study:
-        pulls, rows = study.evidence()
-        names = list(study.arms.names)
-    return Json({"arms": names, "pulls": pulls.tolist(), "evidence": rows.tolist()})
+    snapshot = snapshots.of(number)
+    pulls, rows = snapshot.trail
+    return Json(
+        {"arms": list(snapshot.arms.names), "pulls": pulls.tolist(), "evidence": rows.tolist()}
+    )
 
 
 @router.get("/studies/{number}/history", response_model=EventsAnswer)

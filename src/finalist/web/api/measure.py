@@ -6,11 +6,10 @@ from typing import Any
 from fastapi import APIRouter, Response
 
 from finalist.errors import RewardError
-from finalist.study import Batch, Pull, handles
-from finalist.study.assess import assess
+from finalist.study import Batch, Pull, Study, handles
+from finalist.study.checks import promised, risk_of
 from finalist.study.measure import Told
-from finalist.study.results import write_pulls
-from finalist.study.sentences import promised, risk_of
+from finalist.study.results import Results, Table, results_of, write_pulls
 from finalist.web.api.answers import BatchAnswer, PullAnswer, ToldAnswer, WordsAnswer
 from finalist.web.api.bodies import AmendBody, AskBody, ReasonBody, Result, TellBody
 from finalist.web.depends import (
@@ -21,7 +20,7 @@ from finalist.web.depends import (
     Key,
     Number,
     PullNumber,
-    StatusesDep,
+    SnapshotsDep,
     StudiesDep,
 )
 from finalist.web.errors import Json
@@ -39,26 +38,25 @@ def ask(number: Number, body: AskBody, issuer: IssuerDep) -> Json:
 
 def batch_answer(batch: Batch) -> dict[str, Any]:
     """Return a batch as plain values."""
-    plain = {word: getattr(batch, word) for word in ("state", "batch", "left", "words", "reason")}
-    return {"pulls": [vars(pull) for pull in batch], **plain}
+    return vars(batch) | {"pulls": [vars(pull) for pull in batch], "reason": batch.reason}
 
 
 @router.get("/studies/{number}/open", response_model=BatchAnswer)
-def open_pulls(number: Number, statuses: StatusesDep) -> Json:
+def open_pulls(number: Number, snapshots: SnapshotsDep) -> Json:
     """Return the pulls without rewards; unlike `ask`, this issues none."""
-    return Json(batch_answer(statuses.open_batch(number)))
+    return Json(batch_answer(snapshots.open_batch(number)))
 
 
 @router.get("/studies/{number}/open.csv", response_class=Response)
-def open_csv(number: Number, statuses: StatusesDep, decimal: DecimalMark = ".") -> Response:
+def open_csv(number: Number, snapshots: SnapshotsDep, decimal: DecimalMark = ".") -> Response:
     """Return the pulls without rewards, as a table to fill in."""
-    return csv_answer(batch_csv(statuses.open_batch(number), decimal), f"study-{number}-batch.csv")
+    return csv_answer(batch_csv(snapshots.open_batch(number), decimal), f"study-{number}-batch.csv")
 
 
 def batch_csv(batch: Batch, decimal: str = ".") -> str:
     """Return pulls to measure as CSV with an empty column `reward`."""
     text = io.StringIO(newline="")
-    write_pulls(text, [vars(pull) for pull in batch], decimal=decimal)
+    write_pulls(text, batch.rows(), decimal=decimal)
     return text.getvalue()
 
 
@@ -72,9 +70,9 @@ def csv_answer(text: str, name: str) -> Response:
 @router.post("/studies/{number}/tell", response_model=ToldAnswer)
 def tell(number: Number, body: TellBody, studies: StudiesDep, key: Key) -> Json:
     """Store rewards: all of them, or none on an error."""
-    results = as_told(body.results)
+    results = _results_of(body.results)
     with studies.writing(number) as study:
-        return Json(told(study.name, handles.tell(study, results, key)))
+        return Json(told(study, handles.tell(study, results, key)))
 
 
 @router.post("/studies/{number}/tell.csv", response_model=ToldAnswer, openapi_extra=CSV_BODY)
@@ -83,28 +81,26 @@ def tell_csv(
 ) -> Json:
     """Store the rewards of a table as issued, filled in."""
     with studies.writing(number) as study:
-        return Json(told(study.name, tell_table(study, table, key, decimal=decimal)))
+        return Json(told(study, tell_table(study, table, key, decimal=decimal)))
 
 
-def as_told(results: list[Result]) -> Any:
-    """Return results in a form that `Study.tell` accepts."""
-    if not any(result.arm is not None or result.notes for result in results):
-        return [(result.pull_id, result.reward) for result in results]
-    import pandas as pd
-
-    table = {word: [getattr(row, word) for row in results] for word in ("pull_id", "reward", "arm")}
-    further = dict.fromkeys(key for row in results for key in row.notes or ())
-    taken = sorted(set(table) & set(further))
+def _results_of(rows: list[Result]) -> Results:
+    """Return results of the API as those of a table: its notes are further columns."""
+    columns: dict[str, list[Any]] = {
+        word: [getattr(row, word) for row in rows] for word in ("pull_id", "reward", "arm")
+    }
+    further = dict.fromkeys(key for row in rows for key in row.notes or ())
+    taken = sorted(set(columns) & set(further))
     if taken:
         raise RewardError(f"a note is called {taken[0]!r}, which is a reserved name. Rename it.")
-    notes = {key: [(row.notes or {}).get(key) for row in results] for key in further}
-    return pd.DataFrame(table | notes)
+    columns |= {key: [(row.notes or {}).get(key) for row in rows] for key in further}
+    return results_of(Table.of(columns))
 
 
-def told(name: str, result: Told) -> dict[str, Any]:
+def told(study: Study, result: Told) -> dict[str, Any]:
     """Return the response to a tell; a repeated call gets that of the first one."""
     state = result.state
-    ended = None if state.end is None else assess(name, state, forecast=False)
+    ended = None if state.end is None else study.status(forecast=False)
     return {
         "new": result.new if result.repeated is None else result.repeated,
         "repeated": result.repeated is not None,

@@ -8,7 +8,6 @@ from finalist.arms import Arms
 from finalist.errors import ConflictError, ProblemError, UnknownStudyError
 from finalist.strategies import Strategy, configured
 from finalist.study import Study
-from finalist.study.handles import row_of
 from finalist.web.api.answers import CountAnswer, StudiesAnswer, StudyAnswer, WordsAnswer
 from finalist.web.api.bodies import (
     ForkBody,
@@ -19,7 +18,7 @@ from finalist.web.api.bodies import (
     ReasonBody,
     WithdrawBody,
 )
-from finalist.web.depends import Number, StatusesDep, StudiesDep
+from finalist.web.depends import Number, SnapshotsDep, StudiesDep
 from finalist.web.errors import Json
 from finalist.web.pool import Studies
 from finalist.web.strict import StrictRoute
@@ -29,15 +28,15 @@ router = APIRouter(route_class=StrictRoute, tags=["studies"])
 
 @router.get("/studies", response_model=StudiesAnswer)
 def list_studies(
-    statuses: StatusesDep,
+    snapshots: SnapshotsDep,
     studies: StudiesDep,
     name: Annotated[str | None, Query(max_length=10_000, description="Only this one.")] = None,
 ) -> Json:
     """List the studies, by name."""
     if name is None:
-        return Json({"studies": statuses.summaries()})
+        return Json({"studies": snapshots.lines()})
     try:
-        found = [statuses.summary(studies.number(name))]
+        found = [snapshots.line(studies.number(name))]
     except UnknownStudyError:
         found = []
     return Json({"studies": found})
@@ -51,7 +50,7 @@ def create(body: NewStudy, studies: StudiesDep) -> Json:
     with studies.changing():
         study = Study.create(studies.place, body.name, arms, **words)
     with study:
-        number = row_of(study).id
+        number = study.number
         return Json(_about(studies, number), 201, {"Location": f"/api/v1/studies/{number}"})
 
 
@@ -129,7 +128,7 @@ def resume(number: Number, studies: StudiesDep) -> Json:
 def fork(number: Number, body: ForkBody, studies: StudiesDep) -> Json:
     """Start a new study from the log before the decision on a batch."""
     with studies.writing(number) as study, study.fork(body.name, body.until) as new:
-        made = row_of(new).id
+        made = new.number
     return Json(_about(studies, made), 201, {"Location": f"/api/v1/studies/{made}"})
 
 

@@ -9,7 +9,7 @@ from fastapi.responses import RedirectResponse, Response
 
 from finalist.errors import FinalistError, RewardError
 from finalist.study import Study
-from finalist.web.depends import IssuerDep, Number, PullNumber, StudiesDep
+from finalist.web.depends import IssuerDep, Number, PullNumber, SnapshotsDep, StudiesDep
 from finalist.web.errors import http_status
 from finalist.web.pages.fields import (
     Form,
@@ -20,7 +20,7 @@ from finalist.web.pages.fields import (
     texts_of,
     uploaded,
 )
-from finalist.web.pages.look import SnapshotsDep, back, show_pull, show_study
+from finalist.web.pages.look import back, show_pull, show_study
 from finalist.web.uploads import tell_table
 
 router = APIRouter()

@@ -1,6 +1,7 @@
 """Changing the arms of a study, and deleting it."""
 
 import re
+from typing import Any
 
 import numpy as np
 from fastapi import APIRouter, Request
@@ -9,18 +10,17 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from finalist.arms import Arms
 from finalist.errors import ConflictError, FinalistError, StudyError
 from finalist.files import printable
-from finalist.study import Study
-from finalist.study.handles import state_of
+from finalist.study import Snapshot, Study
 from finalist.study.rules import check_text
+from finalist.study.status import status as status_of
 from finalist.study.tables import union
 from finalist.web.arms_preview import Preview, preview, unpack
-from finalist.web.depends import Number
+from finalist.web.depends import Number, SnapshotsDep
 from finalist.web.errors import http_status
 from finalist.web.pages import format as words
 from finalist.web.pages.act import Sent, Submission
 from finalist.web.pages.fields import uploaded
-from finalist.web.pages.look import SnapshotsDep, back
-from finalist.web.pages.snapshot import Snapshot
+from finalist.web.pages.look import back
 from finalist.web.render import render
 
 router = APIRouter()
@@ -54,13 +54,13 @@ def _arm(study: Study, sent: Submission) -> str:
         raise StudyError("choose the arm to withdraw. Nothing was changed.")
     if not chosen:
         return typed
-    found, state = _CHOICE.fullmatch(chosen), state_of(study)
-    if found is None or int(found[1]) != state.stage or int(found[2]) >= len(state.arms):
+    found, now = _CHOICE.fullmatch(chosen), study.snapshot(events=0)
+    if found is None or int(found[1]) != now.stage or int(found[2]) >= len(now.arms):
         raise ConflictError(
             "the arms have changed since this page was loaded. Nothing was changed now; choose "
             "again."
         )
-    return state.arms.names[int(found[2])]
+    return now.arms.names[int(found[2])]
 
 
 # ---- adding ------------------------------------------------------------------------------
@@ -83,8 +83,15 @@ def _show(
     new: int = 0,
 ) -> HTMLResponse:
     problem = None if problem is None else printable(problem, _MAX_PROBLEM)
-    context = {"found": found, "problem": problem, "pasted": pasted, "new": new}
+    context: dict[str, Any] = {"found": found, "problem": problem, "pasted": pasted, "new": new}
+    context |= {"columns": _columns(snapshot), "own_features": snapshot.arms.recipe.columns}
     return render(request, "add.html", status, snapshot=snapshot, **context)
+
+
+def _columns(snapshot: Snapshot) -> dict[str, str]:
+    """Return columns besides features that a table of further arms needs."""
+    values = {"sigma": snapshot.problem.noise.sigma, "cost": snapshot.problem.cost}
+    return {word: word for word, value in values.items() if isinstance(value, tuple)}
 
 
 @router.post("/studies/{number}/add")
@@ -95,7 +102,7 @@ def add(sent: Sent) -> Response:
     found = None
     try:
         content, name = (unpack(packed), "the table") if packed else uploaded(sent.form)
-        found = preview(content, name, roles=snapshot.columns)
+        found = preview(content, name, roles=_columns(snapshot))
         if found.arms is None:
             return _show(request, snapshot, 422, found=found, problem=found.error, pasted=pasted)
         if packed:
@@ -128,7 +135,14 @@ def _own_values(arms: Arms, more: Arms, found: Preview) -> dict[str, np.ndarray 
 @router.get("/studies/{number}/delete")
 def delete_page(request: Request, number: Number, snapshots: SnapshotsDep) -> HTMLResponse:
     """Say what would be lost, and ask for the name."""
-    return render(request, "delete.html", snapshot=snapshots.of(number), problem=None, typed="")
+    return _ask_to_delete(request, snapshots.of(number))
+
+
+def _ask_to_delete(
+    request: Request, snapshot: Snapshot, status: int = 200, **context: str
+) -> HTMLResponse:
+    shown = {"problem": None, "typed": "", "status_": status_of(snapshot), **context}
+    return render(request, "delete.html", status, snapshot=snapshot, **shown)
 
 
 @router.post("/studies/{number}/delete")
@@ -137,7 +151,6 @@ def delete(sent: Sent) -> Response:
     snapshot, typed = sent.snapshots.of(sent.number), sent.text("name").strip()
     if typed not in (snapshot.name, words.name(snapshot.name)):
         problem = "Nothing was deleted: this is not the name of the study."
-        context = {"snapshot": snapshot, "problem": problem, "typed": typed}
-        return render(sent.request, "delete.html", 422, **context)
+        return _ask_to_delete(sent.request, snapshot, 422, problem=problem, typed=typed)
     sent.studies.delete(sent.number)
     return RedirectResponse("/?said=deleted", status_code=303)

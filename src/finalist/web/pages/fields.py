@@ -11,10 +11,9 @@ from starlette.datastructures import FormData, UploadFile
 from finalist.errors import RewardError
 from finalist.files import printable
 from finalist.inference.statistics import LARGEST_REWARD
-from finalist.study.results.numbers import floats
+from finalist.study.results.table import number
 from finalist.text import show
-from finalist.web.pages.format import MINUS
-from finalist.web.pages.snapshot import MAX_PULLS
+from finalist.web.pages.format import MAX_PULLS, MINUS
 
 _REWARD = re.compile(r"reward-([1-9][0-9]{0,17})")
 
@@ -109,7 +108,7 @@ def read_rewards(fields: Iterable[tuple[str, object]]) -> tuple[dict[int, float]
 
 def _float(text: str) -> float:
     """Return a number, nan if it is not one."""
-    return float(floats([text.strip().replace(MINUS, "-")], ".")[0])
+    return number(text.replace(MINUS, "-"))
 
 
 def _number(text: str) -> float:

@@ -8,7 +8,8 @@ from finalist.arms import Arms
 from finalist.errors import FinalistError, ProblemError
 from finalist.planning import Plan
 from finalist.problem import UNSET
-from finalist.strategies import all_strategies
+from finalist.settings import SETTINGS, Kind, Setting
+from finalist.strategies import about, all_strategies
 from finalist.study.rules import check_name
 from finalist.web.arms_preview import Preview
 from finalist.web.pages.fields import not_negative, one_of, percent, positive, read_size, whole
@@ -17,25 +18,28 @@ from finalist.web.workers.pool import PLAN, Workers
 
 #: Fields for columns of the table that are not features, and what those hold.
 ROLES = {"sigma_column": "sigma", "cost_column": "cost", "measurable_column": "measurable"}
+#: Settings of a problem that are a field of their own; sigma and cost come from elsewhere too.
+_FIELDS = {name: one for name, one in SETTINGS.items() if one.kind != "each"}
+
+
+def _shown(default: object) -> str:
+    if default is None or isinstance(default, bool):
+        return ""
+    return default if isinstance(default, str) else f"{default:g}"
+
+
 #: Initial values of the fields.
 DEFAULTS: dict[str, str] = {
+    **{name: _shown(one.default) for name, one in _FIELDS.items()},
+    "delta": "5",  # per cent
     "name": "",
-    "noise": "gaussian",
     "known": "unknown",
     "sigma": "",
-    "delta": "5",
-    "epsilon": "0",
-    "objective": "max",
     "batch_size": "",
-    "budget": "",
-    "max_pulls_per_arm": "",
     "strategy": "gauntlet",
     "gap": "",
     "guess": "",
-    "top": "1",
     "intercept": "yes",
-    "batch_intercept": "",
-    "misspecification": "0",
     **dict.fromkeys(ROLES, ""),
 }
 NOISES = {
@@ -46,13 +50,11 @@ NOISES = {
 #: A plan is simulated up to so many arms times squared rank.
 MAX_WORK = 100_000
 DRAWS, MAX_PULLS = 20, 300_000
-#: Settings of a study that a plan does not take.
-_UNPLANNED = ("budget", "max_pulls_per_arm", "metadata")
 
 
 def strategies() -> list[str]:
     """Return the names of the strategies a study can use: those that need not know the truth."""
-    return [name for name, cls in all_strategies().items() if not hasattr(cls, "knowing")]
+    return [name for name, cls in all_strategies().items() if about(cls).knowing is None]
 
 
 class FormError(Exception):
@@ -87,6 +89,20 @@ def roles_of(values: Mapping[str, str]) -> dict[str, str]:
     return {role: values[field] for field, role in ROLES.items() if values[field]}
 
 
+def _reader(setting: Setting) -> Callable[[str], Any]:
+    """Return what reads a setting from its field."""
+    if setting.name == "delta":
+        return percent
+    readers: dict[Kind, Callable[[str], Any]] = {
+        "number": not_negative,
+        "whole": whole,
+        "flag": lambda text: text == "yes",
+        "choice": one_of(setting.choices),
+        "text": str,
+    }
+    return readers[setting.kind]
+
+
 def read_draft(values: Mapping[str, str], found: Preview) -> StudyDraft:
     """Read the fields, or raise with what is wrong with each; the table may hold noise and cost."""
     problems: dict[str, str] = {}
@@ -99,7 +115,7 @@ def read_draft(values: Mapping[str, str], found: Preview) -> StudyDraft:
             problems[field] = str(error)
             return otherwise
 
-    noise = take("noise", one_of(NOISES), "gaussian")
+    words = {name: take(name, _reader(one), one.default) for name, one in _FIELDS.items()}
     sigma: Any = None
     if found.sigma is not None or values.get("known") == "column":
         sigma = found.sigma
@@ -107,15 +123,14 @@ def read_draft(values: Mapping[str, str], found: Preview) -> StudyDraft:
             problems["sigma"] = "Choose the column that holds the noise, or write its size."
         elif values.get("known") != "column":
             problems["sigma"] = "A column holds the noise of each arm; give the noise once."
-    elif noise == "bernoulli":
+    elif words["noise"] == "bernoulli":
         sigma = UNSET
     elif values.get("known") != "unknown":
         sigma = take("sigma", positive) if values.get("known") == "known" else None
         if sigma is None:
             problems.setdefault("sigma", "Write the size of the noise, or choose “unknown”.")
-    elif noise == "sub-gaussian":
+    elif words["noise"] == "sub-gaussian":
         problems["sigma"] = "With noise of this kind its size must be known; write it here."
-    delta = take("delta", percent, 0.05)
     name = values.get("name", "").strip()
     try:
         check_name(name)
@@ -125,17 +140,9 @@ def read_draft(values: Mapping[str, str], found: Preview) -> StudyDraft:
     draft = StudyDraft(
         name,
         {
+            **words,
             "sigma": sigma,
-            "noise": noise,
-            "delta": delta,
-            "epsilon": take("epsilon", not_negative, 0.0),
-            "top": take("top", whole, 1),
             "cost": 1.0 if found.cost is None else found.cost,
-            "batch_intercept": values.get("batch_intercept") == "yes",
-            "misspecification": take("misspecification", not_negative, 0.0),
-            "objective": take("objective", one_of(("max", "min")), "max"),
-            "budget": take("budget", whole),
-            "max_pulls_per_arm": take("max_pulls_per_arm", whole),
             "strategy": take("strategy", one_of(strategies()), "gauntlet"),
             "metadata": {} if size is None else {"batch_size": size},
         },
@@ -149,7 +156,7 @@ def read_draft(values: Mapping[str, str], found: Preview) -> StudyDraft:
 
 def make_plan(arms: Arms, draft: StudyDraft, workers: Workers) -> Plan:
     """Simulate the study before it begins."""
-    given = {k: v for k, v in draft.words.items() if k not in _UNPLANNED}
+    given = {k: v for k, v in draft.words.items() if k != "metadata"}
     if draft.gap is None:
         raise FormError({"gap": "Write how large a lead has to be to matter; a plan needs it."})
     if given["sigma"] is None:

@@ -5,8 +5,9 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from finalist.arms import Arms
 from finalist.files import printable
-from finalist.study import Status
+from finalist.study import ArmStatus, Snapshot, Status
 from finalist.study.sentences import counted_arms as counted_arms  # for templates
 from finalist.text import counted as count
 
@@ -14,6 +15,8 @@ from finalist.text import counted as count
 MINUS, NONE = "\N{MINUS SIGN}", "\N{EN DASH}"
 #: Characters of a name in a sentence or table, and names in a sentence.
 NAME, _NAMED = 60, 5
+#: Largest batch that can be asked for on the page.
+MAX_PULLS = 10_000
 _STATES = {
     "undecided": ("Ended without a winner", "ended"),
     "continue": ("Running", "runs"),
@@ -162,19 +165,45 @@ def roles(status: Status) -> str:
     return f"{measured:,} of {every:,} can be measured, {can_win:,} can win"
 
 
-def each(value: float | Sequence[float] | None) -> str:
-    """Return a number that may be unknown, or one for each arm.
+def each(value: float | Sequence[float] | None, arms: Arms) -> str:
+    """Return a number that may be unknown, or the range over the arms that can be measured.
 
     Examples
     --------
-    >>> each(None), each(0.5), each([0.5, 2.0, 1.0])
+    >>> arms = Arms.unstructured(3)
+    >>> each(None, arms), each(0.5, arms), each([0.5, 2.0, 1.0], arms)
     ('unknown', '0.5', 'of each arm, 0.5 to 2')
     """
     if value is None:
         return "unknown"
     if isinstance(value, Sequence):
-        return f"of each arm, {number(min(value))} to {number(max(value))}"
+        known = [one for one, can in zip(value, arms.measurable, strict=True) if can]
+        return f"of each arm, {number(min(known))} to {number(max(known))}"
     return number(value)
+
+
+def batch_size(snapshot: Snapshot) -> int | None:
+    """Return the batch size chosen when the study was created, if any."""
+    size = snapshot.row.settings["metadata"].get("batch_size")
+    return size if isinstance(size, int) and 0 < size <= MAX_PULLS else None
+
+
+def ranked(status: Status, sign: int) -> list[ArmStatus]:
+    """Return survivors, then eliminated arms, then those that cannot win, each best first."""
+
+    def key(arm: ArmStatus) -> tuple[int, bool, float]:
+        group = 0 if arm.survives else 1 if arm.candidate else 2
+        return (group, arm.estimate is None, -sign * (arm.estimate or 0.0))
+
+    return sorted(status.arms, key=key)
+
+
+def span_of(status: Status) -> tuple[float, float]:
+    """Return the ends of the axis for intervals in the table of arms."""
+    found = [end for arm in status.arms for end in (arm.low, arm.high, arm.estimate)]
+    ends = [end for end in found if end is not None]
+    low, high = min(ends, default=0.0), max(ends, default=1.0)
+    return (low, high) if high > low else (low - 0.5, high + 0.5)
 
 
 def listed(names: Sequence[str], total: int | None = None) -> str:
@@ -206,7 +235,7 @@ def cost(risk: float | None, delta: float, stage: int) -> str:
 
 
 def event(body: Mapping[str, Any], status: Status) -> str:
-    """Say what happened in a study, in a sentence; `study.handles.events_of` has the events."""
+    """Say what happened in a study, in a sentence; `Study.events` has the events."""
     say = _EVENTS.get(body["kind"])
     return str(body["kind"]) if say is None else say(body, status)
 

@@ -10,15 +10,15 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 
 from finalist.arms.files import escape
 from finalist.errors import UnknownPullError
-from finalist.study.handles import events_of
+from finalist.study import Snapshot
+from finalist.study.status import status as status_of
 from finalist.web.cache import is_unread
-from finalist.web.depends import Number, PullNumber, StatusesDep, StudiesDep, from_app
+from finalist.web.depends import Number, PullNumber, SnapshotsDep, StudiesDep
 from finalist.web.errors import Json, RefusedError
 from finalist.web.lifetime import Life
 from finalist.web.pages import format as words
-from finalist.web.pages.pictures import SvgCache, available
+from finalist.web.pages.pictures import available, svg
 from finalist.web.pages.report import report
-from finalist.web.pages.snapshot import Snapshot, Snapshots, ranked, span_of
 from finalist.web.render import environment, render
 
 router = APIRouter()
@@ -53,10 +53,6 @@ SAID = {
 }
 
 
-SnapshotsDep = Annotated[Snapshots, from_app("snapshots")]
-SvgDep = Annotated[SvgCache, from_app("svg_cache")]
-
-
 def said(request: Request) -> str | None:
     """Return the message of the last action; the URL holds a key and a number, never a text."""
     words_ = SAID.get(request.query_params.get("said", ""))
@@ -77,10 +73,10 @@ def back(number: int, word: str, n: int | None = None, part: str = "#main") -> R
 
 @router.get("/")
 def studies_page(
-    request: Request, statuses: StatusesDep, q: Annotated[str, Query(max_length=200)] = ""
+    request: Request, snapshots: SnapshotsDep, q: Annotated[str, Query(max_length=200)] = ""
 ) -> HTMLResponse:
     """List all studies, the newest first, or those whose names contain a text."""
-    every = statuses.summaries(PATIENCE)
+    every = snapshots.lines(PATIENCE)
     lines = [line for line in every if q.strip().lower() in line["name"].lower()]
     lines.sort(key=lambda line: (line["created"], line["number"]), reverse=True)
     return render(
@@ -134,17 +130,18 @@ def show_study(
 ) -> HTMLResponse:
     """Return the page of a study; after an error, with the problem and what was typed."""
     everything = request.query_params.get("all") == "1"
-    arms = ranked(snapshot)
+    found = status_of(snapshot)
+    arms = words.ranked(found, snapshot.problem.sign)
     return render(
         request,
         "study.html",
         status,
         snapshot=snapshot,
-        status_=snapshot.status,
-        state=words.state(snapshot.status, snapshot.stopped),
+        status_=found,
+        state=words.state(found, snapshot.stopped),
         arms=arms if everything else arms[:MAX_ARMS],
         more=0 if everything else max(len(arms) - MAX_ARMS, 0),
-        span=span_of(snapshot),
+        span=words.span_of(found),
         charts=available(snapshot),
         rows=() if snapshot.batch is None else snapshot.batch.pulls[:MAX_ROWS],
         sheet=_sheet(snapshot),
@@ -176,29 +173,30 @@ def chart_svg(
     number: Number,
     chart: str,
     snapshots: SnapshotsDep,
-    statuses: StatusesDep,
-    svg_cache: SvgDep,
     theme: Literal["light", "dark"] = "light",
 ) -> Response:
     """Draw a chart of a study."""
-    snapshot = snapshots.of(number)
-    tag = f'"{snapshot.generation}-{number}-{snapshot.last}-{theme}"'
+    moment, snapshot = snapshots.at(number)
+    tag = f'"{moment[0]}-{number}-{moment[1]}-{theme}"'
     headers = {"ETag": tag, "Cache-Control": "private, no-cache"}
     if request.headers.get("if-none-match") == tag:
         return Response(status_code=304, headers=headers)
-    svg = svg_cache.svg(
-        snapshot, chart, theme, lambda: statuses.status(number, forecast=True)[1].forecast
+    text = svg(
+        snapshot,
+        chart,
+        theme,
+        lambda: snapshots.status(number, forecast=True)[1].forecast,
+        snapshots.cache,
+        moment,
     )
-    return Response(svg, media_type="image/svg+xml", headers=headers)
+    return Response(text, media_type="image/svg+xml", headers=headers)
 
 
 @router.get("/studies/{number}/forecast")
-def forecast_page(
-    request: Request, number: Number, snapshots: SnapshotsDep, statuses: StatusesDep
-) -> HTMLResponse:
+def forecast_page(request: Request, number: Number, snapshots: SnapshotsDep) -> HTMLResponse:
     """Say how many pulls are still needed."""
     snapshot = snapshots.of(number)
-    found = statuses.status(number, forecast=True)[1].forecast
+    found = snapshots.status(number, forecast=True)[1].forecast
     return render(request, "forecast.html", snapshot=snapshot, forecast=found)
 
 
@@ -212,13 +210,14 @@ def history_page(
 ) -> HTMLResponse:
     """List the events, the newest first."""
     snapshot = snapshots.of(number)
-    end = min(before - 1, snapshot.last)
+    end = min(before - 1, snapshot.event)
     with studies.reading(number) as study:
-        events = events_of(study, max(end - PAGE, 0), most=end - max(end - PAGE, 0))
+        events = study.events(max(end - PAGE, 0), most=end - max(end - PAGE, 0))
     return render(
         request,
         "history.html",
         snapshot=snapshot,
+        status_=status_of(snapshot),
         events=events[::-1],
         older=events[0]["number"] if events and events[0]["number"] > 1 else None,
     )
@@ -239,7 +238,7 @@ def show_pull(
     waiting = () if snapshot.batch is None else snapshot.batch.pulls
     found: dict[str, Any] | None = next(
         ({"arm": p.arm, "fate": "open", "reward": None} for p in waiting if p.pull_id == pull),
-        next((vars(told) for told in snapshot.told if told.pull_id == pull), None),
+        next((vars(told) for told in snapshot.settled if told.pull_id == pull), None),
     )
     if found is None:
         raise UnknownPullError(
@@ -254,16 +253,10 @@ def show_pull(
 
 
 @router.get("/studies/{number}/report.html")
-def report_file(
-    request: Request,
-    number: Number,
-    snapshots: SnapshotsDep,
-    statuses: StatusesDep,
-    svg_cache: SvgDep,
-) -> Response:
+def report_file(request: Request, number: Number, snapshots: SnapshotsDep) -> Response:
     """Return a report in one file, to keep or to send."""
-    snapshot = snapshots.of(number)
-    forecast = statuses.status(number, forecast=True)[1].forecast
-    text = report(snapshot, forecast, _place(request), svg_cache)
+    moment, snapshot = snapshots.at(number)
+    forecast = snapshots.status(number, forecast=True)[1].forecast
+    text = report(snapshot, forecast, _place(request), snapshots.cache, moment)
     name = f'attachment; filename="study-{number}.html"'
     return HTMLResponse(text, headers={"Content-Disposition": name})

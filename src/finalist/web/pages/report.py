@@ -6,11 +6,12 @@ from datetime import UTC, datetime
 from finalist import __version__
 from finalist.errors import ChartError
 from finalist.planning import Forecast
-from finalist.study import Study
-from finalist.study.handles import row_of
+from finalist.study import Snapshot, Study
+from finalist.study.status import status
+from finalist.web.cache import Cache
 from finalist.web.pages import format as words
-from finalist.web.pages.pictures import SvgCache, available
-from finalist.web.pages.snapshot import Snapshot, ranked, snapshot_of, span_of
+from finalist.web.pages.pictures import available, svg
+from finalist.web.pool import Moment
 from finalist.web.render import HERE, environment
 
 #: Arms in the table of a report; the exported files have all.
@@ -18,7 +19,7 @@ MAX_ARMS = 1000
 
 
 def report(
-    snapshot: Snapshot, forecast: Forecast | None, place: str, svg_cache: SvgCache | None = None
+    snapshot: Snapshot, forecast: Forecast | None, place: str, cache: Cache, moment: Moment
 ) -> str:
     """Return a report as self-contained HTML, charts included.
 
@@ -28,20 +29,21 @@ def report(
     forecast : Forecast or None
     place : str
         Where it is kept, for display.
-    svg_cache : SvgCache, optional
-        With charts that were already drawn.
+    cache : Cache
+        Keeps the charts, at the moment of the snapshot.
+    moment : Moment
     """
-    svg_cache = svg_cache or SvgCache()
-    arms = ranked(snapshot)
+    found = status(snapshot)
+    arms = words.ranked(found, snapshot.problem.sign)
     return environment.get_template("report.html").render(
         snapshot=snapshot,
-        status_=snapshot.status,
-        state=words.state(snapshot.status, snapshot.stopped),
+        status_=found,
+        state=words.state(found, snapshot.stopped),
         arms=arms[:MAX_ARMS],
         more=max(len(arms) - MAX_ARMS, 0),
-        charts=_charts(snapshot, forecast, svg_cache),
+        charts=_charts(snapshot, forecast, cache, moment),
         forecast=forecast,
-        span=span_of(snapshot),
+        span=words.span_of(found),
         place=place,
         say=words,
         style=(HERE / "static" / "style.css").read_text(encoding="utf-8"),
@@ -51,24 +53,20 @@ def report(
 
 
 def _charts(
-    snapshot: Snapshot, forecast: Forecast | None, svg_cache: SvgCache
+    snapshot: Snapshot, forecast: Forecast | None, cache: Cache, moment: Moment
 ) -> list[tuple[str, str, str]]:
-    """Return charts: their names, images and descriptions."""
-    found = available(snapshot)
-    if forecast is None:
-        found.pop("forecast", None)
-    return [
-        (chart, _image(snapshot, chart, forecast, svg_cache), alt) for chart, alt in found.items()
-    ]
-
-
-def _image(snapshot: Snapshot, chart: str, forecast: Forecast | None, svg_cache: SvgCache) -> str:
-    """Return a chart as a data URL; scripts in an image do not run."""
-    try:
-        svg = svg_cache.svg(snapshot, chart, "light", lambda: forecast)
-    except ChartError:
-        return ""
-    return "data:image/svg+xml;base64," + base64.b64encode(svg.encode()).decode()
+    """Return charts: their names, images as data URLs (scripts in them do not run), and texts."""
+    charts = []
+    for chart, alt in available(snapshot).items():
+        if chart == "forecast" and forecast is None:
+            continue
+        try:
+            image = svg(snapshot, chart, "light", lambda: forecast, cache, moment).encode()
+            url = "data:image/svg+xml;base64," + base64.b64encode(image).decode()
+        except ChartError:
+            url = ""
+        charts.append((chart, url, alt))
+    return charts
 
 
 def report_of(study: Study, place: str) -> str:
@@ -86,5 +84,5 @@ def report_of(study: Study, place: str) -> str:
     (False, True)
     >>> folder.cleanup()
     """
-    snapshot = snapshot_of(study, row_of(study).id)
-    return report(snapshot, study.status().forecast, place)
+    snapshot = study.snapshot()
+    return report(snapshot, study.status().forecast, place, Cache(), ("", snapshot.event))

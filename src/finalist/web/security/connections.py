@@ -4,7 +4,8 @@ A new connection has not presented a token yet. One that sends nothing, or a byt
 closed, and so is one whose client does not read the response. No single address can take all
 connections; those over the limit get a 503, and if too many are waiting for theirs, the oldest is
 dropped: it probably has nothing to ask. uvicorn has neither a deadline for headers nor a limit per
-address, hence this subclass.
+address, hence this subclass of its protocol. A test names what is used of the insides of uvicorn
+and h11, and fails when a new version lacks some of it.
 
 A proxy and the server behind it must agree on where a request ends; if they do not, the end of one
 request becomes the beginning of another that somebody else made up. So lines end with CR LF, none

@@ -6,9 +6,7 @@ that readers and other writers need not wait. One worker at a time chooses for a
 requests wait for what it issues.
 """
 
-from finalist.study import Batch
-from finalist.study.handles import state_of
-from finalist.study.state import State
+from finalist.study import Batch, Study
 from finalist.web.limits import KeyedWorkLimit
 from finalist.web.pool import MAX_WRITERS_EACH, WAIT, Studies
 from finalist.web.workers import jobs
@@ -41,10 +39,13 @@ class BatchIssuer:
     def _quick(self, number: int, size: int | None, worker: str | None) -> Batch | None:
         """Ask, unless that may take long; None if so."""
         with self._studies.writing(number) as study:
-            return None if takes_long(state_of(study)) else study.ask(size, worker)
+            return None if takes_long(study) else study.ask(size, worker)
 
 
-def takes_long(state: State) -> bool:
+def takes_long(study: Study) -> bool:
     """Return whether a batch must be chosen among many arms."""
-    must_choose = state.end is None and state.open is None
-    return must_choose and len(state.arms) * state.arms.rank**2 > QUICK
+    arms = study.arms
+    if len(arms) * arms.rank**2 <= QUICK:
+        return False
+    snapshot = study.snapshot(events=0)
+    return snapshot.end is None and snapshot.batch is None

@@ -15,9 +15,8 @@ from finalist.files import printable
 from finalist.planning import Plan
 from finalist.planning import plan as plan_of
 from finalist.study import Batch, Status, Study
-from finalist.study.assess import assess
 from finalist.study.databases import StudyRow
-from finalist.study.handles import row_of, state_of
+from finalist.study.handles import status_at
 
 #: Studies that a worker keeps open.
 MAX_STUDIES = 4
@@ -33,9 +32,7 @@ def plan(arms: Arms, words: Mapping[str, Any], *, progress: Callable[[int, int],
 
 def status(place: Place) -> tuple[int, Status]:
     """Return the number of the last event of a study, and its status with a forecast."""
-    study = _open(place)
-    state = state_of(study)
-    return state.last, assess(study.name, state, forecast=True)
+    return status_at(_open(place))
 
 
 def ask(place: Place, size: int | None, worker: str | None) -> Batch:
@@ -49,7 +46,7 @@ def _open(place: Place) -> Study:
     for other in [known for known in _studies if known[:2] != key[:2]]:
         _studies.pop(other).close()  # of a file that was replaced
     study = _studies.pop(key, None) or Study.open(where, row.name)
-    if row_of(study) != row:
+    if (study.number, study.created) != (row.id, row.created):
         study.close()
         raise UnknownStudyError(
             f"study {printable(row.name, 100)!r} was deleted. See the list of studies."

@@ -8,6 +8,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from jaxtyping import Bool, Float, Int
 
 from finalist.strategies.per_pull.kernels.common import (
     PULLS,
@@ -78,20 +79,20 @@ class State(NamedTuple):
     """
 
     rule: Rule
-    weight: np.ndarray
-    cross: np.ndarray
-    leverage: np.ndarray
-    spread: np.ndarray
-    means: np.ndarray
-    log_det: np.ndarray
-    counts: np.ndarray
-    sums: np.ndarray
-    alive: np.ndarray
-    progress: np.ndarray
-    row: np.ndarray
-    after: np.ndarray
-    total: np.ndarray
-    out: np.ndarray
+    weight: Float[np.ndarray, " K"]
+    cross: Float[np.ndarray, "K K"]
+    leverage: Float[np.ndarray, " K"]
+    spread: Float[np.ndarray, "K K"]
+    means: Float[np.ndarray, " K"]
+    log_det: Float[np.ndarray, " 1"]
+    counts: Int[np.ndarray, " K"]
+    sums: Float[np.ndarray, " K"]
+    alive: Int[np.ndarray, " K"]
+    progress: Int[np.ndarray, " 3"]
+    row: Float[np.ndarray, " K"]
+    after: Float[np.ndarray, " K"]
+    total: Float[np.ndarray, " K"]
+    out: Bool[np.ndarray, " K"]
 
 
 @inlined

@@ -7,6 +7,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from jaxtyping import Float, Int
 
 from finalist.strategies.per_pull.kernels.common import (
     PULLS,
@@ -84,25 +85,25 @@ class State(NamedTuple):
     """
 
     rule: Rule
-    Z: np.ndarray
-    weight: np.ndarray
-    who: np.ndarray
-    basis: np.ndarray
-    A: np.ndarray
-    inverse: np.ndarray
-    damped: np.ndarray
-    log_det: np.ndarray
-    least: np.ndarray
-    means: np.ndarray
-    spread: np.ndarray
-    weights: np.ndarray
-    total: np.ndarray
-    pulled: np.ndarray
-    counts: np.ndarray
-    sums: np.ndarray
-    progress: np.ndarray
-    product: np.ndarray
-    row: np.ndarray
+    Z: Float[np.ndarray, "K r"]
+    weight: Float[np.ndarray, " K"]
+    who: Int[np.ndarray, " m"]
+    basis: Int[np.ndarray, " r"]
+    A: Float[np.ndarray, "r r"]
+    inverse: Float[np.ndarray, "r r"]
+    damped: Float[np.ndarray, "r r"]
+    log_det: Float[np.ndarray, " 1"]
+    least: Float[np.ndarray, " 1"]
+    means: Float[np.ndarray, " K"]
+    spread: Float[np.ndarray, " K"]
+    weights: Float[np.ndarray, " K"]
+    total: Float[np.ndarray, " K"]
+    pulled: Int[np.ndarray, " K"]
+    counts: Int[np.ndarray, " K"]
+    sums: Float[np.ndarray, " K"]
+    progress: Int[np.ndarray, " 5"]
+    product: Float[np.ndarray, " r"]
+    row: Float[np.ndarray, " K"]
 
 
 @allocating

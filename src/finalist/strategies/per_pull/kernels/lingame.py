@@ -7,6 +7,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from jaxtyping import Float, Int
 
 from finalist.strategies.per_pull.kernels.common import (
     PULLS,
@@ -97,30 +98,30 @@ class State(NamedTuple):
     """
 
     rule: Rule
-    Z: np.ndarray
-    weight: np.ndarray
-    who: np.ndarray
-    cross: np.ndarray
-    leverage: np.ndarray
-    spread: np.ndarray
-    means: np.ndarray
-    log_det: np.ndarray
-    counts: np.ndarray
-    sums: np.ndarray
-    pulled: np.ndarray
-    tracked: np.ndarray
-    losses: np.ndarray
-    rows: np.ndarray
-    mixability: np.ndarray
-    progress: np.ndarray
-    weights: np.ndarray
-    marginal: np.ndarray
-    share: np.ndarray
-    moved: np.ndarray
-    common: np.ndarray
-    gained: np.ndarray
-    matrix: np.ndarray
-    white: np.ndarray
+    Z: Float[np.ndarray, "K r"]
+    weight: Float[np.ndarray, " K"]
+    who: Int[np.ndarray, " m"]
+    cross: Float[np.ndarray, "K K"]
+    leverage: Float[np.ndarray, " K"]
+    spread: Float[np.ndarray, "K K"]
+    means: Float[np.ndarray, " K"]
+    log_det: Float[np.ndarray, " 1"]
+    counts: Int[np.ndarray, " K"]
+    sums: Float[np.ndarray, " K"]
+    pulled: Int[np.ndarray, " K"]
+    tracked: Float[np.ndarray, " K"]
+    losses: Float[np.ndarray, "K+1 K"]
+    rows: Int[np.ndarray, " m"]
+    mixability: Float[np.ndarray, " 1"]
+    progress: Int[np.ndarray, " 4"]
+    weights: Float[np.ndarray, "K+1 K"]
+    marginal: Float[np.ndarray, " K"]
+    share: Float[np.ndarray, " K"]
+    moved: Float[np.ndarray, " K"]
+    common: Float[np.ndarray, " K"]
+    gained: Float[np.ndarray, " K"]
+    matrix: Float[np.ndarray, "r r"]
+    white: Float[np.ndarray, "K r"]
 
 
 @inlined

@@ -8,6 +8,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from jaxtyping import Float, Int
 
 from finalist.strategies.per_pull.kernels.common import (
     PULLS,
@@ -78,22 +79,22 @@ class State(NamedTuple):
     """
 
     rule: Rule
-    Z: np.ndarray
-    weight: np.ndarray
-    who: np.ndarray
-    V: np.ndarray
-    leverage: np.ndarray
-    means: np.ndarray
-    log_det: np.ndarray
-    pulled: np.ndarray
-    counts: np.ndarray
-    sums: np.ndarray
-    progress: np.ndarray
-    slot: np.ndarray
-    support: np.ndarray
-    share: np.ndarray
-    step: np.ndarray
-    value: np.ndarray
+    Z: Float[np.ndarray, "K r"]
+    weight: Float[np.ndarray, " K"]
+    who: Int[np.ndarray, " m"]
+    V: Float[np.ndarray, "K r"]
+    leverage: Float[np.ndarray, " K"]
+    means: Float[np.ndarray, " K"]
+    log_det: Float[np.ndarray, " 1"]
+    pulled: Int[np.ndarray, " K"]
+    counts: Int[np.ndarray, " K"]
+    sums: Float[np.ndarray, " K"]
+    progress: Int[np.ndarray, " 5"]
+    slot: Int[np.ndarray, "k k"]
+    support: Int[np.ndarray, "S r"]
+    share: Float[np.ndarray, "S r"]
+    step: Float[np.ndarray, " r"]
+    value: Float[np.ndarray, " K"]
 
 
 @inlined

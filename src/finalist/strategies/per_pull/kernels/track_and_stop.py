@@ -7,6 +7,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from jaxtyping import Float, Int
 
 from finalist.strategies.per_pull.kernels.common import (
     PULLS,
@@ -70,13 +71,13 @@ class State(NamedTuple):
     """
 
     rule: Rule
-    means: np.ndarray
-    seen: np.ndarray
-    pulled: np.ndarray
-    total: np.ndarray
-    progress: np.ndarray
-    weights: np.ndarray
-    ratio: np.ndarray
+    means: Float[np.ndarray, " K"]
+    seen: Int[np.ndarray, " K"]
+    pulled: Int[np.ndarray, " K"]
+    total: Float[np.ndarray, " K"]
+    progress: Int[np.ndarray, " 3"]
+    weights: Float[np.ndarray, " K"]
+    ratio: Float[np.ndarray, " K"]
 
 
 @inlined

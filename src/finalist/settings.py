@@ -1,0 +1,167 @@
+"""The settings of a problem, described once.
+
+`SETTINGS` feeds the keywords of public functions (`ProblemWords`), the options of commands, the
+models of the API, the fields of the page's form, the JSON of stored studies and the reference. It
+needs nothing but Python, because `finalist --help` reads it.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from inspect import Parameter, signature
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from finalist.arms import Arms
+    from finalist.problem import Feature, Goal, Noise, Unset
+    from finalist.problem.rules import Rules
+
+#: "each" is one number, or one for each arm.
+Kind = Literal["each", "number", "whole", "flag", "choice", "text"]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One setting of a problem.
+
+    Attributes
+    ----------
+    name : str
+        The keyword, the key in JSON, and with hyphens the option.
+    kind : Kind
+    help : str
+        What it is, in a sentence without its full stop.
+    default : Any
+    optional : bool
+        Whether None is a value.
+    above, least, below : float or None
+        Bounds of numbers; `least` is allowed, the others are not.
+    choices : tuple of str
+    needs : str or None
+        The `Feature` that a strategy must support if the value is not the default.
+    """
+
+    name: str
+    kind: Kind
+    help: str
+    default: Any = None
+    optional: bool = False
+    above: float | None = None
+    least: float | None = None
+    below: float | None = None
+    choices: tuple[str, ...] = ()
+    needs: "Feature | None" = None
+
+
+SETTINGS: Mapping[str, Setting] = {
+    setting.name: setting
+    for setting in (
+        Setting(
+            "sigma",
+            "each",
+            "Size of the noise: the standard deviation of one measurement",
+            optional=True,
+            above=0.0,
+        ),
+        Setting(
+            "noise",
+            "choice",
+            "What is assumed of the noise",
+            "gaussian",
+            choices=("gaussian", "sub-gaussian", "bernoulli"),
+        ),
+        Setting(
+            "delta", "number", "Accepted probability of a wrong answer", 0.05, above=0.0, below=1.0
+        ),
+        Setting(
+            "objective",
+            "choice",
+            "Whether the largest or the smallest mean is best",
+            "max",
+            choices=("max", "min"),
+            needs="minimise",
+        ),
+        Setting(
+            "epsilon",
+            "number",
+            "An arm within this distance of the best is good enough",
+            0.0,
+            least=0.0,
+            needs="epsilon-best",
+        ),
+        Setting("top", "whole", "How many of the best arms to find", 1, least=1, needs="top-m"),
+        Setting(
+            "cost", "each", "Cost of a pull, of all arms or of each", 1.0, above=0.0, needs="cost"
+        ),
+        Setting(
+            "batch_intercept",
+            "flag",
+            "Whether all rewards of a batch share an unknown constant: plates, days",
+            False,
+            needs="batch intercept",
+        ),
+        Setting(
+            "misspecification",
+            "number",
+            "How far, at most, means may be from a linear function of the features",
+            0.0,
+            least=0.0,
+            needs="misspecification",
+        ),
+        Setting("budget", "whole", "The most pulls in all", optional=True, least=1),
+        Setting(
+            "max_pulls_per_arm",
+            "whole",
+            "The most pulls of an arm",
+            optional=True,
+            least=1,
+            needs="limited pulls",
+        ),
+        Setting("unit", "text", "Unit of the results, shown beside them: kg, %", optional=True),
+    )
+}
+
+
+class ProblemWords(TypedDict, total=False):
+    """The keywords that make a `Problem` of arms, as type checkers see them."""
+
+    sigma: "float | Sequence[float] | np.ndarray | Unset | None"
+    noise: "Noise | str | None"
+    delta: float
+    objective: Literal["max", "min"]
+    epsilon: float
+    top: int
+    goal: "Goal | None"
+    cost: "float | Sequence[float] | np.ndarray"
+    batch_intercept: bool
+    misspecification: float
+    budget: int | None
+    max_pulls_per_arm: int | None
+    unit: str | None
+    rules: "Rules"
+    candidates: "Arms | None"
+
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def spelled_out(function: _Function) -> _Function:
+    """Show the settings in the signature of a function with `**words`, for `help` and docs."""
+    own = signature(function)
+    words = [
+        Parameter(
+            name,
+            Parameter.KEYWORD_ONLY,
+            default=SETTINGS[name].default if name in SETTINGS else None,
+            annotation=annotation,
+        )
+        for name, annotation in ProblemWords.__annotations__.items()
+        if name != "rules"  # for tests, and studies that began with earlier ones
+        and name not in own.parameters
+    ]
+    if words[0].name == "sigma":  # never assumed
+        words[0] = words[0].replace(default=Parameter.empty)
+    given = [p for p in own.parameters.values() if p.kind is not Parameter.VAR_KEYWORD]
+    function.__signature__ = own.replace(parameters=[*given, *words])  # type: ignore[attr-defined]
+    return function

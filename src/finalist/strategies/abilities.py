@@ -1,0 +1,127 @@
+"""What a run may be able to do besides: ours inherit it, those of others just have the methods."""
+
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from finalist.inference.statistics import Statistics
+from finalist.problem import Problem
+from finalist.strategies.protocol import Batch, Run, Verdict
+
+
+@runtime_checkable
+class Sized(Protocol):
+    """A run whose tests need batches of some size."""
+
+    @property
+    def least_size(self) -> int:
+        """The smallest batch that can test every survivor."""
+        ...
+
+    @property
+    def own_size(self) -> int:
+        """The size of the next batch unless another is asked for."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """The evidence against "this arm is best", for every arm.
+
+    Attributes
+    ----------
+    share : (K,) array
+        log M / log(1/delta) in [0, 1]; an arm is rejected at 1.
+    p_value : (K,) array
+        1 / M, valid at any time; never below the level at which bets end: delta, or its
+        share for each claim (delta / 2 with epsilon, less by pairs).
+    rival : (K,) array of int
+        The arm that last spoke against each; -1 if none has.
+    rejected : (K,) array of bool
+    """
+
+    share: Float[np.ndarray, " K"]
+    p_value: Float[np.ndarray, " K"]
+    rival: Int[np.ndarray, " K"]
+    rejected: Bool[np.ndarray, " K"]
+
+
+@runtime_checkable
+class Evident(Protocol):
+    """A run that can show its evidence."""
+
+    def evidence(self) -> Evidence:
+        """Return the evidence against every arm."""
+        ...
+
+
+@runtime_checkable
+class Speaking(Protocol):
+    """A run that words its verdict."""
+
+    def words(self) -> str:
+        """Say in one sentence what is certain now."""
+        ...
+
+
+@runtime_checkable
+class Explaining(Protocol):
+    """A run that says what its batches are for."""
+
+    def purpose(self, batch: Batch) -> str:
+        """Say what a batch is for that is not recorded yet."""
+        ...
+
+
+@runtime_checkable
+class Informed(Protocol):
+    """A run that can use what was measured before it began."""
+
+    def inform(self, history: Statistics) -> None:
+        """Take rewards measured before the start."""
+        ...
+
+
+@runtime_checkable
+class Lossy(Protocol):
+    """A run that must know which pulls were made without a reward."""
+
+    def lose(self, counts: Int[np.ndarray, " K"]) -> None:
+        """Count pulls of the batch recorded last that gave no reward."""
+        ...
+
+
+@runtime_checkable
+class Changeable(Protocol):
+    """A run whose arms may change."""
+
+    def changed(
+        self, problem: Problem, kept: Int[np.ndarray, " n"], level: float, *, afresh: bool
+    ) -> Run:
+        """Go on with other arms.
+
+        Parameters
+        ----------
+        problem : Problem
+            With the new arms; all else must be the same.
+        kept : (n,) array of int
+            For each new arm the number it had before, -1 if it is new.
+        level : float
+            The share of delta of what is tested from its beginning: the new arms, or all.
+        afresh : bool
+            Whether every arm starts again without evidence. It must when an arm is withdrawn: if
+            that was the best one, the evidence against the others was right, and the new best is
+            among them.
+        """
+        ...
+
+
+@runtime_checkable
+class Following(Protocol):
+    """A run that can go on from a decision that it would not have taken."""
+
+    def follow(self, decision: Verdict) -> None:
+        """Take over a decision that was taken before."""
+        ...

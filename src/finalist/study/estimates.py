@@ -1,0 +1,96 @@
+"""What the rewards of a study say: estimates with intervals, and what to recommend by them."""
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from finalist.arms import Arms
+from finalist.arms.span import SPAN_TOLERANCE
+from finalist.inference.intervals import certainty, error_estimate, leader, pooled_widths, start_of
+from finalist.inference.least_squares import Estimate
+from finalist.inference.misspecification import Bias
+from finalist.problem import Problem
+from finalist.strategies import promise_of
+from finalist.study.checks import doubts_of
+from finalist.study.state import State
+
+#: The confidence of the interval of each arm, all arms and times together.
+CONFIDENCE = 0.95
+
+
+def recommended(state: State, fit: Estimate) -> int | None:
+    """Return the winner, or the best of the survivors; None if the rewards tell of none.
+
+    When a budget is spent there is a winner, be the rewards lost or not.
+    """
+    winner, alive = state.verdict.winner, state.verdict.survivors
+    tested = promise_of(state.settings.strategy) == "confidence"
+    if winner is not None and (tested or len(state.arms) == 1):
+        return winner
+    if np.isnan(fit.means()[list(alive)]).all():
+        return None
+    return leader(fit, state.problem.sign, alive) if winner is None else winner
+
+
+def figures(state: State, fit: Estimate, arm: int) -> tuple[float | None, float | None]:
+    """Return how likely it is by an estimate that another arm is better, and what is certain."""
+    if doubts_of(state):
+        return None, None
+    problem = state.problem
+    sign, epsilon, sigma = problem.sign, problem.epsilon, problem.scale
+    bias, feigned = _bias(problem, fit), None
+    if bias is not None:
+        arms = np.arange(len(state.arms))
+        feigned = bias.of_pairs(np.full(len(arms), arm), arms)
+    # An estimate of how likely a wrong model is right has no meaning.
+    error = None
+    if bias is None:
+        error = error_estimate(fit, arm, sign=sign, sigma=sigma, epsilon=epsilon)
+    start = _start(state)
+    return error, certainty(
+        fit, arm, sign=sign, sigma=sigma, start=start, epsilon=epsilon, bias=feigned
+    )
+
+
+def widths(state: State, fit: Estimate) -> Float[np.ndarray, " K"]:
+    """Return half-widths of intervals for the means, for all arms and times at once."""
+    problem, Z = state.problem, fit.arms.coordinates
+    found = pooled_widths(fit, Z, _start(state), CONFIDENCE, problem.scale)
+    if doubts_of(state):
+        return np.full(len(Z), np.inf)
+    bias = _bias(problem, fit)
+    if bias is not None and np.isfinite(found).any():
+        found = found + bias.of_arms(np.arange(len(Z)))
+    return np.where(_have_level(state.arms), found, np.inf)
+
+
+def _bias(problem: Problem, fit: Estimate) -> Bias | None:
+    """Return what a model that may be wrong can feign in the estimate from all rewards."""
+    Z, count = fit.arms.coordinates, fit.statistics.count
+    return Bias.of(problem.misspecification, problem.precisions, Z, count, fit.information)
+
+
+def _have_level(arms: Arms) -> Bool[np.ndarray, " K"]:
+    """Return which arms have means that measurements can tell.
+
+    Those of candidates outside the span of what is measured they cannot: duels tell how players
+    differ, not how good they are.
+    """
+    if arms.measurable.all():
+        return np.ones(len(arms), dtype=bool)
+    X, Z, can = arms.features, arms.coordinates, arms.measurable
+    X = X / np.where(X.any(axis=0), np.abs(X).max(axis=0), 1.0)
+    rest = X - Z @ np.linalg.lstsq(Z[can], X[can], rcond=None)[0]
+    inside = np.linalg.norm(rest, axis=1) <= SPAN_TOLERANCE * np.linalg.norm(X, axis=1)
+    return np.asarray(inside)
+
+
+def _start(state: State) -> Float[np.ndarray, "r r"] | None:
+    """Return what intervals start from; None where they have no proof.
+
+    That is when the arms were changed, perhaps because of rewards, and where batches are shifted
+    and the model may be wrong as well: what it can feign is known for one batch only.
+    """
+    problem = state.problem
+    if state.stage > 0 or (problem.batch_intercept and problem.misspecification > 0.0):
+        return None
+    return start_of(problem)

@@ -1,0 +1,337 @@
+"""A study after one event: all that is known then, as numbers; `status` puts it in words."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from finalist.arms import Arms
+from finalist.errors import StudyError
+from finalist.inference.least_squares import Estimate
+from finalist.planning import Forecast, forecast
+from finalist.problem import Problem
+from finalist.strategies import Strategy, Verdict, promise_of
+from finalist.strategies.abilities import Speaking
+from finalist.study.batch import Batch
+from finalist.study.change import require_between
+from finalist.study.checks import Check, checks_of, doubts_of, promised, risk_of
+from finalist.study.estimates import figures, recommended, widths
+from finalist.study.pulls import Decision, Fate
+from finalist.study.replay import changeable
+from finalist.study.rules import batch_of
+from finalist.study.state import State
+from finalist.study.storage.rows import StudyRow
+
+#: A forecast is made up to so many arms times the square of their rank.
+MAX_WORK = 200_000
+
+
+@dataclass(frozen=True)
+class SettledPull:
+    """A pull of the open batch that has a reward or is lost."""
+
+    pull_id: int
+    arm: str
+    fate: str
+    reward: float | None
+
+
+@dataclass(frozen=True, eq=False)
+class Snapshot:
+    """A study after one event; it does not change when the study goes on.
+
+    Arms are numbers here, as in `problem.arms`; `finalist.study.Status` has names and sentences.
+
+    Attributes
+    ----------
+    row : StudyRow
+        What was stored when the study was created: id, name, created, version, settings.
+    event : int
+        The number of the event.
+    strategy : Strategy
+    problem : Problem
+        With the arms as they are at that event.
+    stage : int
+        How often the arms have changed.
+    levels : tuple of float
+        The share of delta of each stage.
+    verdict : Verdict
+        What the strategy has found.
+    end : str or None
+        Why there is nothing left to ask: "decided", "stopped", "budget" or "exhausted".
+    stopped : str or None
+        The reason for which the study was stopped.
+    told, open_pulls, void, missing, lost : int
+        Pulls with a reward; without one yet; given up and replaced; given up; and given up in
+        complete batches.
+    late : tuple of int, or None
+        Pulls given up when rewards of their batch were known, and the first such batch.
+    batches, complete : int
+        Batches issued, and those of them that are complete.
+    budget_left : int or None
+    history_pulls : int
+        Measurements made before the study.
+    fork : tuple or None
+        The study it was forked from, and before which batch.
+    fit : Estimate
+        From all rewards of complete batches.
+    means, widths : (K,) arrays
+        Estimates of x'theta (NaN if unknown), which a model of the mean makes means of rewards,
+        and half-widths of their intervals (infinite if none).
+    evidence : Evidence or None
+        Against each arm, if the strategy has any.
+    decisions : tuple of Decision
+        Those since the arms last changed.
+    checks : tuple of Check
+        What tests of the assumptions have found.
+    contradictions, doubts : tuple of str
+        Decisions that this version would not take; and, with these, why nothing is certain.
+    certain : bool
+        Whether what is decided is wrong with probability at most `risk`.
+    risk : float or None
+    recommendation : int or None
+    error_estimate, certainty : float or None
+        As in `Status`.
+    can_forecast : bool
+        Whether `Study.status` can simulate the pulls still needed.
+    said : str or None
+        What the strategy itself says is certain.
+    batch : Batch or None
+        The open batch, with the pulls that are still to be measured.
+    settled : tuple of SettledPull
+        The other pulls of the open batch.
+    fixed : str or None
+        Why the arms cannot change now.
+    events : tuple of dict
+        The newest ones, oldest first, as `Study.events` returns them.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import finalist as fl
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> arms = fl.Arms.unstructured(["a", "b"])
+    >>> with fl.Study.create(folder.name + "/lab.db", "two", arms, sigma=1.0, seed=1) as study:
+    ...     before = study.snapshot()
+    ...     study.tell({pull.pull_id: 0.5 for pull in study.ask(size=8)})
+    ...     after = study.snapshot()
+    8
+    >>> before.event, before.told, before.can_forecast
+    (1, 0, False)
+    >>> after.event, after.told, after.can_forecast, after.means
+    (4, 8, True, array([0.5, 0.5]))
+    >>> folder.cleanup()
+    """
+
+    row: StudyRow
+    event: int
+    strategy: Strategy
+    problem: Problem
+    stage: int
+    levels: tuple[float, ...]
+    verdict: Verdict
+    end: str | None
+    stopped: str | None
+    told: int
+    open_pulls: int
+    void: int
+    missing: int
+    lost: int
+    late: tuple[int, int] | None
+    batches: int
+    complete: int
+    budget_left: int | None
+    history_pulls: int
+    fork: tuple[str, int] | None
+    fit: Estimate = field(repr=False)
+    means: Float[np.ndarray, " K"] = field(repr=False)
+    widths: Float[np.ndarray, " K"] = field(repr=False)
+    evidence: Any = field(repr=False)
+    decisions: tuple[Decision, ...] = field(repr=False)
+    checks: tuple[Check, ...]
+    contradictions: tuple[str, ...]
+    doubts: tuple[str, ...]
+    certain: bool
+    risk: float | None
+    recommendation: int | None
+    error_estimate: float | None
+    certainty: float | None
+    can_forecast: bool
+    said: str | None
+    batch: Batch | None = field(repr=False)
+    settled: tuple[SettledPull, ...] = field(repr=False)
+    fixed: str | None
+    events: tuple[dict[str, Any], ...] = field(repr=False)
+
+    @property
+    def intervals(self) -> tuple[Float[np.ndarray, " K"], ...]:
+        """Estimated mean rewards, and the lower and upper ends of their intervals; NaN if none."""
+        expected = self.problem.mean.expected
+        widths = np.where(np.isfinite(self.widths), self.widths, np.nan)
+        ends = (self.means, self.means - widths, self.means + widths)
+        return tuple(expected(end) for end in ends)
+
+    @property
+    def number(self) -> int:
+        """The number of the study in its database."""
+        return self.row.id
+
+    @property
+    def name(self) -> str:
+        """The name of the study."""
+        return self.row.name
+
+    @property
+    def arms(self) -> Arms:
+        """The arms."""
+        return self.problem.arms
+
+    @property
+    def winners(self) -> tuple[int, ...]:
+        """The arms that have won, or are recommended at the end; none if that cannot be told."""
+        return () if self.recommendation is None else self.verdict.winners
+
+    @property
+    def spent(self) -> float | None:
+        """The cost of the rewards in complete batches, if costs were given."""
+        if self.problem.cost == 1.0:
+            return None
+        return float(self.fit.statistics.count @ self.problem.costs)
+
+    @cached_property
+    def trail(self) -> tuple[Int[np.ndarray, " B"], Float[np.ndarray, "B K"]]:
+        """Pulls so far and the evidence against each arm after each batch; see `Study.evidence`."""
+        found = [(one.pulls, one.evidence) for one in self.decisions if one.evidence is not None]
+        evidence = np.array([shares for _, shares in found], dtype=float)
+        pulls = np.array([pulls for pulls, _ in found], dtype=np.int64)
+        return pulls, evidence.reshape(-1, len(self.arms))
+
+
+def take(row: StudyRow, state: State, events: Sequence[dict[str, Any]] = ()) -> Snapshot:
+    """Take a snapshot of a state, which may change afterwards."""
+    problem, verdict, fit = state.problem, state.verdict, state.pooled.estimate()
+    ended = state.end is not None
+    certain = promised(state)
+    chosen = recommended(state, fit) if ended else None
+    open_end = ended and not (certain and verdict.decided)
+    error, sure = figures(state, fit, chosen) if open_end and chosen is not None else (None, None)
+    told, open_pulls, void, missing = (
+        int(np.count_nonzero(state.pulls.fate == fate))
+        for fate in (Fate.TOLD, Fate.OPEN, Fate.VOID, Fate.MISSING)
+    )
+    return Snapshot(
+        row=row,
+        event=state.last,
+        strategy=state.settings.strategy,
+        problem=problem,
+        stage=state.stage,
+        levels=tuple(state.levels),
+        verdict=verdict,
+        end=state.end,
+        stopped=state.stopped,
+        told=told,
+        open_pulls=open_pulls,
+        void=void,
+        missing=missing,
+        lost=int(state.lost.sum()),
+        late=_late(state),
+        batches=len(state.issued),
+        complete=len(state.decisions),
+        budget_left=state.left,
+        history_pulls=state.history_pulls,
+        fork=state.fork,
+        fit=fit,
+        means=fit.means(),
+        widths=widths(state, fit),
+        evidence=state.replay.evidence(),
+        decisions=tuple(
+            one for one in state.decisions if state.issued[one.batch - 1].stage == state.stage
+        ),
+        checks=tuple(checks_of(state)),
+        contradictions=tuple(state.doubts),
+        doubts=tuple(doubts_of(state)),
+        certain=certain,
+        risk=risk_of(state),
+        recommendation=chosen,
+        error_estimate=error,
+        certainty=sure,
+        can_forecast=not ended and _can_forecast(state, fit),
+        said=_said(state),
+        batch=_open_batch(state),
+        settled=_settled(state),
+        fixed=_fixed(state),
+        events=tuple(events),
+    )
+
+
+# ---- what can be done --------------------------------------------------------------------
+
+
+def _can_forecast(state: State, fit: Estimate) -> bool:
+    """Return whether the pulls still needed can be simulated; a budget is always used up."""
+    arms = state.arms
+    if len(arms) * arms.rank**2 > MAX_WORK or fit.information.rank < fit.dimension:
+        return False
+    if promise_of(state.settings.strategy) == "budget" or not state.replay.follows:
+        return False
+    return state.problem.noise.sigma is not None or fit.degrees_of_freedom >= 1
+
+
+def forecast_of(state: State, snapshot: Snapshot) -> Forecast | None:
+    """Simulate the pulls still needed after a snapshot of this state; None if that cannot be."""
+    if not snapshot.can_forecast:
+        return None
+    seeds = np.random.SeedSequence([state.settings.seed, state.last])
+    seed, done = int(seeds.generate_state(1)[0]), state.pooled.pulls
+    return forecast(state.run, state.problem, snapshot.fit, done, seed=seed, cap=state.left)
+
+
+def _fixed(state: State) -> str | None:
+    """Return why the arms cannot change now, None if they can."""
+    try:
+        require_between(state)
+        changeable(state.run)
+    except StudyError as error:
+        return str(error)
+    return None
+
+
+# ---- pulls and words --------------------------------------------------------------------
+
+
+def _late(state: State) -> tuple[int, int] | None:
+    """Count pulls that were given up when rewards of their batch were already known."""
+    pulls, first = state.pulls, np.full(len(state.issued) + 1, np.inf)
+    first[list(state.first_told)] = list(state.first_told.values())
+    late = np.flatnonzero((pulls.fate == Fate.MISSING) & (first[pulls.batch] < pulls.told))
+    return (len(late), int(pulls.batch[late[0]])) if len(late) else None
+
+
+def _open_batch(state: State) -> Batch | None:
+    if state.open is None or state.end is not None:
+        return None
+    return batch_of(state, state.pulls.open(state.open.number))
+
+
+def _settled(state: State) -> tuple[SettledPull, ...]:
+    if state.open is None:
+        return ()
+    names, fates = state.arms.names, [fate.name.lower() for fate in Fate]
+    numbers = state.pulls.of(state.open.number)
+    numbers = numbers[state.pulls.fate[numbers - 1] != Fate.OPEN]
+    columns = (
+        getattr(state.pulls, word)[numbers - 1].tolist() for word in ("arm", "fate", "reward")
+    )
+    return tuple(
+        SettledPull(n, names[arm], fates[fate], reward if fate == Fate.TOLD else None)
+        for n, arm, fate, reward in zip(numbers.tolist(), *columns, strict=True)
+    )
+
+
+def _said(state: State) -> str | None:
+    """Return what the strategy says is certain; it knows of no stop and of no other arms."""
+    run, asked = state.run, (state.verdict.decided or state.end is None) and state.stage == 0
+    return run.words() if asked and state.replay.follows and isinstance(run, Speaking) else None
