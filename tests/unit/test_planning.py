@@ -4,7 +4,7 @@ import json
 import math
 import pickle
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest

@@ -48,9 +48,10 @@ def public(cls):
 
 def test_it_has_the_methods_of_a_study():
     mine, theirs = public(fl.Study), public(RemoteStudy)
-    assert mine.keys() == theirs.keys()
+    here = {"snapshot", "events"}  # what pages are made from, beside the database
+    assert mine.keys() - here == theirs.keys()
     for name, method in mine.items():
-        if inspect.isfunction(method):
+        if name not in here and inspect.isfunction(method):
             words = list(inspect.signature(method).parameters.items())
             assert [(n, p.default, p.kind) for n, p in words] == [
                 (n, p.default, p.kind)

@@ -135,6 +135,11 @@ class RemoteStudy:
         return str(self._about["name"])
 
     @property
+    def number(self) -> int:
+        """Its number in the database."""
+        return int(self._about["number"])
+
+    @property
     def created(self) -> str:
         """When it was created, UTC."""
         return str(self._about["created"])

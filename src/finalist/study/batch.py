@@ -3,8 +3,12 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+import numpy as np
+from jaxtyping import Float, Int
+
+from finalist.study.pulls import Fate
 from finalist.study.results import write_pulls
 
 if TYPE_CHECKING:
@@ -100,3 +104,51 @@ class Batch(Sequence[Pull]):
         """Return the pulls as rows of a sheet to fill in."""
         unit = {} if self.unit is None else {"unit": self.unit}
         return [vars(pull) | unit for pull in self.pulls]
+
+
+def named_pulls(
+    names: Sequence[str], workers: Sequence[str], *columns: Int[np.ndarray, " n"]
+) -> tuple[Pull, ...]:
+    """Return pulls as people see them, from their numbers, arms and workers."""
+    known = [*workers, None]  # the worker -1 is none
+    rows = zip(*(column.tolist() for column in columns), strict=True)
+    return tuple(Pull(number, names[arm], known[worker]) for number, arm, worker in rows)
+
+
+@dataclass(frozen=True)
+class SettledPull:
+    """A pull of the open batch that has a reward or is lost."""
+
+    pull_id: int
+    arm: str
+    fate: str
+    reward: float | None
+
+
+class OpenPulls(NamedTuple):
+    """The pulls of the open batch, as columns: there may be many, and few look at them."""
+
+    number: int
+    words: str
+    workers: tuple[str, ...]
+    pull: Int[np.ndarray, " n"]
+    arm: Int[np.ndarray, " n"]
+    worker: Int[np.ndarray, " n"]
+    fate: Int[np.ndarray, " n"]
+    reward: Float[np.ndarray, " n"]
+
+    def batch(self, names: Sequence[str], unit: str | None) -> Batch:
+        """Return those that are still to be measured."""
+        left = self.fate == Fate.OPEN
+        columns = (column[left] for column in (self.pull, self.arm, self.worker))
+        rows = named_pulls(names, self.workers, *columns)
+        return Batch(rows, "open", self.number, len(rows), self.words, unit)
+
+    def settled(self, names: Sequence[str]) -> tuple[SettledPull, ...]:
+        """Return those that have a reward or are lost."""
+        fates, done = [fate.name.lower() for fate in Fate], self.fate != Fate.OPEN
+        columns = (c[done].tolist() for c in (self.pull, self.arm, self.fate, self.reward))
+        return tuple(
+            SettledPull(n, names[arm], fates[fate], reward if fate == Fate.TOLD else None)
+            for n, arm, fate, reward in zip(*columns, strict=True)
+        )

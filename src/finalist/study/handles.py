@@ -11,6 +11,12 @@ def tell(study: Study, results: Results, client_id: str | None) -> measure.Told:
     return measure.tell(study._log, results, client_id)
 
 
+def must_choose(study: Study) -> bool:
+    """Return whether the next `ask` has to choose a batch."""
+    state = study._log.now()
+    return state.end is None and state.open is None
+
+
 def status_at(study: Study) -> tuple[int, Status]:
     """Return the number of the last event, and the status after it, with a forecast."""
     return study._status(forecast=True)

@@ -10,7 +10,7 @@ from finalist.errors import ConflictError, RewardError, StudyError, UnknownPullE
 from finalist.files import printable
 from finalist.strategies import block_size
 from finalist.strategies.abilities import Sized
-from finalist.study.batch import AskState, Batch, Pull
+from finalist.study.batch import AskState, Batch, named_pulls
 from finalist.study.pulls import Fate
 from finalist.study.results import Results
 from finalist.study.state import State
@@ -101,12 +101,8 @@ def batch_of(state: State, numbers: Int[np.ndarray, " n"]) -> Batch:
     """Return pulls of the open batch as people see them."""
     assert state.open is not None
     assert state.open.stage == state.stage
-    names, workers = state.arms.names, [*state.workers, None]  # the worker -1 is none
-    arms, whose = (getattr(state.pulls, word)[numbers - 1].tolist() for word in ("arm", "worker"))
-    rows = tuple(
-        Pull(number, names[arm], workers[worker])
-        for number, arm, worker in zip(numbers.tolist(), arms, whose, strict=True)
-    )
+    arms, whose = (getattr(state.pulls, word)[numbers - 1] for word in ("arm", "worker"))
+    rows = named_pulls(state.arms.names, state.workers, numbers, arms, whose)
     number, left, unit = state.open.number, open_count(state), state.problem.unit
     return Batch(rows, "open", number, left, state.purpose(), unit)
 

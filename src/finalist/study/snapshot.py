@@ -15,28 +15,17 @@ from finalist.planning import Forecast, forecast
 from finalist.problem import Problem
 from finalist.strategies import Strategy, Verdict, promise_of
 from finalist.strategies.abilities import Speaking
-from finalist.study.batch import Batch
+from finalist.study.batch import Batch, OpenPulls, SettledPull
 from finalist.study.change import require_between
 from finalist.study.checks import Check, checks_of, doubts_of, promised, risk_of
 from finalist.study.estimates import figures, recommended, widths
 from finalist.study.pulls import Decision, Fate
 from finalist.study.replay import changeable
-from finalist.study.rules import batch_of
 from finalist.study.state import State
 from finalist.study.storage.rows import StudyRow
 
 #: A forecast is made up to so many arms times the square of their rank.
 MAX_WORK = 200_000
-
-
-@dataclass(frozen=True)
-class SettledPull:
-    """A pull of the open batch that has a reward or is lost."""
-
-    pull_id: int
-    arm: str
-    fate: str
-    reward: float | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,10 +88,8 @@ class Snapshot:
         Whether `Study.status` can simulate the pulls still needed.
     said : str or None
         What the strategy itself says is certain.
-    batch : Batch or None
-        The open batch, with the pulls that are still to be measured.
-    settled : tuple of SettledPull
-        The other pulls of the open batch.
+    open : OpenPulls or None
+        The pulls of the open batch; `batch` and `settled` are what people see of them.
     fixed : str or None
         Why the arms cannot change now.
     events : tuple of dict
@@ -161,10 +148,21 @@ class Snapshot:
     certainty: float | None
     can_forecast: bool
     said: str | None
-    batch: Batch | None = field(repr=False)
-    settled: tuple[SettledPull, ...] = field(repr=False)
+    open: OpenPulls | None = field(repr=False)
     fixed: str | None
     events: tuple[dict[str, Any], ...] = field(repr=False)
+
+    @cached_property
+    def batch(self) -> Batch | None:
+        """The pulls of the open batch that are still to be measured; None if there is no batch."""
+        if self.open is None or self.end is not None:
+            return None
+        return self.open.batch(self.arms.names, self.problem.unit)
+
+    @cached_property
+    def settled(self) -> tuple[SettledPull, ...]:
+        """The other pulls of the open batch."""
+        return () if self.open is None else self.open.settled(self.arms.names)
 
     @property
     def intervals(self) -> tuple[Float[np.ndarray, " K"], ...]:
@@ -260,8 +258,7 @@ def take(row: StudyRow, state: State, events: Sequence[dict[str, Any]] = ()) -> 
         certainty=sure,
         can_forecast=not ended and _can_forecast(state, fit),
         said=_said(state),
-        batch=_open_batch(state),
-        settled=_settled(state),
+        open=_open_pulls(state),
         fixed=_fixed(state),
         events=tuple(events),
     )
@@ -310,24 +307,13 @@ def _late(state: State) -> tuple[int, int] | None:
     return (len(late), int(pulls.batch[late[0]])) if len(late) else None
 
 
-def _open_batch(state: State) -> Batch | None:
-    if state.open is None or state.end is not None:
-        return None
-    return batch_of(state, state.pulls.open(state.open.number))
-
-
-def _settled(state: State) -> tuple[SettledPull, ...]:
+def _open_pulls(state: State) -> OpenPulls | None:
     if state.open is None:
-        return ()
-    names, fates = state.arms.names, [fate.name.lower() for fate in Fate]
-    numbers = state.pulls.of(state.open.number)
-    numbers = numbers[state.pulls.fate[numbers - 1] != Fate.OPEN]
-    columns = (
-        getattr(state.pulls, word)[numbers - 1].tolist() for word in ("arm", "fate", "reward")
-    )
-    return tuple(
-        SettledPull(n, names[arm], fates[fate], reward if fate == Fate.TOLD else None)
-        for n, arm, fate, reward in zip(numbers.tolist(), *columns, strict=True)
+        return None
+    pulls, numbers = state.pulls, state.pulls.of(state.open.number)
+    columns = (getattr(pulls, word)[numbers - 1] for word in ("arm", "worker", "fate", "reward"))
+    return OpenPulls(
+        state.open.number, state.purpose(), tuple(state.workers), numbers.copy(), *columns
     )
 
 

@@ -36,7 +36,7 @@ keys
   winner, winners, top, leader, survivors, risk, recommendation,
   error_estimate, certainty, advice, sentence, pulls, open_pulls,
   batches, budget_left, assumptions, warnings, doubts,
-  forecast (median, low, high, cap, words), arms (list of name, pulls,
+  forecast (median, low, high, cap, words), unit, arms (list of name, pulls,
   estimate, low, high, evidence, p_value, rival, survives, measurable,
   candidate)
 

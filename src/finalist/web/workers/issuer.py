@@ -7,6 +7,7 @@ requests wait for what it issues.
 """
 
 from finalist.study import Batch, Study
+from finalist.study.handles import must_choose
 from finalist.web.limits import KeyedWorkLimit
 from finalist.web.pool import MAX_WRITERS_EACH, WAIT, Studies
 from finalist.web.workers import jobs
@@ -47,5 +48,4 @@ def takes_long(study: Study) -> bool:
     arms = study.arms
     if len(arms) * arms.rank**2 <= QUICK:
         return False
-    snapshot = study.snapshot(events=0)
-    return snapshot.end is None and snapshot.batch is None
+    return must_choose(study)
