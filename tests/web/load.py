@@ -151,7 +151,7 @@ def tell_alone(study: fl.Study | RemoteStudy, seconds: float, plain: Plain) -> P
         reward, start = lab.measure(pull), time.perf_counter()
         study.tell({pull.pull_id: reward})
         _timed(tells, start)
-        if time.monotonic() >= until:
+        if time.monotonic() >= until and len(tells) > 1:  # one alone tells nothing
             break
     return tells, commits
 
