@@ -66,8 +66,7 @@ def test_the_program_works_there(installed):
     asked = installed.finalist("ask", "seeds", "--db", "lab.db", "-o", "batch.csv")
     assert asked.returncode == 0, asked.stderr
     check_line(asked.stderr, installed)
-    # A strategy with one kernel: nothing is compiled yet, and both processes do it.
-    how = ["--sigma", "1", "--runs", "4", "--jobs", "2", "--strategy", "lingape"]
+    how = ["--sigma", "1", "--runs", "4", "--jobs", "2"]
     simulated = installed.finalist("simulate", "arms.csv", "--theta", "3,1", *how)
     assert simulated.returncode == 0, simulated.stderr
     check_line(simulated.stderr, installed)

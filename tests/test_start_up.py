@@ -1,6 +1,7 @@
 """What a second process needs: light imports and kernels that are compiled already."""
 
 import json
+import os
 import subprocess
 import sys
 
@@ -17,9 +18,15 @@ HEAVY = {
 }
 
 
-def python(code: str) -> str:
-    command = [sys.executable, "-c", code]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+def python(code: str, **environment: str) -> str:
+    result = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return result.stdout
 
 
 def loaded_after(statement: str) -> set[str]:
@@ -54,7 +61,7 @@ def test_simulations_need_no_compiler_and_no_data_frames():
     assert not heavy & loaded_after(statement)
 
 
-def test_a_second_process_does_not_compile_again():
+def test_a_second_process_does_not_compile_again(tmp_path):
     code = """
 import finalist as fl
 from finalist.design import greedy_allocation
@@ -63,11 +70,11 @@ for criterion in ("g", "xy"):
 from finalist.design.kernels.greedy import run
 print(sum(run.stats.cache_hits.values()), sum(run.stats.cache_misses.values()))
 """
-    python(code)  # compiles, unless an earlier test has
-    assert python(code).split() == ["1", "0"]
+    assert python(code, NUMBA_CACHE_DIR=str(tmp_path)).split()[1] != "0"
+    assert python(code, NUMBA_CACHE_DIR=str(tmp_path)).split() == ["1", "0"]
 
 
-def test_a_second_process_does_not_compile_the_fully_adaptive_strategy_again():
+def test_a_second_process_does_not_compile_the_fully_adaptive_strategy_again(tmp_path):
     code = """
 import numpy as np, finalist as fl
 from finalist.simulation.rewards import DrawnRewards
@@ -83,8 +90,8 @@ from finalist.strategies.per_pull.kernels import fully_adaptive as kernels
 stats = [f.stats for f in (kernels.plan, kernels.absorb, kernels.examine, kernels.run)]
 print(*[sum(s.cache_hits.values()) for s in stats], *[sum(s.cache_misses.values()) for s in stats])
 """
-    python(code)
-    assert python(code).split() == ["1"] * 4 + ["0"] * 4
+    assert python(code, NUMBA_CACHE_DIR=str(tmp_path)).split() == ["0"] * 4 + ["1"] * 4
+    assert python(code, NUMBA_CACHE_DIR=str(tmp_path)).split() == ["1"] * 4 + ["0"] * 4
 
 
 def test_public_names_are_there():

@@ -88,7 +88,7 @@ def test_every_decision_is_found_again(file, studies):
         assert found == logged, study.name
 
 
-@pytest.mark.parametrize("limit", [0.5, 1.1])
+@pytest.mark.parametrize("limit", [0.5, 0.9, 1.1])
 def test_decisions_stay_when_evidence_is_computed_otherwise(where, limit, monkeypatch):
     """A mended bet that decides earlier, or later, opens every study all the same."""
     then, differ = json.loads(RULES.with_suffix(".json").read_text()), 0

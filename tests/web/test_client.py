@@ -348,7 +348,7 @@ def test_kill_9_of_the_server_in_the_middle_loses_and_doubles_nothing(tmp_path):
     try:
         worker = threading.Thread(target=work, args=(server.url,))
         worker.start()
-        for _ in range(2):
+        for _ in range(3):
             before = len(told)
             until = time.monotonic() + 60
             while len(told) < before + 3 and time.monotonic() < until and not failures:
@@ -361,7 +361,7 @@ def test_kill_9_of_the_server_in_the_middle_loses_and_doubles_nothing(tmp_path):
     finally:
         server.kill()
     assert not failures
-    assert len(told) >= 6
+    assert len(told) > 9
     with fl.Study.open(place, "killed") as study:
         frame = study.to_frame()
         on_record = frame[frame["state"] == "told"].set_index("pull_id")["reward"].to_dict()
