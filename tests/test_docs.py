@@ -16,8 +16,10 @@ import shutil
 import subprocess
 import sys
 from contextlib import ExitStack
+from itertools import count
 from pathlib import Path
 
+import openpyxl
 import pytest
 from docs import generate
 from typer.testing import CliRunner
@@ -135,11 +137,20 @@ def command_of(words: list[str]):
 
 
 def fill_in(path: Path) -> None:
-    """Write rewards where a file of pulls has none."""
+    """Write results where a file of pulls has none."""
+    results = (round(1 + 0.1 * ((7 * k) % 11), 2) for k in count())
+    if path.suffix == ".xlsx":
+        book = openpyxl.load_workbook(path)
+        header, *cells = book.worksheets[0].iter_rows()
+        place = [cell.value for cell in header].index("result")
+        for row, result in zip(cells, results, strict=False):
+            row[place].value = row[place].value or result
+        book.save(path)
+        return
     with path.open(newline="") as file:
         rows = list(csv.DictReader(file))
-    for k, row in enumerate(rows):
-        row["reward"] = row["reward"] or str(round(1 + 0.1 * ((7 * k) % 11), 2))
+    for row, result in zip(rows, results, strict=False):
+        row["result"] = row["result"] or str(result)
     with path.open("w", newline="") as file:
         writer = csv.DictWriter(file, rows[0].keys())
         writer.writeheader()

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from finalist.design import Design as Design
     from finalist.design import optimal_design as optimal_design
     from finalist.design import round_design as round_design
+    from finalist.planning import ModelPrices as ModelPrices
     from finalist.planning import Plan as Plan
+    from finalist.planning import model_prices as model_prices
     from finalist.planning import plan as plan
     from finalist.problem import Bernoulli as Bernoulli
     from finalist.problem import Best as Best
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
     from finalist.strategies.table import *  # noqa: F403
     from finalist.study import Study as Study
     from finalist.study import studies as studies
+    from finalist.study.results import estimate_sigma as estimate_sigma
 
 #: Where public names are. The strategies are those of `strategies.table`, whatever it has.
 _HOME = {
@@ -49,6 +52,7 @@ _HOME = {
     "Design": "design",
     "EpsilonBest": "problem",
     "Gaussian": "problem",
+    "ModelPrices": "planning",
     "Plan": "planning",
     "Problem": "problem",
     "Region": "region",
@@ -58,6 +62,8 @@ _HOME = {
     "TopM": "problem",
     "complexity": "complexity",
     "connect": "client",
+    "estimate_sigma": "study.results",
+    "model_prices": "planning",
     "optimal_design": "design",
     "plan": "planning",
     "read_table": "arms.table",

@@ -5,6 +5,8 @@ Each message says what was wrong, with the value, and what to do. Everything der
 so that code which does not know finalist catches them the usual way.
 """
 
+from collections.abc import Sequence
+
 
 class FinalistError(Exception):
     """Base class of all errors raised on purpose by finalist."""
@@ -24,6 +26,30 @@ class UnknownArmError(FinalistError, KeyError):
 
 class FileFormatError(FinalistError, ValueError):
     """A file that cannot be parsed; the message has the line and the column."""
+
+
+class UnclearTableError(FileFormatError):
+    """A table that can be used once somebody says how.
+
+    Parameters
+    ----------
+    reason : str
+        What is unclear, and what can be done.
+    choices : sequence of str
+        What to say, as options without their dashes: "decimal=,".
+    """
+
+    def __init__(self, reason: str, choices: Sequence[str]) -> None:
+        self.reason, self.choices = reason, tuple(choices)
+        super().__init__(f"{reason} {' or '.join(choices)}.")
+
+    def __reduce__(self) -> tuple[type, tuple[str, tuple[str, ...]]]:
+        return type(self), (self.reason, self.choices)
+
+    @property
+    def options(self) -> str:
+        """The message, with what to say as options of a command."""
+        return f"{self.reason} {' or '.join(f'--{choice}' for choice in self.choices)}."
 
 
 class ProblemError(FinalistError, ValueError):

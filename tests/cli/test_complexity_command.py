@@ -126,7 +126,7 @@ def test_theta_may_begin_with_a_minus(arms_file: Path) -> None:
         ("1,x\n", ("line 1", "column 2", "'x'")),
         ("a\n1\n", ("line 1", "'b'")),
         ("a,b\n1,0\n0,1\n", ("2 rows",)),
-        ("a,b\n1,oops\n", ("theta.csv, column 'b'", "'oops'")),
+        ("a,b\n1,oops\n", ("theta.csv, line 2, column 'b'", "'oops'")),
         ("1,2,3\n", ("shape (3,)",)),
         ("nan,1\n", ("theta is nan",)),
         ("", ("empty",)),

@@ -113,7 +113,7 @@ def test_the_commands_the_demo_suggests_work(
                 header, *rows = csv.reader(file)
             rng = np.random.default_rng(0)
             for row in rows:
-                row[header.index("reward")] = str(rng.normal())
+                row[header.index("result")] = str(rng.normal())
             with (tmp_path / "batch.csv").open("w", newline="") as file:
                 csv.writer(file).writerows([header, *rows])
     assert (tmp_path / "evidence.png").exists()

@@ -158,7 +158,7 @@ def test_charts_are_what_their_suffix_says(arms_file: Path, tmp_path: Path, suff
         ("name,a\nx,1\nx,2\n", ("line 3", "column 'name'", "taken already")),
         ("name,a\nx,1,5\n", ("line 2", "3 cells")),
         ("", ("empty",)),
-        ("name;a\nx;1\n", ("line 1", "commas")),
+        ("name;a\nx;1.000\n", ("line 2", "--decimal=. or --decimal=,")),
     ],
 )
 def test_wrong_files_are_refused_with_the_place(

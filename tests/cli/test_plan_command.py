@@ -34,7 +34,7 @@ def test_json_has_the_numbers_of_the_library(arms_file: Path) -> None:
     more = ("--seed", 3, "--delta", 0.1, "--epsilon", 0.1, "--objective", "min")
     found = as_json(arms_file, *FEW, *names, *more, "--max-pulls", 500)
     expected = fl.plan(
-        fl.Arms.from_csv(arms_file),
+        fl.Arms.from_table(arms_file),
         gap=0.5,
         sigma=0.5,
         draws=4,
@@ -53,8 +53,11 @@ def test_json_has_the_numbers_of_the_library(arms_file: Path) -> None:
 def test_theta_can_be_given_instead(arms_file: Path, tmp_path: Path) -> None:
     few = ("--draws", 3, "--sigma", 0.2)
     file = write(tmp_path / "theta.csv", "b,a\n0.6,0.3\n")
-    found = as_json(arms_file, "--theta", "0.3,0.6", *few)
-    assert found == as_json(arms_file, "--theta-file", file, *few)
+    level = as_json(arms_file, "--theta", "0.3,0.6", *few)
+    assert level == as_json(arms_file, "--theta-file", file, *few)
+    assert level == as_json(arms_file, "--theta", "0.3,0.6,0", *few)
+    found = as_json(arms_file, "--theta", "0.3,0.6", *few, "--no-intercept")
+    assert found == as_json(arms_file, "--theta-file", file, *few, "--no-intercept")
     runs = fl.simulate(fl.Arms.from_csv(arms_file), [0.3, 0.6], sigma=0.2, runs=3)
     assert found["rows"][0]["pulls"] == runs.samples.tolist()
     assert found["gap"] is None
@@ -131,3 +134,26 @@ def test_ctrl_c_ends_without_a_plan(arms_file: Path, monkeypatch: pytest.MonkeyP
     result = run("plan", arms_file, *FEW)
     assert result.exit_code == 130
     assert result.stdout == ""
+
+
+def test_models_are_compared(tmp_path: Path) -> None:
+    file = write(
+        tmp_path / "doses.csv",
+        "name,dose,tone\n" + "".join(f"c{i},{5 * i},{'ab'[i % 2]}\n" for i in range(7)),
+    )
+    found = as_json(file, *FEW, "--models")
+    assert [row["model"] for row in found["rows"]] == ["straight", "bending", "surface", "separate"]
+    assert [row["features"] for row in found["rows"]] == [3, 4, 5, 7]
+    shown = run("plan", file, *FEW, "--models")
+    assert "Straight about" in shown.stdout
+    assert "90 % within" in shown.stdout
+    rows = list(
+        csv.DictReader(io.StringIO(run("plan", file, *FEW, "--models", "--format", "csv").stdout))
+    )
+    assert [int(row["features"]) for row in rows] == [3, 4, 5, 7]
+
+
+def test_models_need_a_lead_and_nothing_that_clashes(arms_file: Path) -> None:
+    check_refused(run("plan", arms_file, "--sigma", 1, "--models"), "--models", "--gap")
+    for more in (("--theta", "1,2"), ("--against", "xy")):
+        check_refused(run("plan", arms_file, *FEW, "--models", *more), "--models", "--against")

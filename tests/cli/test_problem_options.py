@@ -105,7 +105,8 @@ def test_the_best_candidate_is_on_top_whatever_is_only_measured(table: Path) -> 
     plain = write(table.parent / "plain.csv", "name,a,b\ntin,1,0\nzinc,0,1\n")
     for objective, order in (("min", ["x", "y", "z"]), ("max", ["z", "y", "x"])):
         words = ("--sigma", 1, "--candidates", others, "--objective", objective, "--seed", 1)
-        content("new", objective, plain, *words)
+        # Both arms together cannot tell a level from their features.
+        content("new", objective, plain, *words, "--no-intercept")
         with Study.open(str(table.parent / "lab.db"), objective) as study:
             study.tell({p.pull_id: {"tin": 1.0, "zinc": 2.0}[p.arm] for p in study.ask(10)})
         shown = run("status", objective, "--no-forecast").stdout
@@ -139,7 +140,7 @@ def test_shifts_and_bent_means(table: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "words", "parts"),
     [
-        ("yes", "perhaps", COLUMNS, ("row 1", "'stock'", "'perhaps'", "yes or no")),
+        ("yes", "perhaps", COLUMNS, ("line 2", "'stock'", "'perhaps'", "yes or no")),
         ("0.5,2,yes", "0,2,yes", COLUMNS, ("'noise'", "'0'", "positive")),
         ("price", "prize", COLUMNS, ("no column 'price'", "prize")),
         ("yes", "yes", (*COLUMNS, "--sigma", "1"), ("--sigma-column", "both given")),
@@ -147,7 +148,7 @@ def test_shifts_and_bent_means(table: Path) -> None:
             "zinc,0,1,1.5",
             "zinc,1,0,1.5",
             COLUMNS,
-            ("row 2", "'noise'", "same features", "one arm"),
+            ("line 3", "'noise'", "same features", "one candidate"),
         ),
     ],
 )
@@ -208,15 +209,15 @@ def test_the_chart_of_a_study_shows_what_can_win(table: Path) -> None:
     assert "a against b" not in drawn
 
 
-def test_an_intercept_is_added_when_asked_for_and_missed_when_not(tmp_path, monkeypatch):
+def test_a_study_has_a_constant_unless_told_otherwise(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("arms.csv").write_text("name,x,y\na,-1,0\nb,0,1\nc,0,0\nd,1,-1\n")
-    plain = run("new", "plain", "arms.csv", "--sigma", "1")
-    assert "If results have a level of their own, begin with --intercept." in " ".join(
-        plain.output.split()
-    )
-    level = run("new", "level", "arms.csv", "--sigma", "1", "--intercept")
+    plain = run("new", "plain", "arms.csv", "--sigma", "1", "--no-intercept")
+    assert "leave --no-intercept out" in " ".join(plain.output.split())
+    level = run("new", "level", "arms.csv", "--sigma", "1")
     assert "Note" not in level.output
+    with fl.Study.open("finalist.db", "plain") as study:
+        assert study.arms.feature_names == ("x", "y")
     with fl.Study.open("finalist.db", "level") as study:
         assert study.arms.feature_names == ("x", "y", "intercept")
     shown = run("design", "arms.csv", "--intercept", "--format", "json")

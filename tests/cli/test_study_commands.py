@@ -60,7 +60,7 @@ def fill(path: Path, decimal: str = ".", seed: int = 0) -> Path:
     for row in rows:
         name = row[header.index("arm")].removeprefix("'")
         reward = MEANS[name] + SIGMA * rng.standard_normal()
-        row[header.index("reward")] = f"{reward:.6f}".replace(".", decimal)
+        row[header.index("result")] = f"{reward:.6f}".replace(".", decimal)
         row.append("Łódź")
     with path.open("w", encoding="utf-8-sig", newline="") as file:
         writer = csv.writer(file, delimiter=delimiter, lineterminator="\r\n")
@@ -111,20 +111,23 @@ def test_ask_hands_out_the_same_batch_until_it_is_told(begun: Path) -> None:
     first = (begun / "batch.csv").read_text()
     run("ask", "metals", "--size", 12, "-o", "again.csv")
     assert (begun / "again.csv").read_text() == first
-    assert first.splitlines()[0] == "pull_id,arm,reward,note"
+    assert first.splitlines()[0] == "pull_id,arm,a,b,c,result,note"
     table = run("ask", "metals", "--size", 5, "--features").stdout
-    assert "5 pulls to measure of 12 that are left" in table
+    assert "5 measurements to make of 12 that are left" in table
     assert "\x1b" not in table
 
 
-def test_ask_writes_features_only_if_asked(begun: Path) -> None:
+@pytest.mark.parametrize("option", ["--no-columns", "--no-features"])
+def test_ask_leaves_out_the_candidates_columns_if_asked(begun: Path, option: str) -> None:
     run("ask", "metals", "--features", "-o", "wide.csv")
-    assert (begun / "wide.csv").read_text().splitlines()[0] == "pull_id,arm,a,b,c,reward,note"
+    assert (begun / "wide.csv").read_text() == (begun / "batch.csv").read_text()
+    run("ask", "metals", option, "-o", "narrow.csv")
+    assert (begun / "narrow.csv").read_text().splitlines()[0] == "pull_id,arm,result,note"
     printed = run("ask", "metals", "--format", "csv").stdout
     assert printed.splitlines() == (begun / "batch.csv").read_text().splitlines()
     pulls = content(run("ask", "metals", "--features", "--format", "json"))["pulls"]
     features = {pull["arm"]: pull["features"] for pull in pulls}
-    assert features["tin"] == {"a": 1.0, "b": 0.0, "c": 0.0}
+    assert features["tin"] == {"a": 1.0, "b": 0.0, "c": 0.0, "intercept": 1.0}
 
 
 def test_the_hint_of_ask_can_be_copied(begun: Path) -> None:
@@ -139,8 +142,8 @@ def test_parts_of_a_batch_can_be_told_and_told_again(begun: Path) -> None:
     part = write(begun / "part.csv", "".join(lines[:6]))
     first = run("tell", "metals", part)
     assert first.exit_code == codes.CONTINUE
-    assert "Stored 5 new rewards" in first.stdout
-    assert "7 pulls of this batch are without a reward" in first.stdout
+    assert "Stored 5 new results" in first.stdout
+    assert "7 measurements of this batch are without a result" in first.stdout
     assert content(run("tell", "metals", part, "--format", "json"))["new"] == 0
     assert content(run("tell", "metals", path, "--format", "json"))["new"] == 7
 
@@ -225,8 +228,8 @@ def test_earlier_measurements_are_brought_in(lab: Path) -> None:
         ("arm,reward\ntin,1\ntin,oops\n", ("line 3", "column 'reward'", "'oops'")),
         ("arm,reward\ntin,1\ntin,inf\n", ("line 3", "column 'reward'", "'inf'")),
         ("arm,reward\ntin,1\n,2\n", ("line 3", "column 'arm'")),
-        ("arm,value\ntin,1\n", ("line 1", "no column 'reward'")),
-        ("arm,reward\nton,1\n", ("'ton'",)),
+        ("arm,day,value\ntin,1,1\n", ("line 1", "'result' or 'reward'", "--result-column")),
+        ("arm,reward\nton,1\n", ("1 candidate", "'ton'", "--known-only")),
         ("arm,reward\n", ("no measurements",)),
     ],
 )
@@ -242,7 +245,7 @@ def test_a_strategy_without_use_for_history_begins_no_study(lab: Path) -> None:
     path = write(lab / "old.csv", "arm,reward\ntin,1\n")
     words = ("--sigma", 1, "--history", path, "--strategy", "uniform")
     check_refused(run("new", "metals", "arms.csv", *words), "earlier measurements")
-    assert content(run("list", "--format", "json"))["studies"] == []
+    assert not (lab / "lab.db").exists()
 
 
 # ---- bad cells ----------------------------------------------------------------------------
@@ -251,10 +254,10 @@ def test_a_strategy_without_use_for_history_begins_no_study(lab: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "column", "text", "parts"),
     [
-        (4, "reward", "oops", ("line 4, column 'reward'", "'oops'")),
-        (13, "reward", "nan", ("line 13, column 'reward'",)),
-        (2, "reward", "1e400", ("line 2, column 'reward'",)),
-        (5, "reward", "0,5", ("line 5, column 'reward'", "decimal")),
+        (4, "result", "oops", ("line 4, column 'result'", "'oops'")),
+        (13, "result", "nan", ("line 13, column 'result'",)),
+        (2, "result", "1e400", ("line 2, column 'result'",)),
+        (5, "result", "0,5", ("line 5, column 'result'", "decimal")),
         (6, "pull_id", "six", ("line 6, column 'pull_id'",)),
         (6, "pull_id", "999", ("999",)),
         (3, "arm", "gold", ("'gold'", "mixed up")),
@@ -271,13 +274,13 @@ def test_a_bad_cell_is_named_and_nothing_is_stored(
 
 def test_every_bad_cell_is_named(begun: Path) -> None:
     path = fill(begun / "batch.csv")
-    replace_cell(path, 3, "reward", "x")
-    replace_cell(path, 7, "reward", "y")
-    check_refused(run("tell", "metals", path), "line 3, column 'reward'", "line 7, column 'reward'")
+    replace_cell(path, 3, "result", "x")
+    replace_cell(path, 7, "result", "y")
+    check_refused(run("tell", "metals", path), "line 3, column 'result'", "line 7, column 'result'")
 
 
 def test_an_empty_sheet_is_refused(begun: Path) -> None:
-    check_refused(run("tell", "metals", begun / "batch.csv"), "no reward is filled in")
+    check_refused(run("tell", "metals", begun / "batch.csv"), "no result is filled in")
 
 
 # ---- mending ------------------------------------------------------------------------------
@@ -303,7 +306,7 @@ def test_a_reason_is_needed(begun: Path) -> None:
 
 def test_a_missing_pull_completes_a_batch(begun: Path) -> None:
     path = fill(begun / "batch.csv")
-    replace_cell(path, 5, "reward", "")
+    replace_cell(path, 5, "result", "")
     run("tell", "metals", path)
     assert (status()["batches"], status()["open_pulls"]) == (0, 1)
     assert "goes on without" in run("missing", "metals", 4, "--reason", "lost").stdout
@@ -312,7 +315,7 @@ def test_a_missing_pull_completes_a_batch(begun: Path) -> None:
 
 def test_a_reward_can_be_amended_until_it_is_used(begun: Path) -> None:
     path = fill(begun / "batch.csv")
-    replace_cell(path, 2, "reward", "")
+    replace_cell(path, 2, "result", "")
     run("tell", "metals", path)
     assert run("amend", "metals", 5, "-0.25", "--reason", "typing error").exit_code == 0
     pulls = content(run("export", "metals", "--format", "json"))["pulls"]
@@ -328,6 +331,23 @@ def test_a_fork_tells_a_batch_again(begun: Path) -> None:
     asked = content(run("ask", "metals-2", "--format", "json"))
     assert [pull["pull_id"] for pull in asked["pulls"]] == list(range(1, 13))
     check_refused(run("fork", "metals", "metals-3", "--until", 9), "no batch 9")
+
+
+def test_a_fork_with_another_model_says_what_the_deltas_add_up_to(begun: Path) -> None:
+    run("tell", "metals", fill(begun / "batch.csv"))
+    said = run("fork", "metals", "bent", "--model", "bending")
+    assert said.exit_code == 0
+    words = " ".join(said.stdout.split())
+    assert "model bending and fresh evidence" in words
+    assert "0.05 + 0.05 = 0.1 in all" in words
+    found = content(run("fork", "metals", "apart", "--model", "separate", "--format", "json"))
+    keys = ("name", "fork_of", "until", "model", "history")
+    assert [found[key] for key in keys] == ["apart", "metals", None, "separate", 12]
+    assert content(run("status", "bent", "--format", "json"))["pulls"] == 0
+    check_refused(run("fork", "metals", "other", "--model", "cubic"), "no model 'cubic'")
+    check_refused(run("fork", "metals", "other"), "neither is given")
+    both = ("--model", "bending", "--until", 1)
+    check_refused(run("fork", "metals", "other", *both), "both are given")
 
 
 def test_a_study_stops_and_goes_on(begun: Path) -> None:
@@ -433,16 +453,16 @@ def test_one_of_something_is_not_several(begun: Path) -> None:
     pulls = [row.split(",")[0] for row in (begun / "batch.csv").read_text().splitlines()[1:]]
     write(begun / "one.csv", f"pull_id,reward\n{pulls[0]},1.0\n")
     told = run("tell", "metals", "one.csv").stdout
-    assert "Stored 1 new reward." in told
-    assert "11 pulls of this batch are without a reward." in told
+    assert "Stored 1 new result." in told
+    assert "11 measurements of this batch are without a result." in told
     assert "1 reward in 0 complete batches; 11 pulls are without" in run("status", "metals").stdout
-    assert "Batch 1: 1 pull to measure of 11" in run("ask", "metals", "--size", 1).stdout
+    assert "Batch 1: 1 measurement to make of 11" in run("ask", "metals", "--size", 1).stdout
     write(begun / "rest.csv", "pull_id,reward\n" + "".join(f"{p},1\n" for p in pulls[1:-1]))
     told = run("tell", "metals", "rest.csv").stdout
-    assert "1 pull of this batch is without a reward." in told
+    assert "1 measurement of this batch is without a result." in told
     write(begun / "before.csv", "arm,reward\ntin,1\n")
     made = run("new", "coins", "arms.csv", "--sigma", 1, "--history", "before.csv", "--budget", 1)
-    assert ", 1 earlier measurement. Next" in made.stdout
+    assert "Old results: 1 measurement of 1 candidate;" in made.stdout
     assert "1 pull of the budget is left." in run("status", "coins").stdout
 
 
@@ -512,7 +532,8 @@ def test_damage_is_found_and_hides_no_other_study(begun: Path) -> None:
 
 def test_every_command_prints_json(begun: Path) -> None:
     fill(begun / "batch.csv")
-    replace_cell(begun / "batch.csv", 2, "reward", "")
+    replace_cell(begun / "batch.csv", 2, "result", "")
+    write(begun / "old.csv", "arm,reward\ntin,1\ntin,2.5\n")
     commands: dict[str, tuple[object, ...]] = {
         "new": ("other", "arms.csv", "--sigma", 1),
         "ask": ("metals",),
@@ -528,6 +549,7 @@ def test_every_command_prints_json(begun: Path) -> None:
         "delete": ("metals-2", "--yes"),
         "list": (),
         "export": ("metals",),
+        "sigma": ("old.csv",),
         "db upgrade": (),
         "db backup": ("copy.db",),
         "db restore": ("copy.db",),

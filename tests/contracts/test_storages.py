@@ -4,14 +4,17 @@ A promise is a function of two handles on one empty storage. Twins that break on
 that the suite notices.
 """
 
+import json
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from finalist.arms import Arms
 from finalist.errors import (
     ConflictError,
     FinalistError,
@@ -20,6 +23,7 @@ from finalist.errors import (
     StudyError,
     UnknownStudyError,
 )
+from finalist.study import Study
 from finalist.study.results import Results
 from finalist.study.storage import database as databases
 from finalist.study.storage.database import Database
@@ -129,6 +133,21 @@ def text_that_cannot_be_stored_is_refused(one: Storage, other: Storage) -> None:
         writer.append(study, 1, "note", {"text": text})  # JSON can
     with other.read() as reader:
         assert reader.events(study)[0].body == {"text": text}
+
+
+def notes_may_have_any_character(one: Storage, other: Storage) -> None:
+    text = "null \0 character, \x01 and \u2028"
+    with Study.create(
+        one.address, "notes", Arms.unstructured(["a", "b"]), sigma=1.0, seed=1
+    ) as study:
+        pulls = [pull.pull_id for pull in study.ask(2)]
+        frame = pd.DataFrame({"pull_id": pulls, "result": [1.0, 2.0], "lamp": [text, None]})
+        assert study.tell(frame) == 2
+        number = study.number
+    with other.read() as reader:
+        assert {pull: json.loads(note) for pull, note in reader.notes(number).items()} == {
+            pulls[0]: {"lamp": text}
+        }
 
 
 def a_name_is_given_once(one: Storage, other: Storage) -> None:
@@ -295,6 +314,7 @@ PROMISES: list[Promise] = [
     negative_zero_is_zero,
     a_name_may_be_anything,
     text_that_cannot_be_stored_is_refused,
+    notes_may_have_any_character,
     a_name_is_given_once,
     an_unknown_study_is_refused,
     a_deleted_study_is_gone_and_its_number_is_not_given_again,

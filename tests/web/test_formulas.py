@@ -235,7 +235,7 @@ def uses(names: set[str], plain: bool = False) -> set[str]:
 
 def test_formulas_are_evaluated_only_for_callers_in_python():
     assert uses({"formulaic"}) == {"arms/inputs.py"}
-    assert uses({"read_formula"}) == {"arms/arms.py"}
+    assert uses({"read_formula"}) == {"arms/sources.py"}
     assert uses({"from_formula"}) == {"data/__init__.py"}
     source = (SRC / "data" / "__init__.py").read_text()
     for table in _TABLES.values():

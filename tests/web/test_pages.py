@@ -218,7 +218,9 @@ def test_bad_cells_are_shown_in_place(somebody):
 )
 def test_bad_cells_are_counted(somebody, bad, words):
     rows = "".join(f"z{i},oops,2\n" for i in range(bad))
-    answer = somebody.post("/new", files={"file": ("t.csv", f"name,a,b\no,1,1\n{rows}".encode())})
+    answer = somebody.post(
+        "/new", files={"file": ("t.csv", f"name,a,b\no,1,1\np,2,1\nq,4,2\nr,5,2\n{rows}".encode())}
+    )
     assert words in answer.text
 
 
@@ -228,11 +230,10 @@ def test_the_preview_says_what_was_found(somebody):
     page = Page(somebody.post("/new", {"pasted": table}).text)
     text = re.sub(r"\s+", " ", page.text)
     for words in (
-        "3 arms from 4 rows",
-        "column name",
-        "3 features : a , b , c",
-        "rank 2",
-        "oak = pine",
+        "3 candidates from 4 rows",
+        "name (name) a (number) b (number) c (number)",
+        "3 numbers to learn: as many as candidates",
+        "oak, pine are described alike",
     ):
         assert words.replace(" ", "") in text.replace(" ", ""), words
 
@@ -240,17 +241,17 @@ def test_the_preview_says_what_was_found(somebody):
 def test_a_list_of_names_is_enough(somebody):
     answer = somebody.post("/new", {"pasted": "red\ngreen\nblue\n"})
     assert answer.status_code == 200
-    assert "nothing relates the arms" in answer.text
+    assert "nothing describes the candidates" in answer.text
 
 
 @pytest.mark.parametrize(
     ("content", "words"),
     [
         (b"", "there is no table"),
-        (b"\xff\xfe\x00", "not UTF-8"),
-        (b"name,a\n", "no arm below the header"),
+        (b"\xff\xfe\x00", "is not a table"),
+        (b"name,a\n", "no candidate below the header"),
         (b"x" * (MAX_BYTES + 1), "finalist new"),
-        (b"a;b\n1;2\n", "Separate cells with commas"),
+        (b"a;b\nx;1.000\n", "1 with a decimal point and 1000 with a decimal comma"),
         (b"red\nred\n", "is taken already"),
     ],
 )
@@ -327,7 +328,7 @@ def test_a_plan_needs_a_lead_and_a_guess_and_creates_nothing(somebody):
 
 def test_a_table_that_was_tampered_with_is_refused(somebody):
     assert somebody.post("/new/study", question(arms="!!")).status_code == 422
-    assert somebody.post("/new/study", question(arms=pack(b"name,a\nx,y\n"))).status_code == 422
+    assert somebody.post("/new/study", question(arms=pack(b"name,a\nx,1\n,2\n"))).status_code == 422
 
 
 # ---- working on one ----------------------------------------------------------------------
@@ -362,8 +363,8 @@ def test_typed_rewards_are_stored_all_or_none(at_work):
     assert len(open_pulls(at_work)) == 6
     answer = at_work.post("/studies/1/tell", typed | {f"reward-{second}": "\N{MINUS SIGN}1.5"})
     assert answer.headers["location"] == "/studies/1?said=stored&n=2#main"
-    assert "2 new rewards are stored." in at_work.get(answer.headers["location"]).text
-    assert "1 new reward is stored." in at_work.get("/studies/1?said=stored-one").text
+    assert "2 new results are stored." in at_work.get(answer.headers["location"]).text
+    assert "1 new result is stored." in at_work.get("/studies/1?said=stored-one").text
     again = at_work.post("/studies/1/tell", {f"reward-{first}": "0.5"})
     assert again.headers["location"] == "/studies/1?said=same#main"
     other = at_work.post("/studies/1/tell", {f"reward-{first}": "0.75"})
@@ -386,8 +387,8 @@ def test_a_batch_goes_to_a_spreadsheet_and_back(at_work):
     assert answer.headers["location"] == "/studies/1?said=stored&n=3#main"
     pull = open_pulls(at_work)[0]
     pasted = f"pull_id\treward\n{pull}\t0,5"
-    answer = at_work.post("/studies/1/upload", {"pasted": pasted, "decimal": ","})
-    assert answer.headers["location"] == "/studies/1?said=stored-one#main"
+    answer = at_work.post("/studies/1/upload", {"pasted": pasted})
+    assert answer.headers["location"] == "/studies/1?said=stored-one&n=1#main"
 
 
 def test_pulls_can_be_void_missing_and_amended(at_work):
@@ -399,8 +400,9 @@ def test_pulls_can_be_void_missing_and_amended(at_work):
     assert "said=missing" in answer.headers["location"]
     at_work.post("/studies/1/tell", {f"reward-{third}": "1"})
     assert "Its reward is" in at_work.get(f"/studies/1/pulls/{third}").text
-    bad = at_work.post(f"/studies/1/pulls/{third}/amend", {"reward": "2,5", "reason": "typo"})
-    assert bad.status_code == 422
+    for wrong in ("2,500", "failed", "2,5.5"):
+        bad = at_work.post(f"/studies/1/pulls/{third}/amend", {"reward": wrong, "reason": "typo"})
+        assert bad.status_code == 422
     answer = at_work.post(f"/studies/1/pulls/{third}/amend", {"reward": "2.5", "reason": "typo"})
     assert "said=amended" in answer.headers["location"]
     page = Page(at_work.get("/studies/1/history").text).text
@@ -422,6 +424,20 @@ def test_a_study_can_be_stopped_resumed_and_forked(at_work):
     assert answer.headers["location"] == "/studies/2?said=forked#main"
     assert "Measure batch 2" in at_work.get("/studies/2").text
     assert at_work.post("/studies/1/fork", {"name": "more", "until": "x"}).status_code == 422
+
+
+def test_a_study_can_be_forked_with_another_model(at_work):
+    assert '<option value="bending">' in at_work.get("/studies/1").text
+    answer = at_work.post("/studies/1/fork", {"name": "apart", "model": "separate"})
+    assert answer.headers["location"] == "/studies/2?said=remodelled#main"
+    page = Page(at_work.get("/studies/2?said=remodelled").text).text
+    assert "0.05 + 0.05 = 0.1 in all" in page
+    assert "Its assumptions say what" in page
+    history = Page(at_work.get("/studies/2/history").text).text
+    assert "Begun with the model separate from the results of plane." in history
+    wrong = at_work.post("/studies/1/fork", {"name": "more", "model": "cubic"})
+    assert wrong.status_code == 422
+    assert "no model &#39;cubic&#39;" in wrong.text
 
 
 def test_a_note_is_in_the_history_on_many_pages(at_work):
@@ -691,11 +707,11 @@ def test_arms_can_be_added_after_a_look_at_them(between):
     [
         ("", "There is no table"),
         ("name,f1,f2\npine,oops,1\nfir,1,1", "line 2, column 'f1': 'oops' is not a finite number"),
-        ("name,f1\npine,1", "arms to add have the features f1; this study has f1, f2"),
+        ("name,f1\npine,1", "there is no column 'f2'"),
         ("name,f1,f2\nash,1,1", "there is already an arm 'ash'"),
         ("name,f1,f2\npine,1,0", "have the features of arms that are there already"),
-        ("pine\nfir\nyew", "arms to add have the features"),
-        ("\n".join(f"tree {i}" for i in range(1500)), "arms to add have the features"),
+        ("pine\nfir\nyew", "there is no column 'f1'"),
+        ("\n".join(f"tree {i}" for i in range(1500)), "there is no column 'f1'"),
     ],
 )
 def test_arms_that_cannot_be_added_are_refused_in_words(between, table, words):

@@ -36,6 +36,8 @@ def test_charts_come_as_there_is_something_to_draw(tmp_path, look):
         with pytest.raises(ChartError, match="there is no chart"):
             draw(study.snapshot(), "evidence", none)
         batch = study.ask(size=12)
+        study.tell({next(iter(batch)).pull_id: 0.5})
+        assert available(study.snapshot()) == {}  # of an open batch there is nothing to draw
         study.tell({p.pull_id: 0.5 for p in batch})
         assert set(available(study.snapshot())) == {
             "evidence",

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-import finalist as fl
+from finalist.arms.table import read_candidates
 from finalist.study import Study
 from finalist.web.arms_preview import pack
 from finalist.web.pages.form import DEFAULTS
@@ -19,7 +19,7 @@ iron,2,1,0.3,1,0
 """
 PLAIN = "name,a,b\noak,1,0\nash,0,1\nelm,0.6,0.7\n"
 OTHERS = "name,a,b\nx,3,1\ny,1,3\nz,2,2\n"
-COLUMNS = {"sigma_column": "noise", "cost_column": "price", "measurable_column": "stock"}
+COLUMNS = {"role:noise": "noise", "role:price": "cost", "role:stock": "measurable"}
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def studies(somebody):
 
 def test_the_simple_case_stays_simple(somebody):
     page = Page(somebody.post("/new", {"pasted": PLAIN}).text)
-    assert len(page.all("details")) == 3
+    assert len(page.all("details")) == 5
     assert not any("open" in details for details in page.all("details"))
     assert [a["value"] for a in page.all("input") if a.get("name") == "known"] == [
         "unknown",
@@ -52,18 +52,19 @@ def test_the_simple_case_stays_simple(somebody):
 
 
 def test_a_table_with_a_column_of_words_is_not_lost(somebody):
-    answer = somebody.post("/new", {"pasted": TABLE})
+    table = TABLE.replace("zinc,0,1,1.5,1", "zinc,0,1,1.5,cheap")
+    answer = somebody.post("/new", {"pasted": table})
     assert answer.status_code == 422
-    assert "&#39;yes&#39; is not a finite number" in answer.text
+    assert "&#39;cheap&#39; is not a finite number" in answer.text
     packed = packed_in(answer.text)
     values = {"arms": packed, "name": "mine", "delta": "1", "do": "look"}
     again = somebody.post("/new/study", values)
     assert again.status_code == 422
     assert 'name="delta" value="1"' in again.text
-    good = somebody.post("/new/study", {**values, "measurable_column": "stock"})
+    good = somebody.post("/new/study", {**values, "role:price": "ignore"})
     assert good.status_code == 200
     assert 'value="mine"' in good.text
-    assert "4 features: a, b, noise, price" in text_of(good)
+    assert "price (ignore)" in text_of(good)
 
 
 def test_columns_that_are_no_features_do_not_count_as_such(somebody):
@@ -71,21 +72,20 @@ def test_columns_that_are_no_features_do_not_count_as_such(somebody):
     assert answer.status_code == 200
     text = text_of(answer)
     for words in (
-        "5 arms",
+        "5 candidates",
         "3 arms to measure, 5 candidates",
-        "2 features: a, b",
-        "noise (sigma), price (cost), stock (measurable)",
-        "known, of each arm: in the column noise",
+        "a (number) b (number) noise (noise) price (cost) stock (measurable)",
+        "known, of each candidate, in a column",
     ):
         assert words in text, words
     checked = [a["value"] for a in Page(answer.text).all("input") if "checked" in a]
-    assert checked == ["max", "column", "yes"]
+    assert checked == ["max", "column", "yes", "straight"]
     assert studies(somebody) == []
     none = somebody.post("/new/study", question(known="column", do="look"))
-    assert none.status_code == 422  # the column of words is a feature again
+    assert "noise (number) price (number) stock (yes/no)" in text_of(none)
     plain = somebody.post("/new/study", question(PLAIN, known="column", do="look"))
     checked = [a["value"] for a in Page(plain.text).all("input") if "checked" in a]
-    assert checked == ["max", "unknown", "yes"]
+    assert checked == ["max", "unknown", "yes", "straight"]
 
 
 def test_a_study_of_the_page_is_that_of_the_library(somebody, tmp_path):
@@ -94,7 +94,8 @@ def test_a_study_of_the_page_is_that_of_the_library(somebody, tmp_path):
     assert answer.status_code == 303, answer.text
     table = tmp_path / "arms.csv"
     table.write_text(TABLE)
-    read = fl.read_table(table, sigma="noise", cost="price", measurable="stock")
+    roles = {"noise": "noise", "price": "cost", "stock": "measurable"}
+    read = read_candidates(table, roles)
     Study.create(
         tmp_path / "lab.db",
         "same",
@@ -122,9 +123,9 @@ def test_bad_cells_of_such_columns_are_marked(somebody):
     bad = [text for tags, text in page.texts if tags[-1] == "td" and text in ("-1.5", "perhaps")]
     assert bad == ["-1.5", "perhaps"]
     assert answer.text.count('<td class="bad">') == 2
-    selected = [a["value"] for a in page.all("option") if "selected" in a]
-    assert selected == ["noise", "price", "stock"]
-    missing = somebody.post("/new/study", question(PLAIN, cost_column="price"))
+    roles = [text for tags, text in page.texts if tags[-1] == "option"]
+    assert answer.text.count("<option selected>") == 3, roles
+    missing = somebody.post("/new/study", question(PLAIN, **{"role:price": "cost"}))
     assert "there is no column 'price'" in text_of(missing)
     assert studies(somebody) == []
 
@@ -156,9 +157,9 @@ def test_candidates_may_be_a_file_and_stay_when_something_else_is_wrong(somebody
     ("others", "words"),
     [
         ("name,a,b\nx,3,oops\ny,1,1\n", "line 2, column 'b': 'oops' is not a finite number"),
-        ("name,a,c\nx,3,1\n", "The candidates have the features a, c and the arms a, b"),
+        ("name,a,c\nx,3,1\n", "there is no column 'b'"),
         ("name,a,b\noak,3,1\n", "'oak' is an arm and a candidate with other features"),
-        ("x\ny\n", "use the same"),
+        ("x\ny\n", "there is no column 'a'"),
     ],
 )
 def test_candidates_that_cannot_be_used_are_marked(somebody, others, words):
@@ -184,7 +185,7 @@ def test_wrong_fields_are_marked(somebody, values, words):
     assert answer.status_code == 422
     assert words in text_of(answer)
     assert 'class="wrong"' in answer.text
-    more = Page(answer.text).all("details")[1]
+    more = Page(answer.text).all("details")[2]
     assert ("open" in more) == ("known" not in values)
     assert studies(somebody) == []
 
@@ -238,7 +239,7 @@ def test_a_plan_speaks_of_cost_and_of_several_winners(somebody):
 )
 def test_results_may_have_a_level_of_their_own(somebody, tmp_path, said, features):
     seen = somebody.post("/new", {"pasted": "name,x,y\na,-1,0\nb,0,1\nc,0,0\n"})
-    assert "What is expected where all features are 0?" in seen.text
+    assert "What is expected where all columns are 0?" in seen.text
     values = {"arms": packed_in(seen.text), "name": "level", "delta": "5", "known": "unknown"}
     made = somebody.post("/new/study", {**values, "intercept": said, "do": "create"})
     assert made.status_code == 303
@@ -247,4 +248,4 @@ def test_results_may_have_a_level_of_their_own(somebody, tmp_path, said, feature
     more = somebody.get("/studies/1/add").text  # the intercept is added by itself
     assert "a name, and <code>x</code>, <code>y</code>." in more
     names = somebody.post("/new", {"pasted": "oak\nash\n"})
-    assert "What is expected where all features are 0?" not in names.text
+    assert "How do results follow from the columns?" not in names.text

@@ -170,7 +170,7 @@ def test_further_arms_come_with_their_cost(somebody, tmp_path):
     assert "there is no column 'cost'" in text_of(missing)
     table = "name,f1,f2,cost\nagain,1,0,1\ng,0.2,0.9,7\n"
     seen = somebody.post("/studies/1/add", {"pasted": table})
-    assert "2 features: f1, f2" in text_of(seen)
+    assert "f1 (number) f2 (number) cost (cost)" in text_of(seen)
     packed = packed_in(seen.text)
     added = somebody.post("/studies/1/add", {"arms": packed})
     assert added.headers["location"].startswith("/studies/1?said=added-one")

@@ -416,7 +416,9 @@ def test_a_form_that_was_open_over_a_restart_is_not_lost(tmp_path):
             assert 'href="/login" target="_blank"' in page.text
             assert browser.post("/logout").headers["location"] == "/login"
             assert sign_in(browser, TOKEN).status_code == 303
-            assert "2 arms" in browser.post("/new", data=form).text  # as the browser sends it again
+            assert (
+                "2 candidates" in browser.post("/new", data=form).text
+            )  # as the browser sends it again
 
 
 def test_a_browser_sends_a_form_again_after_signing_in_again(tmp_path):
@@ -441,7 +443,7 @@ def test_a_browser_sends_a_form_again_after_signing_in_again(tmp_path):
             opened.value.get_by_role("button", name="Sign in").click()
             opened.value.get_by_role("heading", name="No studies yet").wait_for()
             page.reload()
-            assert page.get_by_text("2 arms").is_visible()
+            assert page.get_by_text("2 candidates").is_visible()
         context.close()
 
 
@@ -479,7 +481,7 @@ def test_without_a_token_forms_outlive_a_restart(tmp_path):
             browser.base_url, browser.headers["Origin"] = url, url
             form = {"pasted": "name,x\na,1\nb,2\n"}
         with in_thread(tmp_path / "lab.db", port=int(url.rsplit(":")[-1])):
-            assert "2 arms" in browser.post("/new", data=form).text
+            assert "2 candidates" in browser.post("/new", data=form).text
 
 
 def test_two_servers_on_one_machine_do_not_sign_each_other_out(tmp_path):

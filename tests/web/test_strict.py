@@ -5,7 +5,7 @@ import math
 import pytest
 
 from finalist.errors import RewardError
-from finalist.web.arms_preview import _names_alone
+from finalist.web.arms_preview import preview
 from finalist.web.pages.fields import read_size
 from finalist.web.strict import _once, read_json
 
@@ -53,4 +53,6 @@ def test_sizes_of_a_batch_are_limited_whatever_they_look_like(text):
 
 
 def test_a_table_that_is_only_a_mark_of_its_encoding_has_no_names():
-    assert _names_alone(b"\xef\xbb\xbf") is None
+    assert preview(b"\xef\xbb\xbf").error == (
+        "the table is empty. It needs a line with the names of the columns."
+    )

@@ -16,9 +16,11 @@ from jaxtyping import Float
 from numpy.typing import ArrayLike
 
 from finalist.arms import files
-from finalist.arms.inputs import read_formula, read_input, unstructured
+from finalist.arms.inputs import read_input
+from finalist.arms.models import remodelled
 from finalist.arms.parts import Mask, Parts, as_mask, join, merged
-from finalist.arms.recipes import Recipe, Table, as_given
+from finalist.arms.recipes import Recipe, as_given
+from finalist.arms.sources import Sources
 from finalist.arms.span import Span, as_directions, as_parameter, factorise, finite_rewards
 
 if TYPE_CHECKING:
@@ -29,7 +31,7 @@ CONSTANT = 1e-9
 
 
 @final
-class Arms:
+class Arms(Sources):
     """A finite set of arms, immutable.
 
     Parameters
@@ -68,72 +70,10 @@ class Arms:
         self._fill(merged(table, as_mask("measurable", measurable, len(table.features))))
 
     @classmethod
-    def from_csv(cls, path: str | PathLike[str]) -> "Arms":
-        """Read a comma-separated UTF-8 file with a header line.
-
-        The column `name` names the arms, or else the first column without any number; all
-        others are features. An apostrophe that `to_csv` put before a name is removed.
-
-        Raises
-        ------
-        FileFormatError
-            With the line, the column and the cell that is wrong.
-        """
-        return cls._from_table(files.read_csv(path))
-
-    @classmethod
-    def from_parquet(cls, path: str | PathLike[str]) -> "Arms":
-        """Read a Parquet file, as a data frame (needs the extra `[parquet]`)."""
-        return cls._from_table(files.read_parquet(path))
-
-    @classmethod
-    def from_npy(cls, path: str | PathLike[str]) -> "Arms":
-        """Read a NumPy file (`numpy.save`) with the features, a row per arm: x1, x2, ..."""
-        return cls._from_table(files.read_npy(path))
-
-    @classmethod
-    def from_formula(cls, formula: str, table: Any, names: Iterable[str] | None = None) -> "Arms":
-        """Make the features from the columns of a data frame.
-
-        This evaluates Python: a formula can do all that your program can. Write it yourself, and
-        never give it text from somebody else. finalist evaluates no formula that comes from a
-        file, a page or the API: there it is the name of a column or a remark, text for people.
-
-        Parameters
-        ----------
-        formula : str
-            The right-hand side of a formulaic formula: `C(material)` for categories, `a:b`
-            for interactions, `I(dose**2)` or `poly(dose, 2)` for polynomials. The intercept
-            that comes with a formula is a constant feature and does no harm; `0 + ...`
-            leaves it out.
-        table : data frame
-            One row per arm. A missing value in a column of the formula is an error.
-        names : sequence of str, optional
-            By default the column `name`, or the first text column not in the formula.
-
-        Examples
-        --------
-        >>> import pandas as pd
-        >>> table = pd.DataFrame({"dose": [1.0, 2.0], "material": ["tin", "zinc"]})
-        >>> Arms.from_formula("dose + C(material)", table).feature_names
-        ('Intercept', 'dose', 'C(material)[T.zinc]')
-        """
-        return cls._from_table(read_formula(formula, table, names))
-
-    @classmethod
-    def unstructured(cls, names: Iterable[str] | int) -> "Arms":
-        """Make arms that share nothing (the classical problem): one feature for each of them."""
-        return cls._from_table(unstructured(names))
-
-    @classmethod
     def _of(cls, parts: Parts) -> "Arms":
         arms = cls.__new__(cls)
         arms._fill(parts)
         return arms
-
-    @classmethod
-    def _from_table(cls, table: Table) -> "Arms":
-        return cls._of(merged(table))
 
     def _fill(self, parts: Parts) -> None:
         self._parts = parts
@@ -234,6 +174,28 @@ class Arms:
         (True, True)
         """
         return self if self.has_intercept else Arms._of(self._parts.with_intercept())
+
+    def with_model(self, model: str) -> "Arms":
+        """Return the same arms with features made by another model of their table.
+
+        Parameters
+        ----------
+        model : "straight", "bending", "surface" or "separate"
+            Columns as they are; and their squares; and products of every two; or a feature for
+            each row of its own. See `Recipe`. Features that were given are columns of numbers, and
+            one that is 1 for all arms is the constant. Rows that are one arm by their columns are
+            several if they are separate.
+
+        Examples
+        --------
+        >>> arms = Arms([[1.0], [2.0], [4.0]], names=["low", "middle", "high"]).with_intercept()
+        >>> bent = arms.with_model("bending")
+        >>> bent.feature_names, bent.recipe.name, bent.recipe.centres
+        (('f1', 'f1^2', 'intercept'), 'bending', {'f1': 2.5})
+        """
+        parts = self._parts
+        rows, table = parts.rows(), remodelled(parts.table(), model)
+        return Arms._of(merged(table, parts.measurable[rows], parts.candidate[rows]))
 
     def with_candidates(self, candidates: "Arms") -> "Arms":
         """Return these arms to be measured, and others to choose from, as one set.

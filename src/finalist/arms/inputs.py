@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import narwhals as nw
 
 NO_FEATURE = "Arms.unstructured(names) needs no features."
-CATEGORIES = "Use Arms.from_formula, with C(...) for categories, or remove the column."
+CATEGORIES = "Use Arms.from_table, which knows categories, or remove the column."
 
 
 def check_columns(columns: Iterable[object], error: type[Exception], where: str) -> list[str]:
@@ -82,15 +82,15 @@ def _cell(i: int, column: str, value: object, names: tuple[str, ...] | None) -> 
 # --- arrays ---------------------------------------------------------------------------------
 
 
-def read_input(features: Any, names: Iterable[object] | None, aside: Collection[str] = ()) -> Table:
-    """Read an array, nested lists or any data frame; columns put aside are kept as cells only."""
+def read_input(features: Any, names: Iterable[object] | None) -> Table:
+    """Read an array, nested lists or any data frame."""
     if not isinstance(features, np.ndarray | list | tuple):
         import narwhals as nw
 
         try:
             frame = nw.from_native(features, eager_only=True, pass_through=True)
             if isinstance(frame, nw.DataFrame):
-                return _read_frame(frame, names, aside)
+                return _read_frame(frame, names)
         except nw.exceptions.DuplicateError as error:
             raise ArmsError(f"columns with the same name: {error}. Rename them.") from error
     return read_array(features, names)
@@ -166,20 +166,16 @@ def unstructured(names: Iterable[object] | int) -> Table:
 # --- data frames ----------------------------------------------------------------------------
 
 
-def _read_frame(
-    frame: "nw.DataFrame[Any]", names: Iterable[object] | None, aside: Collection[str]
-) -> Table:
+def _read_frame(frame: "nw.DataFrame[Any]", names: Iterable[object] | None) -> Table:
     columns = check_columns(frame.columns, ArmsError, "")
     series = dict(zip(columns, frame.iter_columns(), strict=True))
-    own = {column: series[column] for column in columns if column not in aside}
-    label = _name_column(own) if names is None else None
-    features = [column for column in own if column != label]
+    label = _name_column(series) if names is None else None
+    features = [column for column in columns if column != label]
     # One column at a time into place: no second copy of the whole table.
     values = np.empty((len(frame), len(features)))
     for j, column in enumerate(features):
         values[:, j] = _frame_column(column, series[column])
-    cells = {column: _cells(series[column]) if column in aside else None for column in columns}
-    return checked(values, _names(series, label, names), features, cells)
+    return checked(values, _names(series, label, names), features, dict.fromkeys(columns))
 
 
 def _names(

@@ -161,12 +161,13 @@ def join(arms: Parts, candidates: Parts) -> Parts:
 
     A candidate that is an arm too, by its name, is there once, and can win.
     """
-    if candidates.feature_names != arms.feature_names:
+    one = arms.table()
+    other = candidates.table().like(one)
+    if other.feature_names != arms.feature_names:
         raise ArmsError(
             f"the candidates have the features {', '.join(candidates.feature_names)} and the "
             f"arms {', '.join(arms.feature_names)}; use the same, in the same order."
         )
-    one, other = arms.table(), candidates.table()
     if candidates.given is None:
         other = other._replace(names=tuple(f"z{i}" for i in range(1, len(other.features) + 1)))
     first, second = one.names or (), other.names or ()

@@ -1,20 +1,23 @@
 """How the features of arms are made from the columns of the user's table.
 
-`Arms` keep the table as it was given, the recipe, and the features that it made. A new recipe is
-a function below and a line in `RECIPES`. "bending" would append the square of every column, named
-`dose^2`; "categories" would turn a column of text into one feature for each level but the first,
-and keep the levels in a field of `Recipe`, so that a later table without some of them gives the
-same features. The constant is not theirs: `Recipe.features` adds it to whatever they make.
+`Arms` keep the table as it was given, the recipe, and the features that it made. A recipe keeps
+what was decided on the first table (levels, centres, which columns are squared), so that later rows
+get the same features. A new recipe is a function below and a line in `RECIPES`; the constant is not
+theirs: `Recipe.features` adds it to whatever they make. `finalist.arms.models` makes recipes.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
 
+from finalist.arms.levels import ANSWERS
+from finalist.arms.terms import Made, by_column, centred, free, product
 from finalist.errors import ArmsError
+from finalist.text import first_few
 
 #: The user's table: for each column an array of numbers, or a tuple of text, numbers and None.
 Columns = Mapping[str, Any]
@@ -24,31 +27,50 @@ Columns = Mapping[str, Any]
 class Recipe:
     """What was done to a table to get features.
 
+    Squares and products are of columns measured from their centre, if there is a constant: this
+    changes no model, only what the coefficients mean. That of `dose` is then the slope at the
+    centre, per unit of dose, and that of `dose^2` the bend, per squared unit: the slope changes by
+    twice as much per unit. Without a constant the centre is 0, and `dose` has the slope at 0.
+
     Attributes
     ----------
     name : str
-        One of `RECIPES`: "given" (the columns are the features), "straight" (they are, with a
-        constant where asked for) or "formula".
+        One of `RECIPES`: "given" (the columns are the features); "straight" (so they are, with a
+        constant where asked for, and categories as contrasts); "bending" (and squares); "surface"
+        (and products of every two columns); "separate" (a feature for each row); "formula".
     columns : tuple of str
         What it reads. Arms added later bring these columns; after a formula, which is never
         evaluated again, they are the features that it made.
     text : str
         For people: the formula.
     constant : bool
-        Whether a last feature is 1 for all arms.
+        Whether a last feature is 1 for all arms. Separate arms need none.
+    levels : mapping
+        The levels of each column of categories, the reference first; ("no", "yes") for a yes/no
+        column. The other columns are numbers.
+    centres : mapping
+        What is subtracted from a column of numbers before it is squared or multiplied. A column
+        that is not here has neither a square nor products.
+    squares : tuple of str
+        The columns that are squared.
 
     Examples
     --------
-    >>> recipe = Recipe("straight", ("dose",), constant=True)
-    >>> recipe.features({"name": ("a", "b"), "dose": (1.0, 2.5)})
-    (array([[1. , 1. ],
-           [2.5, 1. ]]), ('dose', 'intercept'))
+    >>> recipe = Recipe("straight", ("dose", "Tone"), constant=True, levels={"Tone": ("a", "b")})
+    >>> recipe.features({"name": ("x", "y"), "dose": (1.0, 2.5), "Tone": ("b", "a")})
+    (array([[1. , 1. , 1. ],
+           [2.5, 0. , 1. ]]), ('dose', 'Tone: b', 'intercept'))
+    >>> Recipe("bending", ("dose",), centres={"dose": 2.0}, squares=("dose",)).words()
+    'bending: dose^2 is the square of dose - 2'
     """
 
     name: str
     columns: tuple[str, ...]
     text: str = ""
     constant: bool = False
+    levels: Mapping[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
+    centres: Mapping[str, float] = field(default_factory=dict, hash=False)
+    squares: tuple[str, ...] = ()
 
     def features(self, table: Columns) -> tuple[Float[np.ndarray, "N d"], tuple[str, ...]]:
         """Make the features of a table, and their names."""
@@ -60,25 +82,64 @@ class Recipe:
         missing = [column for column in self.columns if column not in table]
         if missing:
             raise ArmsError(f"there is no column {missing[0]!r}, which these arms have. Add it.")
-        X, names = RECIPES[self.name](self, table)
-        if not self.constant:
-            return X, names
-        return np.column_stack([X, np.ones(len(X))]), (*names, constant_name(names))
+        made = RECIPES[self.name](self, table)
+        if self.constant and self.name != "separate":
+            rows = len(table[self.columns[0]])
+            made[constant_name(tuple(made))] = np.ones(rows)
+        return np.column_stack(list(made.values())), tuple(made)
 
     def with_constant(self) -> "Recipe":
         """Return the recipe that adds a constant."""
         return replace(self, name=self.name.replace("given", "straight"), constant=True)
 
+    def words(self) -> str:
+        """Say what the features are, where that is not plain; empty if they are the columns."""
+        found = [
+            f"{column} against {levels[0]} (the reference)"
+            for column, levels in self.levels.items()
+            if levels != ANSWERS and self.name != "separate"
+        ]
+        for column in self.squares:
+            at = self.centres[column]
+            from_ = f" {'-' if at > 0 else '+'} {abs(at):.6g}" if at else ""
+            found.append(f"{column}^2 is the square of {column}{from_}")
+        if self.name == "surface":
+            found.append("columns are multiplied two by two")
+        if self.name == "separate":
+            found.append("each candidate on its own")
+        words = first_few(found) if len(found) > 1 else "".join(found)
+        return f"{self.name}: {words}" if words else ""
+
     def to_json(self) -> dict[str, Any]:
-        """Return the recipe as values that JSON can hold."""
-        return {**asdict(self), "columns": list(self.columns)}
+        """Return the recipe as values that JSON can hold; what is empty is left out."""
+        more = {"levels": dict(self.levels), "centres": dict(self.centres), "squares": self.squares}
+        return {
+            "name": self.name,
+            "columns": list(self.columns),
+            "text": self.text,
+            "constant": self.constant,
+            **{word: _listed(value) for word, value in more.items() if value},
+        }
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> "Recipe":
         """Return a stored recipe; what a newer finalist has added to it is left out."""
-        words = ("name", "columns", "text", "constant")
-        values = {word: stored[word] for word in words if word in stored}
-        return cls(**{**values, "columns": tuple(stored["columns"])})
+        return cls(
+            name=stored["name"],
+            columns=tuple(stored["columns"]),
+            text=stored.get("text", ""),
+            constant=stored.get("constant", False),
+            levels={c: tuple(levels) for c, levels in stored.get("levels", {}).items()},
+            centres=dict(stored.get("centres", {})),
+            squares=tuple(stored.get("squares", ())),
+        )
+
+
+def _listed(value: Any) -> Any:
+    """Return tuples as lists, as JSON has them."""
+    if isinstance(value, Mapping):
+        return {word: _listed(one) for word, one in value.items()}
+    return list(value) if isinstance(value, tuple) else value
 
 
 def as_given(features: Float[np.ndarray, "N d"], names: tuple[str, ...]) -> Recipe:
@@ -92,26 +153,57 @@ def as_given(features: Float[np.ndarray, "N d"], names: tuple[str, ...]) -> Reci
     return Recipe("given", names)
 
 
-def constant_name(names: tuple[str, ...]) -> str:
+def constant_name(names: Iterable[str]) -> str:
     """Return what the constant is called beside other features."""
-    name = "intercept"
-    while name in names:
-        name = f"{name}_"
-    return name
+    return free("intercept", tuple(names))
 
 
-def _as_they_are(
-    recipe: Recipe, table: Columns
-) -> tuple[Float[np.ndarray, "N d"], tuple[str, ...]]:
-    columns = [np.asarray(table[column], dtype=np.float64) for column in recipe.columns]
-    return np.column_stack(columns), recipe.columns
+# --- the recipes ----------------------------------------------------------------------------
 
 
-_Make = Callable[[Recipe, Columns], tuple[Float[np.ndarray, "N d"], tuple[str, ...]]]
-RECIPES: Mapping[str, _Make] = {
-    "given": _as_they_are,
-    "straight": _as_they_are,
-    "formula": _as_they_are,
+def _straight(recipe: Recipe, table: Columns) -> Made:
+    return {
+        name: v
+        for made in by_column(recipe.columns, recipe.levels, table).values()
+        for name, v in made.items()
+    }
+
+
+def _bending(recipe: Recipe, table: Columns) -> Made:
+    made = _straight(recipe, table)
+    for column in recipe.squares:
+        from_centre = centred(made[column], recipe.centres[column])
+        made[free(f"{column}^2", made)] = product((column, column), from_centre, from_centre)
+    return made
+
+
+def _surface(recipe: Recipe, table: Columns) -> Made:
+    made = _bending(recipe, table)
+    groups = {
+        column: {n: centred(v, recipe.centres.get(column, 0.0)) for n, v in features.items()}
+        for column, features in by_column(recipe.columns, recipe.levels, table).items()
+        if column in recipe.levels or column in recipe.centres
+    }
+    for one, other in combinations(groups, 2):
+        for a, first in groups[one].items():
+            for b, second in groups[other].items():
+                made[free(f"{a} * {b}", made)] = product((one, other), first, second)
+    return made
+
+
+def _separate(recipe: Recipe, table: Columns) -> Made:
+    rows = len(table[recipe.columns[0]])
+    # Not the name of a column: the table would take the feature for its cells.
+    return {free(f"f{i}", recipe.columns): row for i, row in enumerate(np.eye(rows), 1)}
+
+
+RECIPES: Mapping[str, Callable[[Recipe, Columns], Made]] = {
+    "given": _straight,
+    "straight": _straight,
+    "bending": _bending,
+    "surface": _surface,
+    "separate": _separate,
+    "formula": _straight,
 }
 
 
@@ -156,6 +248,41 @@ class Table(NamedTuple):
         if column in self.feature_names:
             return self.features[:, self.feature_names.index(column)]
         return self.names if column in self.columns() else (None,) * len(self.features)
+
+    def brought(self) -> dict[str, Any]:
+        """Return the table with what recipes can read besides: features that were given."""
+        recipe = self.recipe or as_given(self.features, self.feature_names)
+        if recipe.name not in ("given", "formula"):
+            return self.whole()
+        return dict(zip(self.feature_names, self.features.T, strict=True)) | self.whole()
+
+    def remade(
+        self, features: Float[np.ndarray, "N e"], names: tuple[str, ...], recipe: Recipe
+    ) -> "Table":
+        """Return the same rows with other features; the cells stay what they were."""
+        own, brought = self.columns(), self.brought()
+        kept = recipe.columns if recipe.name != "separate" else ()
+        cells = {}
+        for column in dict.fromkeys([*own, *recipe.columns]):
+            is_feature = column in kept and column not in recipe.levels
+            is_name = column in own and own[column] is None and column not in self.feature_names
+            cells[column] = None if is_feature or is_name else brought[column]
+        return Table(features, self.names, names, cells, recipe)
+
+    def like(self, other: "Table") -> "Table":
+        """Return these rows with features made as those of another table, if they have its columns.
+
+        Columns that the other table has and does not use are left out of the features.
+        """
+        made_by = other.recipe or as_given(other.features, other.feature_names)
+        own = self.recipe or as_given(self.features, self.feature_names)
+        plainly = not (made_by.levels or made_by.centres)
+        if plainly and self.feature_names == other.feature_names:
+            return self
+        brought, known = self.brought(), {*made_by.columns, *other.columns()}
+        if not (known.issuperset(own.columns) and brought.keys() >= set(made_by.columns)):
+            return self
+        return self.remade(*made_by.features(brought), made_by)
 
     def taken(self, rows: Int[np.ndarray, " n"]) -> "Table":
         """Return some of the rows, by number."""

@@ -1,20 +1,21 @@
 """Files of arms with columns beside the features: measurable or not, size of the noise, cost."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float
 
-from finalist.arms import files
+from finalist import tables
+from finalist.arms import reading
 from finalist.arms.arms import Arms
-from finalist.arms.parts import any_of, merged
-from finalist.arms.recipes import plain
+from finalist.arms.recipes import Recipe
 from finalist.errors import FileFormatError
-
-_YES, _NO = ("1", "1.0", "true", "yes", "y"), ("0", "0.0", "false", "no", "n", "")
+from finalist.tables import Dialect, Limits
+from finalist.tables.columns import Column, Role
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,11 +27,20 @@ class ArmsTable:
     arms : Arms
     sigma, cost : (K,) array or None
         None if the file has no such column.
+    columns : tuple of Column
+        What each column of the file is for.
+    read_as : str
+        What was found out about the file: "semicolons, decimal comma".
+    remarks : tuple of str
+        What was left out or put together.
     """
 
     arms: Arms
     sigma: Float[np.ndarray, " K"] | None = None
     cost: Float[np.ndarray, " K"] | None = None
+    columns: tuple[Column, ...] = ()
+    read_as: str = ""
+    remarks: tuple[str, ...] = ()
 
     def with_candidates(self, candidates: Arms) -> "ArmsTable":
         """Return these arms to be measured, and others to choose from, as one table.
@@ -45,26 +55,40 @@ class ArmsTable:
                 return None
             return np.append(values, np.full(len(both) - len(values), values.max()))
 
-        return ArmsTable(both, padded(self.sigma), padded(self.cost))
+        return ArmsTable(
+            both, padded(self.sigma), padded(self.cost), self.columns, self.read_as, self.remarks
+        )
+
+
+def _of(made: reading.Made, read_as: str) -> ArmsTable:
+    arms = Arms._of(made.parts)
+    return ArmsTable(arms, made.sigma, made.cost, made.columns, read_as, made.remarks)
 
 
 def read_table(
-    path: str | PathLike[str],
+    source: str | PathLike[str] | bytes,
     *,
     measurable: str | None = None,
     sigma: str | None = None,
     cost: str | None = None,
+    dialect: Dialect | None = None,
+    name: str = "the table",
+    limits: Limits | None = None,
 ) -> ArmsTable:
-    r"""Read a file of arms in which some columns are not features.
+    r"""Read a file of arms as given: columns are features, but for the name and those named here.
 
     Parameters
     ----------
-    path : path-like
-        CSV with a header line, .parquet, or .npy (features alone).
+    source : path-like or bytes
+        Any table that `finalist.tables.read` reads, or .npy (features alone).
     measurable : str, optional
         The column that says which arms can be pulled: yes or no, true or false, 1 or 0.
     sigma, cost : str, optional
         The columns with the size of the noise and the cost of a pull of each arm.
+    dialect : Dialect, optional
+    name : str
+        What errors call the table if bytes are given.
+    limits : Limits, optional
 
     Returns
     -------
@@ -72,76 +96,72 @@ def read_table(
 
     Examples
     --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> folder = tempfile.TemporaryDirectory()
-    >>> file = Path(folder.name) / "arms.csv"
-    >>> _ = file.write_text("name,dose,price,stock\na,1,5,yes\nb,2,7,no\n")
-    >>> table = read_table(file, measurable="stock", cost="price")
+    >>> table = b"name,dose,price,stock\na,1,5,yes\nb,2,7,no\n"
+    >>> table = read_table(table, measurable="stock", cost="price")
     >>> table.arms.measurable.tolist(), table.cost, table.arms.feature_names
     ([True, False], array([5., 7.]), ('dose',))
-    >>> folder.cleanup()
     """
-    aside = [column for column in (measurable, sigma, cost) if column is not None]
-    if Path(path).suffix.lower() == ".npy":
-        if aside:
-            raise FileFormatError(f"{path}: a .npy file has no column names, so no {aside[0]!r}.")
-        return ArmsTable(Arms.from_npy(path))
-    table = files.read_file(path, aside)
-    cells = dict(table.columns())
-    texts = {column: tuple(map(str, plain(cells[column]))) for column in aside}
-    parts = merged(table)
-    owner = parts.owners()
-    if measurable is not None:
-        marks = _marks(path, measurable, texts[measurable])
-        parts = parts.with_roles(any_of(marks, owner), None)
-    numbers: dict[str | None, Float[np.ndarray, " K"]] = {}
-    for column in (sigma, cost):
-        if column is not None:
-            numbers[column] = _numbers(path, column, texts[column], owner)
-            cells[column] = numbers[column][owner]
-    arms = Arms._of(replace(parts, cells=cells))
-    return ArmsTable(arms, numbers.get(sigma), numbers.get(cost))
+    words: dict[Role, str | None] = {"measurable": measurable, "noise": sigma, "cost": cost}
+    roles = {column: role for role, column in words.items() if column is not None}
+    if not isinstance(source, bytes) and Path(source).suffix.lower() == ".npy":
+        if roles:
+            raise FileFormatError(
+                f"{source}: a .npy file has no column names, so no {next(iter(roles))!r}."
+            )
+        return ArmsTable(Arms.from_npy(source))
+    cells = tables.read(source, dialect, name=name, limits=limits)
+    return _of(reading.as_given(cells, roles), cells.read_as)
 
 
-def is_readable(role: str, cell: str) -> bool:
-    """Return whether a cell says what its column is for: "measurable", "sigma" or "cost".
+def read_candidates(
+    source: Any,
+    columns: Mapping[str, str] | None = None,
+    *,
+    model: str = "straight",
+    intercept: bool = True,
+    drop_incomplete: bool = False,
+    like: Recipe | None = None,
+    dialect: Dialect | None = None,
+    name: str = "the table",
+    limits: Limits | None = None,
+) -> ArmsTable:
+    r"""Read a table of candidates by the roles of its columns; a model makes the features.
+
+    Parameters
+    ----------
+    source : path-like, bytes or data frame
+    columns : mapping of str to str, optional
+        Roles of columns: name, number, category, yes/no, ignore, noise, cost, measurable. Those
+        of the others are guessed (`finalist.tables.columns`).
+    model, intercept, drop_incomplete
+        As in `Arms.from_table`.
+    like : Recipe, optional
+        Make the features as those of other arms, instead.
+    dialect : Dialect, optional
+    name : str
+        What errors call the table if bytes are given.
+    limits : Limits, optional
+
+    Returns
+    -------
+    ArmsTable
 
     Examples
     --------
-    >>> is_readable("measurable", "Yes"), is_readable("cost", "-1"), is_readable("sigma", "x")
-    (True, False, False)
+    >>> found = read_candidates(b"id;Tone;Dose\nA;calm;1,5\nB;calm;2\nC;loud;4\n")
+    >>> found.arms.feature_names, found.read_as
+    (('Tone: loud', 'Dose', 'intercept'), 'semicolons, decimal comma')
     """
-    if role == "measurable":
-        return cell.strip().lower() in (*_YES, *_NO)
-    return 0 < files.number(cell) < np.inf
-
-
-def _marks(path: str | PathLike[str], column: str, cells: Sequence[str]) -> Bool[np.ndarray, " N"]:
-    words = [cell.strip().lower() for cell in cells]
-    for i, word in enumerate(words):
-        if not is_readable("measurable", word):
-            raise FileFormatError(
-                f"{path}, row {i + 1} below the header, column {column!r}: {cells[i]!r}; write yes "
-                "or no."
-            )
-    return np.array([word in _YES for word in words])
-
-
-def _numbers(
-    path: str | PathLike[str], column: str, cells: Sequence[str], owner: Int[np.ndarray, " N"]
-) -> Float[np.ndarray, " K"]:
-    """Return one number for each arm; its rows must agree."""
-    values = np.full(int(owner.max()) + 1, np.nan)
-    for i, (cell, arm) in enumerate(zip(cells, owner.tolist(), strict=True)):
-        value = files.number(cell)
-        here = f"{path}, row {i + 1} below the header, column {column!r}"
-        if not is_readable("sigma", cell):
-            raise FileFormatError(f"{here}: {cell!r}; it must be a positive number.")
-        if not np.isnan(values[arm]) and values[arm] != value:
-            raise FileFormatError(
-                f"{here}: {cell!r}, and {values[arm]:g} for the same features further up; rows "
-                "with the same features are one arm."
-            )
-        values[arm] = value
-    return values
+    if isinstance(source, str | PathLike) and Path(source).suffix.lower() == ".npy":
+        arms = Arms.from_npy(source)
+        return ArmsTable(arms.with_intercept() if intercept else arms)
+    cells = tables.read(source, dialect, name=name, limits=limits)
+    made = reading.by_model(
+        cells,
+        columns,
+        model=model,
+        constant=intercept,
+        drop_incomplete=drop_incomplete,
+        like=like,
+    )
+    return _of(made, cells.read_as)

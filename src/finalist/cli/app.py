@@ -10,16 +10,16 @@ from typer.core import TyperGroup
 
 from finalist import __version__
 from finalist.cli import codes, serve
-from finalist.cli.analysis import complexity, design, plan, region, simulate
+from finalist.cli.analysis import complexity, design, plan, region, sigma, simulate
 from finalist.cli.research import benchmark, demo, reproduce
 from finalist.cli.study import database, export, life, measure, new, status
-from finalist.errors import FinalistError
+from finalist.errors import FinalistError, UnclearTableError
 from finalist.files import printable
 
 _HELP = """Find the best of K candidates with few costly, noisy measurements.
 
-A file of arms is a CSV (or .parquet) file with a header and one row per candidate: the column
-'name' names it, and every other column is a number that describes it. Start with: finalist demo
+A table of candidates (Excel, LibreOffice, CSV, Parquet) has a header and one row per candidate:
+its name, and columns that describe it. Start with: finalist demo
 """
 _COMMANDS: tuple[tuple[str, str, Callable[..., None]], ...] = (
     ("new", new.HELP, new.new),
@@ -42,6 +42,7 @@ _COMMANDS: tuple[tuple[str, str, Callable[..., None]], ...] = (
     ("design", design.HELP, design.design),
     ("complexity", complexity.HELP, complexity.complexity),
     ("plan", plan.HELP, plan.plan),
+    ("sigma", sigma.HELP, sigma.sigma),
     ("simulate", simulate.HELP, simulate.simulate),
     ("reproduce", reproduce.HELP, reproduce.reproduce),
     ("benchmark", benchmark.HELP, benchmark.benchmark),
@@ -59,7 +60,7 @@ class Commands(TyperGroup):
         try:
             return super().invoke(ctx)
         except FinalistError as error:
-            _fail(str(error))
+            _fail(error.options if isinstance(error, UnclearTableError) else str(error))
         except OSError as error:
             if error.filename is None or isinstance(error, BrokenPipeError):
                 raise

@@ -15,54 +15,104 @@ if TYPE_CHECKING:
     import numpy as np
 
     from finalist.arms import Arms
-    from finalist.arms.recipes import Table
     from finalist.arms.table import ArmsTable
-    from finalist.cli.options import ProblemOptions
+    from finalist.cli.options import ProblemOptions, TableOptions
     from finalist.strategies import Strategy
+    from finalist.tables import Dialect
 
 
-def load_arms(
-    path: Path,
-    measurable: str | None = None,
-    sigma: str | None = None,
-    cost: str | None = None,
-    intercept: bool = False,
-    candidates: Path | None = None,
-) -> "ArmsTable":
+def load_arms(path: Path, given: "ProblemOptions | None" = None) -> "ArmsTable":
     """Read a file of arms, with columns that are not features, and a file of candidates, as one.
 
-    The suffix says what the file is: .parquet, .npy, otherwise CSV. The intercept is added to both
-    together: each alone may have one that differs from the other's.
+    With `TableOptions` columns have roles and a model makes the features. Otherwise the table is
+    taken as given; a constant is added to both files together: each alone may have one that
+    differs from the other's.
     """
     from dataclasses import replace
 
     from finalist.arms.table import read_table
+    from finalist.cli.options import ProblemOptions, TableOptions
 
-    table = read_table(path, measurable=measurable, sigma=sigma, cost=cost)
-    if candidates is not None:
-        table = table.with_candidates(read_table(candidates).arms)
-    return replace(table, arms=table.arms.with_intercept()) if intercept else table
+    given = given or ProblemOptions({})
+    if isinstance(given, TableOptions):
+        return _by_model(path, given)
+    table = read_table(
+        path,
+        measurable=given.measurable_column,
+        sigma=given.sigma_column,
+        cost=given.cost_column,
+        dialect=dialect_of(given),
+    )
+    if given.candidates is not None:
+        others = read_table(given.candidates, dialect=dialect_of(given))
+        table = table.with_candidates(others.arms)
+    return replace(table, arms=table.arms.with_intercept()) if given.intercept else table
+
+
+def _by_model(path: Path, given: "TableOptions") -> "ArmsTable":
+    from finalist.arms.table import read_candidates
+
+    dialect, roles = dialect_of(given), _roles(given)
+    table = read_candidates(
+        path,
+        roles,
+        model=given.model,
+        intercept=given.intercept,
+        drop_incomplete=given.drop_incomplete,
+        dialect=dialect,
+    )
+    if given.candidates is None:
+        return table
+    own = {column: role for column, role in roles.items() if role not in _BESIDE}
+    others = read_candidates(
+        given.candidates,
+        own,
+        like=table.arms.recipe,
+        drop_incomplete=given.drop_incomplete,
+        dialect=dialect,
+    )
+    return table.with_candidates(others.arms)
+
+
+#: Roles of columns that only a table of what is measured has.
+_BESIDE = ("noise", "cost", "measurable")
+
+
+def _roles(given: "TableOptions") -> dict[str, str]:
+    """Return the roles that options give to columns."""
+    named = (given.measurable_column, given.sigma_column, given.cost_column)
+    roles = {
+        column: role
+        for column, role in zip(named, ("measurable", "noise", "cost"), strict=True)
+        if column is not None
+    }
+    for text in given.column or []:
+        column, equals, role = text.rpartition("=")
+        if not equals:
+            raise ProblemError(f"--column {text!r}: write NAME=ROLE, such as Tone=category.")
+        roles[column.strip()] = role
+    return roles
+
+
+def dialect_of(given: "ProblemOptions") -> "Dialect":
+    """Return what options say of the file."""
+    from finalist.tables import Dialect
+
+    return Dialect(given.delimiter, given.decimal, given.encoding, given.sheet)
 
 
 def load_problem(
-    path: Path, given: "ProblemOptions", sigma: Any, **missing: str
-) -> "tuple[Arms, dict[str, Any]]":
+    path: Path, given: "ProblemOptions", sigma: Any, **missing: Any
+) -> "tuple[ArmsTable, dict[str, Any]]":
     """Read a file of arms; return them, and the settings of `Problem` by name.
 
     `missing` are words for the error if the size of the noise is not given (`noise_size`).
     """
-    table = load_arms(
-        path,
-        given.measurable_column,
-        given.sigma_column,
-        given.cost_column,
-        given.intercept,
-        given.candidates,
-    )
+    table = load_arms(path, given)
     words = {name: getattr(value, "value", value) for name, value in given.words.items()}
     words["sigma"] = noise_size(table.sigma, sigma, words["noise"], **missing)
     words["cost"] = 1.0 if table.cost is None else table.cost
-    return table.arms, words
+    return table, words
 
 
 def noise_size(
@@ -72,6 +122,7 @@ def noise_size(
     *,
     unknown: str = "a guess if it is unknown; only a study ('finalist new') estimates it",
     binary: str = ": --noise bernoulli needs no other",
+    otherwise: str | None = None,
 ) -> Any:
     """Return the size of the noise, for each arm or for all; refuse both, and neither.
 
@@ -85,6 +136,8 @@ def noise_size(
         The noise model; "bernoulli" has its own size.
     unknown, binary : str
         Text for `noise.missing_sigma`.
+    otherwise : str or None
+        What it is if it is not given; None if it has to be.
     """
     from finalist.problem import UNSET
     from finalist.problem.noise import missing_sigma, takes_sigma
@@ -95,56 +148,75 @@ def noise_size(
         )
     if column is not None:
         return column
+    if given is None and otherwise is not None:
+        return otherwise
     if given is None and takes_sigma(noise):
         raise missing_sigma("--sigma", unknown=unknown, binary=binary, noise=noise)
     return UNSET if given is None else given
 
 
-def read_vectors(path: Path, arms: "Arms") -> list[list[float]]:
+def read_vectors(path: Path, arms: "Arms", wanted: Sequence[str] = ()) -> list[list[float]]:
     """Read vectors in feature space, one per row, with the columns of the arms in any order."""
-    from finalist.arms.files import read_file
+    import numpy as np
 
-    return _in_order(path, read_file(path), arms.feature_names)
+    from finalist import tables
+    from finalist.text import more, show
 
-
-def _in_order(path: Path, table: "Table", wanted: tuple[str, ...]) -> list[list[float]]:
-    """Put the columns of a table in the order of the features; they must be the same."""
-    missing = [column for column in wanted if column not in table.feature_names]
-    surplus = [column for column in table.feature_names if column not in wanted]
-    if missing and table.names is not None:
-        raise FileFormatError(
-            f"{path}, column {missing[0]!r}: it is missing, or text such as {table.names[0]!r}; "
-            "as a feature of the arms it needs a number in every row."
-        )
+    cells = tables.read(path)
+    wanted = wanted or arms.feature_names
+    missing = [column for column in wanted if column not in cells]
     if missing:
         raise FileFormatError(
-            f"{path}, line 1: there is no column {missing[0]!r}, a feature of the arms. "
+            f"{cells.top()}there is no column {missing[0]!r}, a feature of the arms. "
             "Use the columns of the file of arms."
         )
+    columns = [cells.numbers(column) for column in wanted]
+    for column, values in zip(wanted, columns, strict=True):
+        bad = np.flatnonzero(np.isnan(values))
+        if bad.size:
+            i = int(bad[0])
+            raise FileFormatError(
+                f"{cells.where(i, column)}: {show(cells.column(column)[i])} is not a finite "
+                f"number{more(bad.size)}."
+            )
+    surplus = [c for c in cells.names if c not in wanted and not np.isnan(cells.numbers(c)).all()]
     if surplus:
         raise FileFormatError(
-            f"{path}, line 1, column {surplus[0]!r}: the arms have no such feature. "
+            f"{cells.top()[:-2]}, column {surplus[0]!r}: the arms have no such feature. "
             "Use the columns of the file of arms."
         )
-    order = [table.feature_names.index(column) for column in wanted]
-    rows: list[list[float]] = table.features[:, order].tolist()
+    rows: list[list[float]] = np.column_stack(columns).tolist()
     return rows
 
 
-def read_theta(text: str | None, path: Path | None, arms: "Arms") -> list[float]:
+def read_slopes(text: str | None, path: Path | None, arms: "Arms") -> list[float]:
+    """Read theta without the level that a table gets by itself: wherever that is, nothing changes.
+
+    The level may be given, too.
+    """
+    count = len(arms.feature_names) - 1
+    if not arms.recipe.constant or arms.recipe.name == "separate":
+        return read_theta(text, path, arms)
+    if text is not None and path is None:
+        theta = _parse(text)
+    else:
+        theta = read_theta(text, path, arms, arms.feature_names[:count])
+    return [*theta, 0.0] if len(theta) == count else theta
+
+
+def read_theta(
+    text: str | None, path: Path | None, arms: "Arms", wanted: Sequence[str] = ()
+) -> list[float]:
     """Read theta from the command line or from a file; exactly one of them must be given."""
     if (text is None) == (path is None):
         raise ParameterError("give theta exactly once: either --theta 1,0,... or --theta-file.")
     if text is not None:
         return _parse(text)
     assert path is not None
-    from finalist.arms.files import is_parquet
-
-    if not is_parquet(path):
-        bare = _bare_numbers(path)
-        if bare is not None:
-            return bare
-    rows = read_vectors(path, arms)
+    bare = _bare_numbers(path)
+    if bare is not None:
+        return bare
+    rows = read_vectors(path, arms, wanted)
     if len(rows) != 1:
         raise FileFormatError(
             f"{path}: there are {len(rows)} rows below the header; theta must be a single row."
@@ -172,7 +244,7 @@ def _bare_numbers(path: Path) -> list[float] | None:
             reader = csv.reader(file)
             rows = [(reader.line_num, row) for row in reader if row]
     except (UnicodeDecodeError, csv.Error):
-        return None  # the table reader reports where
+        return None  # not text, or the table reader reports where
     if not rows or _number(rows[0][1][0]) is None:
         return None
     values = []

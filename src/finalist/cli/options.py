@@ -32,7 +32,7 @@ ArmsFile = Annotated[
     Path,
     typer.Argument(
         metavar="ARMS",
-        help="File of arms, .csv, .parquet or .npy.",
+        help="Table of candidates: .csv, .tsv, .txt, .xlsx, .ods, .parquet; or .npy.",
         exists=True,
         dir_okay=False,
         readable=True,
@@ -105,6 +105,24 @@ CandidatesOption = Annotated[
         help="What the winner is chosen from, by measuring ARMS; the same columns.",
     ),
 ]
+CandidateColumnOption = Annotated[
+    str | None,
+    typer.Option(
+        "--candidate-column",
+        metavar="COLUMN",
+        help="Column of the old results that names candidates.",
+        show_default="arm, candidate, name or the only text",
+    ),
+]
+ResultColumnOption = Annotated[
+    str | None,
+    typer.Option(
+        "--result-column",
+        metavar="COLUMN",
+        help="Column of the old results with the numbers.",
+        show_default="result, reward or the only numbers",
+    ),
+]
 MeasurableOption = Annotated[
     str | None,
     typer.Option(
@@ -132,6 +150,61 @@ InterceptOption = Annotated[
     typer.Option(
         "--intercept",
         help="Give all arms a last feature, 'intercept', that is 1: results have a level.",
+    ),
+]
+DelimiterOption = Annotated[
+    str | None,
+    typer.Option(
+        "--delimiter", metavar="MARK", help="Between cells: ',', ';' or tab.", show_default="found"
+    ),
+]
+DecimalOption = Annotated[
+    str | None,
+    typer.Option(
+        "--decimal", metavar="MARK", help="Decimal sign: '.' or ','.", show_default="found"
+    ),
+]
+EncodingOption = Annotated[
+    str | None,
+    typer.Option(
+        "--encoding", metavar="NAME", help="Of a text file: utf-8, ...", show_default="found"
+    ),
+]
+SheetOption = Annotated[
+    str | None,
+    typer.Option(
+        "--sheet", metavar="NAME", help="Sheet, by name or number.", show_default="the first"
+    ),
+]
+ColumnOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--column",
+        metavar="NAME=ROLE",
+        help="What a column is: name, number, category, yes/no, ignore, noise, cost or measurable; "
+        "repeat.",
+        show_default="guessed, and shown",
+    ),
+]
+ModelOption = Annotated[
+    str,
+    typer.Option(
+        "--model",
+        metavar="NAME",
+        help="How results follow from the columns: straight, bending (an optimum in between), "
+        "surface (bending, with products) or separate (each candidate on its own).",
+    ),
+]
+DropOption = Annotated[
+    bool,
+    typer.Option("--drop-incomplete", help="Leave out candidates with empty cells."),
+]
+ConstantOption = Annotated[
+    bool,
+    typer.Option(
+        "--intercept/--no-intercept",
+        help="Whether results have a level of their own; without, they are 0 where all numbers "
+        "are.",
     ),
 ]
 
@@ -173,15 +246,30 @@ class ProblemOptions:
     sigma_column: SigmaColumnOption = None
     cost_column: CostColumnOption = None
     intercept: InterceptOption = False
+    delimiter: DelimiterOption = None
+    decimal: DecimalOption = None
+    encoding: EncodingOption = None
+    sheet: SheetOption = None
+
+
+@dataclass(frozen=True)
+class TableOptions(ProblemOptions):
+    """The problem, with how a table of candidates becomes features: for `new` and `plan`."""
+
+    intercept: ConstantOption = True
+    column: ColumnOption = None
+    model: ModelOption = "straight"
+    drop_incomplete: DropOption = False
 
 
 def with_problem(command: Callable[..., None]) -> Callable[..., None]:
-    """Replace the parameter `problem` of a command by its settings and `ProblemOptions`."""
+    """Replace the parameter `problem` of a command by its settings, and the options of its type."""
     options = {
         name: Parameter(name, Parameter.KEYWORD_ONLY, default=one.default, annotation=_option(one))
         for name, one in _SETTINGS.items()
     }
-    files = fields(ProblemOptions)[1:]
+    kind: type[ProblemOptions] = signature(command).parameters["problem"].annotation
+    files = fields(kind)[1:]
     options |= {
         field.name: Parameter(
             field.name, Parameter.KEYWORD_ONLY, default=field.default, annotation=field.type
@@ -192,7 +280,7 @@ def with_problem(command: Callable[..., None]) -> Callable[..., None]:
     @wraps(command)
     def run(**given: Any) -> None:
         words = {name: given.pop(name) for name in _SETTINGS}
-        problem = ProblemOptions(words, **{field.name: given.pop(field.name) for field in files})
+        problem = kind(words, **{field.name: given.pop(field.name) for field in files})
         command(problem=problem, **given)
 
     own = signature(command)

@@ -103,7 +103,7 @@ def to_json(content: dict[str, Any]) -> str:
 
 def to_csv(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     """Return CSV whose text no spreadsheet takes for a formula."""
-    from finalist.arms.files import escape
+    from finalist.tables.escaping import escape
 
     buffer = io.StringIO(newline="")
     writer = csv.writer(buffer)

@@ -59,12 +59,11 @@ class Http:
         sent = {"Content-Type": "application/json", **(headers or {})}
         return self._request("POST", path, {}, content, sent, repeat=repeat)
 
-    def send_csv(
+    def send(
         self, path: str, content: bytes, headers: Mapping[str, str], **query: str
     ) -> dict[str, Any]:
-        """Send a table; the request may be repeated."""
-        sent = {"Content-Type": "text/csv", **headers}
-        return self._request("POST", path, query, content, sent, repeat=True)
+        """Send a file, its type among the headers; the request may be repeated."""
+        return self._request("POST", path, query, content, headers, repeat=True)
 
     def _request(
         self,

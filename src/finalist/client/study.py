@@ -15,6 +15,7 @@ from finalist.client.http import Http
 from finalist.client.values import (
     arms_body,
     each,
+    history_rows,
     parse_arms,
     parse_batch,
     parse_status,
@@ -29,7 +30,9 @@ from finalist.problem import PerArm, Problem, as_problem
 from finalist.settings import ProblemWords, spelled_out
 from finalist.strategies import Strategy
 from finalist.study import Batch, Pull, Status
+from finalist.study.history import with_sigma
 from finalist.study.results import as_history
+from finalist.tables import Dialect
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -96,16 +99,19 @@ class Server:
         *,
         seed: int | None = None,
         metadata: dict[str, Any] | None = None,
+        history: Any = None,
         **words: Unpack[ProblemWords],
     ) -> "RemoteStudy":
         """Create a study; the keywords are those of `Study.create`."""
-        problem = as_problem(arms, **words)
+        earlier = None if history is None else as_history(history)
+        problem = as_problem(arms, **with_sigma(words, arms, earlier))
         body = {
             "name": name,
             **problem_body(problem),
             **strategy_words(strategy),
             "seed": seed,
             "metadata": dict(metadata or {}),
+            **({} if earlier is None else {"history": history_rows(earlier)}),
         }
         return RemoteStudy(self._http, self._http.post("/studies", body))
 
@@ -167,7 +173,7 @@ class RemoteStudy:
         body = {"size": None if size is None else int(size), "worker": worker}
         return parse_batch(self._http.post(f"{self._path}/ask", body, repeat=True))
 
-    def tell(self, results: Any, client_id: str | None = None, *, decimal: str = ".") -> int:
+    def tell(self, results: Any, client_id: str | None = None, **dialect: str | None) -> int:
         """Store rewards: all of them, or none on an error; as `Study.tell`.
 
         If no response comes, the call is repeated under the same key. When this returns, the
@@ -175,9 +181,12 @@ class RemoteStudy:
         """
         key = uuid4().hex if client_id is None else client_id
         headers = {"Idempotency-Key": key}
-        table = table_of(results)
+        table = table_of(results, Dialect(**dialect))
         if table is not None:
-            answer = self._http.send_csv(f"{self._path}/tell.csv", table, headers, decimal=decimal)
+            content, kind, query = table
+            headers["Content-Type"] = kind
+            form = "csv" if kind == "text/csv" else "xlsx"
+            answer = self._http.send(f"{self._path}/tell.{form}", content, headers, **query)
         else:
             body = results_body(results)
             if not body["results"]:
@@ -204,9 +213,7 @@ class RemoteStudy:
 
     def import_history(self, table: Any) -> int:
         """Bring in measurements made before the study; as `Study.import_history`."""
-        found = as_history(table)
-        pairs = zip(found.arm, found.value.tolist(), strict=True)
-        rows = [{"arm": name, "reward": reward} for name, reward in pairs]
+        rows = history_rows(as_history(table))
         return int(self._http.post(f"{self._path}/import", {"measurements": rows})["count"])
 
     def withdraw(self, *names: str) -> str:
@@ -218,9 +225,11 @@ class RemoteStudy:
         more = {"sigma": each(sigma), "cost": each(cost)}
         return self._words("add", arms_body(arms) | more)
 
-    def fork(self, name: str, until: int) -> "RemoteStudy":
-        """Start a new study from the log before the decision on a batch; as `Study.fork`."""
-        body = {"name": name, "until": until}
+    def fork(
+        self, name: str, until: int | None = None, *, model: str | None = None
+    ) -> "RemoteStudy":
+        """Start a new study from before a batch, or with another model; as `Study.fork`."""
+        body = {"name": name, "until": until, "model": model}
         return RemoteStudy(self._http, self._http.post(f"{self._path}/fork", body))
 
     def stop(self, reason: str) -> Status:

@@ -16,8 +16,9 @@ from finalist.problem import PerArm, Problem
 from finalist.problem.noise import takes_sigma
 from finalist.strategies import Strategy
 from finalist.study import ArmStatus, Batch, Pull, Status
-from finalist.study.results import as_results
-from finalist.study.tables import arms_table
+from finalist.study.results import FAILED, Results, as_results
+from finalist.study.tables import arms_table, given_body, with_given
+from finalist.tables import Dialect
 
 
 def arms_body(arms: Arms) -> dict[str, Any]:
@@ -31,9 +32,11 @@ def arms_body(arms: Arms) -> dict[str, Any]:
         for word, mask in (("measurable", arms.measurable), ("candidate", arms.candidate))
         if not mask.all()
     }
-    if columns == [f"f{i}" for i in range(1, len(names) + 1)] and _is_unit(features):
+    own = arms._parts.table().cells is None
+    if own and columns == [f"f{i}" for i in range(1, len(names) + 1)] and _is_unit(features):
         return {"names": names, **roles}
-    return {"names": names, "features": features.tolist(), "feature_names": columns, **roles}
+    body = {"names": names, "features": features.tolist(), "feature_names": columns, **roles}
+    return body if own else body | {"given": given_body(arms)}
 
 
 def each(value: PerArm | None) -> Any:
@@ -53,7 +56,8 @@ def parse_arms(answer: dict[str, Any]) -> Arms:
     rows = [arm["features"] for arm in sent for _ in arm["names"]]
     table = Table(np.array(rows, float), names, tuple(answer["feature_names"]))
     masks = [np.array([arm[word] for arm in sent]) for word in ("measurable", "candidate")]
-    return Arms._from_table(table)._marked(*masks)
+    body = answer.get("given")  # an older server sends none
+    return Arms._from_table(table if body is None else with_given(table, body))._marked(*masks)
 
 
 def strategy_words(strategy: Strategy | str) -> dict[str, Any]:
@@ -71,22 +75,26 @@ def problem_body(problem: Problem) -> dict[str, Any]:
     return {"arms": arms_body(problem.arms), **words}
 
 
-def table_of(results: Any) -> bytes | None:
-    """Return the content of a CSV file if results are a path, else None."""
+def table_of(results: Any, dialect: Dialect) -> tuple[bytes, str, dict[str, str]] | None:
+    """Return the content of a file, its type and how to read it; None if it is not a path."""
     if not isinstance(results, str | PathLike):
         return None
     try:
-        return Path(fspath(results)).read_bytes()
+        content = Path(fspath(results)).read_bytes()
     except OSError as error:
         raise FileFormatError(f"{fspath(results)}: {error.strerror}.") from error
+    query = {word: value for word, value in vars(dialect).items() if value is not None}
+    text = not content.startswith((b"PK", b"PAR1"))
+    return content, "text/csv" if text else "application/octet-stream", query
 
 
 def results_body(results: Any) -> dict[str, Any]:
     """Return results in any form that `Study.tell` accepts as JSON; invalid ones raise here."""
     told = as_results(results)
+    values = zip(told.value.tolist(), told.failed.tolist(), strict=True)
     rows: list[dict[str, Any]] = [
-        {"pull_id": pull, "reward": reward}
-        for pull, reward in zip(told.pull.tolist(), told.value.tolist(), strict=True)
+        {"pull_id": pull, "reward": FAILED if failed else reward}
+        for pull, (reward, failed) in zip(told.pull.tolist(), values, strict=True)
     ]
     for row, note, arm in zip(rows, told.note, told.arm, strict=True):
         if note is not None:
@@ -94,6 +102,12 @@ def results_body(results: Any) -> dict[str, Any]:
         if arm is not None:
             row["arm"] = arm
     return {"results": rows}
+
+
+def history_rows(history: Results) -> list[dict[str, Any]]:
+    """Return old results as the server takes them."""
+    pairs = zip(history.arm, history.value.tolist(), strict=True)
+    return [{"arm": name, "reward": reward} for name, reward in pairs]
 
 
 def parse_batch(answer: dict[str, Any]) -> Batch:

@@ -110,17 +110,17 @@ def plan(
     number = whole("draws", draws, 1)
     cap = MAX_PULLS if max_pulls is None else whole("max_pulls", max_pulls, 1)
     cap = cap if limit is None else min(cap, limit)
-    scale = None if gap is None else _checked_gap(gap)
+    scale = None if gap is None else checked_gap(gap)
     runs = Draws(problem, contenders, scale, theta, whole("seed", seed, 0), cap)
     strategies = [runs.task(index).strategy for index in range(len(contenders))]
     for one in strategies:  # before the work begins
-        _refuse_budget(one)
+        refuse_budget(one)
     total = number * len(contenders)
     outcomes = collect(runs, range(total), n_jobs, progress)
     if len(outcomes) < total:
         raise KeyboardInterrupt
     return Plan(
-        rows=_rows(_labels(contenders, strategies), outcomes, problem.costs),
+        rows=rows_of(_labels(contenders, strategies), outcomes, [problem.costs] * len(contenders)),
         gap=scale,
         sigma=problem.noise.sigma,
         delta=problem.delta,
@@ -186,7 +186,8 @@ def _contenders(
     return (strategy, *(one for i, one in enumerate(others) if one not in [strategy, *others[:i]]))
 
 
-def _refuse_budget(strategy: Strategy) -> None:
+def refuse_budget(strategy: Strategy) -> None:
+    """Refuse a strategy that does not stop by itself."""
     if promise_of(strategy) == "budget":
         raise ProblemError(
             f"strategy {strategy.name!r} spends a fixed budget; a plan is for strategies that stop "
@@ -194,7 +195,8 @@ def _refuse_budget(strategy: Strategy) -> None:
         )
 
 
-def _checked_gap(gap: object) -> float:
+def checked_gap(gap: object) -> float:
+    """Return a lead, positive and finite."""
     value = checked_number(gap, "gap")
     if not 0 < value < float("inf"):
         raise ProblemError(
@@ -216,15 +218,15 @@ def _labels(contenders: tuple[Strategy | str, ...], strategies: Sequence[Strateg
     ]
 
 
-def _rows(
-    labels: Sequence[str], outcomes: Sequence[Outcome], costs: Float[np.ndarray, " K"]
+def rows_of(
+    labels: Sequence[str], outcomes: Sequence[Outcome], costs: Sequence[Float[np.ndarray, " _"]]
 ) -> tuple[PlanRow, ...]:
-    """Group the runs by strategy."""
+    """Group the runs: those of every label under draw 0, then under draw 1, and so on."""
     ordered = sorted(outcomes, key=lambda outcome: outcome.run)
     rows = []
     for which, label in enumerate(labels):
         mine = ordered[which :: len(labels)]
-        pulls = [float(o.pulls @ costs) if o.winner >= 0 else np.inf for o in mine]
+        pulls = [float(o.pulls @ costs[which]) if o.winner >= 0 else np.inf for o in mine]
         wrong = sum(o.winner >= 0 and not o.correct for o in mine)
         rows.append(PlanRow(label, np.array(pulls), wrong))
     return tuple(rows)

@@ -1,15 +1,16 @@
 """What `ask` returns: pulls to measure, as rows for a loop, a data frame or a spreadsheet."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
 
+from finalist.arms import Arms
 from finalist.study.pulls import Fate
-from finalist.study.results import write_pulls
+from finalist.study.results import OwnColumns, write_pulls
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -66,6 +67,8 @@ class Batch(Sequence[Pull]):
         What the strategy says about the batch.
     unit : str or None
         The unit of the rewards.
+    arms : Arms or None
+        The study's arms, whose own columns sheets show.
     """
 
     pulls: tuple[Pull, ...]
@@ -74,6 +77,7 @@ class Batch(Sequence[Pull]):
     left: int = 0
     words: str = ""
     unit: str | None = None
+    arms: Arms | None = field(default=None, repr=False, compare=False)
 
     def __len__(self) -> int:
         return len(self.pulls)
@@ -97,8 +101,15 @@ class Batch(Sequence[Pull]):
         return pd.DataFrame(rows, columns=["pull_id", "arm", "worker", "reward"])
 
     def to_csv(self, path: str | PathLike[str], *, decimal: str = ".") -> None:
-        """Write a CSV file with an empty column `reward`, to fill in and give to `tell`."""
-        write_pulls(path, self.rows(), decimal=decimal)
+        """Write a sheet with an empty column `result`, to fill in and give to `tell`.
+
+        It has the candidates' own columns. A name that ends with .xlsx makes it a workbook.
+        """
+        write_pulls(path, self.rows(), self.own_columns(), decimal=decimal)
+
+    def own_columns(self) -> OwnColumns:
+        """Return the candidates' own columns."""
+        return OwnColumns(self.arms)
 
     def rows(self) -> list[dict[str, Any]]:
         """Return the pulls as rows of a sheet to fill in."""
@@ -137,12 +148,12 @@ class OpenPulls(NamedTuple):
     fate: Int[np.ndarray, " n"]
     reward: Float[np.ndarray, " n"]
 
-    def batch(self, names: Sequence[str], unit: str | None) -> Batch:
+    def batch(self, arms: Arms, unit: str | None) -> Batch:
         """Return those that are still to be measured."""
         left = self.fate == Fate.OPEN
         columns = (column[left] for column in (self.pull, self.arm, self.worker))
-        rows = named_pulls(names, self.workers, *columns)
-        return Batch(rows, "open", self.number, len(rows), self.words, unit)
+        rows = named_pulls(arms.names, self.workers, *columns)
+        return Batch(rows, "open", self.number, len(rows), self.words, unit, arms)
 
     def settled(self, names: Sequence[str]) -> tuple[SettledPull, ...]:
         """Return those that have a reward or are lost."""

@@ -1,19 +1,17 @@
-"""A study's life between batches: other arms, a stop, a fork."""
+"""A study's life between batches: other arms, a stop, a remark."""
 
 from collections.abc import Sequence
 
 import numpy as np
 from jaxtyping import Int
 
-from finalist import __version__
 from finalist.arms import Arms
 from finalist.errors import ConflictError, StudyError
 from finalist.problem import PerArm
 from finalist.study.checks import promised, risk_of
 from finalist.study.log import Log
 from finalist.study.replay import changeable
-from finalist.study.results import Results
-from finalist.study.rules import check_name, check_text
+from finalist.study.rules import check_text
 from finalist.study.settings import roles
 from finalist.study.state import State, changed_problem
 from finalist.study.storage.writer import Writer
@@ -140,28 +138,3 @@ def note(log: Log, text: str) -> None:
     check_text("note", text)
     with log.writing() as (writer, now):
         log.append(writer, now, "note", {"text": text})
-
-
-def copy_until(log: Log, name: str, until: int) -> None:
-    """Copy the log of a study up to the issue of a batch, under a new name."""
-    check_name(name)
-    source = log.row.id
-    with log.storage.write() as writer:
-        writer.lock(source)
-        events = writer.events(source)
-        issued = [e for e in events if e.kind == "issued" and e.body["batch"] == until]
-        if not issued or isinstance(until, bool):
-            raise StudyError(f"study {log.row.name!r} has no batch {until!r} to fork at.")
-        copied = events[: issued[0].number]
-        number = writer.create(name, log.row.settings, __version__)
-        for stage in (0, *(e.body["stage"] for e in copied if e.kind == "changed")):
-            writer.add_arms(number, stage, *writer.arms(source, stage))
-        rewards, notes = writer.rewards(source), writer.notes(source)
-        cuts = np.searchsorted(rewards.event, [event.number for event in events] + [np.inf])
-        for event, first, end in zip(copied, cuts, cuts[1:], strict=False):
-            body, pulls = event.body, rewards.pull[first:end]
-            remarks = [notes.get(int(pull)) for pull in pulls]
-            told = Results(pulls, rewards.value[first:end], note=remarks) if end > first else None
-            if event.kind == "created":
-                body = {**body, "fork_of": log.row.name, "until": int(until)}
-            writer.append(number, event.number, event.kind, body, rewards=told)

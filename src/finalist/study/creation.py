@@ -6,18 +6,25 @@ from contextlib import contextmanager
 from os import PathLike
 from typing import Any, Unpack
 
+import numpy as np
+
 from finalist import __version__
 from finalist.arms import Arms
 from finalist.errors import StudyError
+from finalist.inference.statistics import BatchResults
 from finalist.problem import Problem, as_problem
 from finalist.problem.noise import NOISES, takes_sigma
 from finalist.settings import ProblemWords
 from finalist.strategies import Strategy, named
+from finalist.study.history import event_body
+from finalist.study.replay import Replay
+from finalist.study.results import Results
 from finalist.study.rules import check_name
 from finalist.study.settings import Settings, difference, from_json, with_roles
 from finalist.study.storage.database import Database
 from finalist.study.storage.reader import Reader
 from finalist.study.storage.rows import StudyRow
+from finalist.study.storage.writer import Writer
 from finalist.study.tables import arms_table, given_body, read_arms
 
 #: Arguments of `create` that the settings keep under another name.
@@ -41,15 +48,46 @@ def settings_of(
     return settings
 
 
-def create(where: str | PathLike[str], name: str, settings: Settings) -> tuple[Database, StudyRow]:
-    """Write down a study that begins, with its arms."""
+def create(
+    where: str | PathLike[str], name: str, settings: Settings, history: Results | None = None
+) -> tuple[Database, StudyRow]:
+    """Write down a study that begins, with its arms and what was measured before: all or nothing.
+
+    A history that cannot be used is refused before a database is created.
+    """
     check_name(name)
+    before = None if history is None else usable(settings, history)
     with _opened(where, create=True) as database, database.write() as writer:
-        number = writer.create(name, settings.to_json(), __version__)
-        writer.add_arms(number, 0, *arms_table(settings.problem.arms))
-        body = {"version": __version__, "given": given_body(settings.problem.arms)}
-        writer.append(number, 1, "created", body)
-        return database, writer.study(name)
+        return database, begin(writer, name, settings, before)
+
+
+def begin(
+    writer: Writer,
+    name: str,
+    settings: Settings,
+    history: dict[str, Any] | None = None,
+    origin: Mapping[str, Any] | None = None,
+) -> StudyRow:
+    """Write down within a transaction what begins a study.
+
+    `history` is the body of its event, and `origin` says which study it comes from.
+    """
+    number = writer.create(name, settings.to_json(), __version__)
+    writer.add_arms(number, 0, *arms_table(settings.problem.arms))
+    body = {"version": __version__, "given": given_body(settings.problem.arms)}
+    writer.append(number, 1, "created", {**body, **(origin or {})})
+    if history is not None:
+        writer.append(number, 2, "history", history)
+    return writer.study(name)
+
+
+def usable(settings: Settings, history: Results) -> dict[str, Any]:
+    """Return the body of the event with a history; refuse what the strategy cannot use."""
+    problem = settings.problem
+    body = event_body(problem, history)
+    before = BatchResults.of(len(problem.arms), np.array(body["arms"]), history.value)
+    Replay(settings.strategy.start(problem, seed=settings.seed)).inform(before)
+    return body
 
 
 def reopen(

@@ -4,9 +4,9 @@ import math
 from os import PathLike
 from typing import Any
 
-from finalist.study.results import write_table
-from finalist.study.results.writing import TextStream
 from finalist.study.study import Study
+from finalist.study.tables import given_body
+from finalist.tables.writer import TextStream, write_table
 
 #: The columns of `every_pull`.
 COLUMNS = ("pull_id", "batch", "arm", "state", "reward", "worker", "issued", "told", "note")
@@ -56,6 +56,7 @@ def arms_of(study: Study) -> dict[str, Any]:
             {"names": list(names), "features": row, "measurable": pulled, "candidate": wins}
             for names, row, pulled, wins in each
         ],
+        "given": given_body(arms),
     }
 
 

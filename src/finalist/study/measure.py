@@ -12,10 +12,12 @@ import numpy as np
 
 from finalist.errors import ConflictError
 from finalist.study.batch import Batch, Pull
+from finalist.study.history import event_body
 from finalist.study.log import Log
 from finalist.study.pulls import Fate
 from finalist.study.results import Results
 from finalist.study.rules import (
+    MAX_TEXT,
     batch_of,
     batch_size,
     check_size,
@@ -45,10 +47,7 @@ def import_history(log: Log, history: Results) -> None:
                 f"{counted(now.history_pulls, 'earlier measurement')} {verb} in already; bring in "
                 "all of them in one table."
             )
-        now.problem.noise.refuse(history.value, lambda i: f"row {i + 1}")
-        arms = [now.arms.index(str(name)) for name in history.arm]
-        body = {"arms": arms, "rewards": history.value.tolist()}
-        log.append(writer, now, "history", body)
+        log.append(writer, now, "history", event_body(now.problem, history))
 
 
 def ask(log: Log, size: int | None, worker: str | None) -> Batch:
@@ -101,30 +100,43 @@ class Told(NamedTuple):
     """What came of a call that told rewards."""
 
     new: int
+    #: Pulls that failed and are measured again.
+    again: int
     #: The study right after it, until its handle reads on.
     state: State
-    #: How many were new in the first call of this name, if this one repeats it.
-    repeated: int | None = None
+    #: Both numbers in the first call of this name, if this one repeats it.
+    repeated: tuple[int, int] | None = None
 
 
 def tell(log: Log, told: Results, client_id: str | None) -> Told:
-    """Take all rewards, or none on an error."""
+    """Take all rewards and give up the pulls that failed; nothing of it on an error."""
     if client_id is not None:
         check_text("client_id", client_id)
     call = _digests(told)
     with log.writing() as (writer, now):
         if client_id is not None:
-            earlier = _count_of(log, writer, client_id, call)
+            earlier = _earlier(log, writer, client_id, call)
             if earlier is not None:
-                return Told(0, now, repeated=earlier)
+                return Told(0, 0, now, repeated=earlier)
         new = check_told(now, told)
-        if not new.any() and client_id is None:
-            return Told(0, now)
-        fresh = told.taken(new)
-        body = {"count": len(fresh), **call}
-        log.append(writer, now, "told", body, client=client_id, rewards=fresh)
+        fresh, lost = told.taken(new & ~told.failed), told.taken(new & told.failed)
+        if len(fresh) or client_id is not None:
+            failed = {"failed": len(lost)} if len(lost) else {}
+            body = {"count": len(fresh), **failed, **call}
+            log.append(writer, now, "told", body, client=client_id, rewards=fresh)
+        for pull, note in zip(lost.pull.tolist(), lost.note, strict=True):
+            log.append(writer, now, "voided", {"pull": pull, "reason": _reason(note)})
         _decide(log, writer, now)
-        return Told(len(fresh), now)
+        return Told(len(fresh), len(lost), now)
+
+
+def _reason(note: str | None) -> str:
+    """Return why a pull is given up whose result says that it failed, with what is noted there."""
+    notes = {} if note is None else json.loads(note)
+    words = [f"{key}: {text}" for key, text in notes.items() if key.lower() != "note"]
+    said = [str(text) for key, text in notes.items() if key.lower() == "note"]
+    reason = ": ".join(["its result says failed", *filter(None, ["; ".join([*said, *words])])])
+    return reason.replace("\0", "\ufffd")[:MAX_TEXT]
 
 
 def _digests(told: Results) -> dict[str, str | None]:
@@ -138,8 +150,10 @@ def _digests(told: Results) -> dict[str, str | None]:
     }
 
 
-def _count_of(log: Log, writer: Writer, client_id: str, call: dict[str, str | None]) -> int | None:
-    """Return how many rewards were new in the call of this name; None if there was none.
+def _earlier(
+    log: Log, writer: Writer, client_id: str, call: dict[str, str | None]
+) -> tuple[int, int] | None:
+    """Return how many rewards and failures were new in the call of this name, None without one.
 
     Another call of the same name is refused.
     """
@@ -152,7 +166,7 @@ def _count_of(log: Log, writer: Writer, client_id: str, call: dict[str, str | No
             f"client_id {client_id!r} was used for other rewards or notes (event {event.number}); "
             "use a new one for each call."
         )
-    return int(event.body["count"])
+    return int(event.body["count"]), int(event.body.get("failed", 0))
 
 
 def _decide(log: Log, writer: Writer, now: State) -> None:

@@ -6,7 +6,7 @@ A million pulls take some tens of megabytes.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -118,3 +118,24 @@ class Decision:
     winner: int | None
     rejected: tuple[int, ...]
     evidence: Float[np.ndarray, " K"] | None = field(repr=False)
+
+
+class Fork(NamedTuple):
+    """Where a study comes from.
+
+    Attributes
+    ----------
+    source : str
+        Another study.
+    until : int or None
+        Its results before this batch are those of this one.
+    model : str or None
+        Or all its results are history, and the features of this one are made by this model.
+    risk : float
+        The probability of error of the other study, and of those before it; 0 if not stored.
+    """
+
+    source: str
+    until: int | None
+    model: str | None = None
+    risk: float = 0.0

@@ -104,7 +104,7 @@ def batch_of(state: State, numbers: Int[np.ndarray, " n"]) -> Batch:
     arms, whose = (getattr(state.pulls, word)[numbers - 1] for word in ("arm", "worker"))
     rows = named_pulls(state.arms.names, state.workers, numbers, arms, whose)
     number, left, unit = state.open.number, open_count(state), state.problem.unit
-    return Batch(rows, "open", number, left, state.purpose(), unit)
+    return Batch(rows, "open", number, left, state.purpose(), unit, state.arms)
 
 
 def waiting(state: State) -> Batch:
@@ -136,22 +136,25 @@ def _no_pull(pull_id: object, state: State) -> str:
 
 
 def check_told(state: State, told: Results) -> Bool[np.ndarray, " n"]:
-    """Refuse what cannot be told; return which of the rewards are new."""
+    """Refuse what cannot be told; return which of the rewards and failures are new."""
     for i in np.flatnonzero(~state.pulls.known(told.pull))[:1]:
         raise UnknownPullError(_no_pull(int(told.pull[i]), state))
     rows = told.pull - 1
     fate, old = state.pulls.fate[rows], state.pulls.reward[rows]
     _check_arms(state, told)
     for i in np.flatnonzero((fate == Fate.TOLD) & (old != told.value))[:1]:
+        said = "it did not fail" if told.failed[i] else f"not {told.value[i]}"
         raise ConflictError(
-            f"{told.where(i)} has the reward {old[i]} and not {told.value[i]}; correct a wrong one "
-            "with `amend`."
+            f"{told.where(i)} has the reward {old[i]} and {said}; correct a wrong one with `amend`."
         )
-    for i in np.flatnonzero((fate == Fate.VOID) | (fate == Fate.MISSING))[:1]:
+    lost = (fate == Fate.VOID) | (fate == Fate.MISSING)
+    for i in np.flatnonzero(lost & ~told.failed)[:1]:
+        again = ", and another pull measures its arm again" if fate[i] == Fate.VOID else ""
         raise ConflictError(
-            f"{told.where(i)} is {Fate(fate[i]).name.lower()}; it cannot have a reward."
+            f"{told.where(i)} is {Fate(fate[i]).name.lower()}{again}; it cannot have a reward."
         )
-    state.problem.noise.refuse(told.value, told.where)
+    measured = told.taken(~told.failed)
+    state.problem.noise.refuse(measured.value, measured.where)
     return np.asarray(fate == Fate.OPEN)
 
 

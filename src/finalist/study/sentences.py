@@ -7,6 +7,7 @@ import numpy as np
 from finalist.arms import Arms
 from finalist.strategies import guaranteed, promise_of
 from finalist.study.checks import better_by_all, broken
+from finalist.study.pulls import Fork
 from finalist.study.snapshot import Snapshot
 from finalist.text import counted, first_few
 
@@ -179,6 +180,8 @@ def warnings(snapshot: Snapshot) -> list[str]:
     # A check that fails takes the guarantee away, where the strategy has one.
     had = guaranteed(snapshot.strategy)
     found = [check.words(had) for check in snapshot.checks]
+    if snapshot.history is not None:
+        found += snapshot.history.unanswered(snapshot.checks, snapshot.fit)
     if snapshot.late is not None:
         count, first = snapshot.late
         found.append(
@@ -240,13 +243,29 @@ def assumptions(snapshot: Snapshot) -> list[str]:
         verb = "steers" if snapshot.history_pulls == 1 else "steer"
         found.append(f"{earlier} {verb} the design, no test")
     if snapshot.fork is not None and guaranteed(snapshot.strategy):
-        source, batch = snapshot.fork
-        found.append(
-            f"this is a fork of {source} from before batch {batch}: each of the two "
-            "is wrong with its own probability, and these add up if both are looked at, or if the "
-            "fork was made because of rewards"
-        )
+        found.append(forked(snapshot.fork, sum(snapshot.levels)))
     return found
+
+
+def forked(fork: Fork, risk: float) -> str:
+    """Say where a study with this risk comes from, and what the probabilities add up to.
+
+    Examples
+    --------
+    >>> forked(Fork("seeds", None, "bending", 0.05), 0.05)
+    'this study has the model bending and fresh evidence, ... 0.05 + 0.05 = 0.1 in all'
+    """
+    if fork.model is not None:
+        return (
+            f"this study has the model {fork.model} and fresh evidence, and measures where the "
+            f"results of {fork.source} suggest; if you rely on both, the probabilities of error "
+            f"add up: {fork.risk:.3g} + {risk:.3g} = {fork.risk + risk:.3g} in all"
+        )
+    return (
+        f"this is a fork of {fork.source} from before batch {fork.until}: each of the two "
+        "is wrong with its own probability, and these add up if both are looked at, or if the "
+        "fork was made because of rewards"
+    )
 
 
 def _size(snapshot: Snapshot) -> str:
@@ -266,6 +285,8 @@ def _model(snapshot: Snapshot) -> str:
     if problem.misspecification > 0:
         linear = f"within {problem.misspecification:g} of a function that is {linear}"
     what = f"the expected reward is {linear}"
+    if arms.recipe.words():
+        what += f" ({arms.recipe.words()})"
     if arms.rank == len(arms) and arms.measurable.all():
         what = "nothing about how the arms are related"
     if problem.batch_intercept:

@@ -19,7 +19,8 @@ from finalist.study.batch import Batch, OpenPulls, SettledPull
 from finalist.study.change import require_between
 from finalist.study.checks import Check, checks_of, doubts_of, promised, risk_of
 from finalist.study.estimates import figures, recommended, widths
-from finalist.study.pulls import Decision, Fate
+from finalist.study.history import History
+from finalist.study.pulls import Decision, Fate, Fork
 from finalist.study.replay import changeable
 from finalist.study.state import State
 from finalist.study.storage.rows import StudyRow
@@ -63,8 +64,10 @@ class Snapshot:
     budget_left : int or None
     history_pulls : int
         Measurements made before the study.
-    fork : tuple or None
-        The study it was forked from, and before which batch.
+    history : History or None
+        What those say of the noise and of the model.
+    fork : Fork or None
+        Where it comes from.
     fit : Estimate
         From all rewards of complete batches.
     means, widths : (K,) arrays
@@ -132,7 +135,8 @@ class Snapshot:
     complete: int
     budget_left: int | None
     history_pulls: int
-    fork: tuple[str, int] | None
+    history: History | None
+    fork: Fork | None
     fit: Estimate = field(repr=False)
     means: Float[np.ndarray, " K"] = field(repr=False)
     widths: Float[np.ndarray, " K"] = field(repr=False)
@@ -157,7 +161,7 @@ class Snapshot:
         """The pulls of the open batch that are still to be measured; None if there is no batch."""
         if self.open is None or self.end is not None:
             return None
-        return self.open.batch(self.arms.names, self.problem.unit)
+        return self.open.batch(self.arms, self.problem.unit)
 
     @cached_property
     def settled(self) -> tuple[SettledPull, ...]:
@@ -240,6 +244,7 @@ def take(row: StudyRow, state: State, events: Sequence[dict[str, Any]] = ()) -> 
         complete=len(state.decisions),
         budget_left=state.left,
         history_pulls=state.history_pulls,
+        history=state.history,
         fork=state.fork,
         fit=fit,
         means=fit.means(),

@@ -20,8 +20,9 @@ from finalist.problem import Problem
 from finalist.strategies import Batch, Run, Verdict
 from finalist.strategies.abilities import Explaining
 from finalist.study.checks import Check, found, is_look, work_of
+from finalist.study.history import History, examine
 from finalist.study.invariants import impossible
-from finalist.study.pulls import Decision, Fate, Issued, Pulls
+from finalist.study.pulls import Decision, Fate, Fork, Issued, Pulls
 from finalist.study.replay import Replay
 from finalist.study.settings import Settings, with_roles
 from finalist.study.storage.errors import damaged
@@ -53,7 +54,8 @@ class State:
         self.workers: list[str] = []
         self.stopped: str | None = None
         self.history_pulls = 0
-        self.fork: tuple[str, int] | None = None  # the study it was forked from, before which batch
+        self.history: History | None = None  # what old results say of the assumptions
+        self.fork: Fork | None = None
         self.failed: dict[str, Check] = {}  # assumptions that a test has shown to be wrong
         self.checked: tuple[Any, list[Check]] | None = None  # `checks.checks_of` keeps it here
         self._read_arms = read_arms
@@ -187,13 +189,14 @@ class State:
 
     def _created(self, event: EventRow, _: Any) -> None:
         if "fork_of" in event.body:
-            self.fork = (event.body["fork_of"], event.body["until"])
+            words = ("fork_of", "until", "model", "risk")
+            self.fork = Fork(*(event.body[word] for word in words if word in event.body))
 
     def _history(self, event: EventRow, _: Any) -> None:
         arms, rewards = (np.array(event.body[word]) for word in ("arms", "rewards"))
         before = BatchResults.of(len(self.arms), arms, rewards.astype(float))
         self.replay.inform(before)
-        self.history_pulls = before.pulls
+        self.history_pulls, self.history = before.pulls, examine(self.problem, before)
 
     def _issue(self, event: EventRow, _: Any) -> None:
         body = event.body

@@ -103,6 +103,8 @@ class Status:
         Why nothing is certain, whatever the strategy promises: assumptions that fail, decisions
         that this version would not take. Intervals, p-values and the figures of a recommendation
         are left out then.
+    old_results : str or None
+        What was measured before the study says of sigma and of the model; None without any.
     forecast : Forecast or None
         Of the pulls still needed.
     unit : str or None
@@ -131,6 +133,7 @@ class Status:
     assumptions: tuple[str, ...]
     warnings: tuple[str, ...]
     doubts: tuple[str, ...]
+    old_results: str | None
     forecast: Forecast | None
     unit: str | None
     arms: tuple[ArmStatus, ...] = field(repr=False)
@@ -204,6 +207,7 @@ def status(snapshot: Snapshot, forecast: Forecast | None = None) -> Status:
         assumptions=tuple(sentences.assumptions(snapshot)),
         warnings=tuple(sentences.warnings(snapshot)),
         doubts=snapshot.doubts,
+        old_results=None if snapshot.history is None else str(snapshot.history),
         forecast=forecast,
         unit=snapshot.problem.unit,
         arms=_arms(snapshot),

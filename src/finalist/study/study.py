@@ -18,11 +18,12 @@ from finalist.problem import PerArm, Problem
 from finalist.settings import ProblemWords, spelled_out
 from finalist.strategies import Strategy
 from finalist.study import change as changes
-from finalist.study import creation
+from finalist.study import creation, forking
 from finalist.study import measure as measuring
 from finalist.study.batch import Batch, Pull
+from finalist.study.history import with_sigma
 from finalist.study.log import Log
-from finalist.study.results import as_history, as_results
+from finalist.study.results import OwnColumns, as_history, as_results
 from finalist.study.snapshot import Snapshot, forecast_of, take
 from finalist.study.state import State
 from finalist.study.status import Status
@@ -30,6 +31,7 @@ from finalist.study.status import status as status_of
 from finalist.study.storage.protocol import Storage
 from finalist.study.storage.rows import StudyRow
 from finalist.study.tables import named_events, pulls_table
+from finalist.tables import Dialect
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -69,6 +71,7 @@ class Study:
         *,
         seed: int | None = None,
         metadata: Mapping[str, Any] | None = None,
+        history: Any = None,
         **words: Unpack[ProblemWords],
     ) -> "Study":
         """Begin a study.
@@ -86,16 +89,19 @@ class Study:
             Drawn if not given, and stored.
         metadata : mapping, optional
             Anything that JSON can hold.
+        history : table or pairs, optional
+            As for `import_history`. `sigma` may then be left out: it is unknown.
         **words
             Settings of the problem: those of the signature, explained in `Problem`. `sigma`, the
             standard deviation of one measurement, has to be given unless `noise` has its own;
-            None says that it is unknown: the gauntlet then estimates it.
-            When the budget is spent, the best of the arms that are left is
-            recommended. Strategies for a fixed budget ("od-linbai", "gse", "peace", "g-budget")
-            need one; their winner is such a recommendation, not guaranteed.
+            None says that it is unknown: the gauntlet then estimates it. When the budget is spent,
+            the best of the arms that are left is recommended. Strategies for a fixed budget
+            ("od-linbai", "gse", "peace", "g-budget") need one, and guarantee nothing.
         """
+        earlier = None if history is None else as_history(history)
+        words = with_sigma(words, arms, earlier)
         settings = creation.settings_of(arms, strategy, seed=seed, metadata=metadata, **words)
-        return cls(*creation.create(where, name, settings))
+        return cls(*creation.create(where, name, settings, earlier))
 
     @classmethod
     def open(
@@ -185,26 +191,28 @@ class Study:
         """
         return measuring.ask(self._log, size, worker)
 
-    def tell(self, results: Any, client_id: str | None = None, *, decimal: str = ".") -> int:
+    def tell(self, results: Any, client_id: str | None = None, **dialect: str | None) -> int:
         """Enter rewards: all of them, or none on an error.
 
         Parameters
         ----------
-        results : mapping, pairs, data frame, or path of a CSV file
-            Rewards by pull id, in any order, of some pulls or all. Telling the same again changes
-            nothing; another reward for a pull that has one is refused (see `amend`).
+        results : mapping, pairs, data frame, or path of a file (CSV, .xlsx, .ods, ...)
+            Rewards by pull id, in any order, of some pulls or all. "failed" instead of a reward
+            gives up the pull, as `void` does. Telling the same again changes nothing; another
+            reward for a pull that has one is refused (see `amend`).
         client_id : str, optional
-            A name for this call. Repeating a call under its name, because no answer came, changes
-            nothing; with other rewards or notes it is refused.
-        decimal : str
-            The decimal mark in a CSV file.
+            A name for this call: repeating it, because no answer came, changes nothing, and with
+            other rewards or notes it is refused.
+        **dialect
+            How to read a file, found out if not said: delimiter, decimal, encoding, sheet.
 
         Returns
         -------
         int
             How many rewards were new. They are on the disk.
         """
-        return measuring.tell(self._log, as_results(results, decimal=decimal), client_id).new
+        told = as_results(results, Dialect(**dialect), own=lambda: OwnColumns(self.arms).headers)
+        return measuring.tell(self._log, told, client_id).new
 
     def void(self, pull_id: int, reason: str) -> Pull:
         """Give up a measurement that failed and return the one that replaces it.
@@ -231,11 +239,10 @@ class Study:
     def import_history(self, table: Any) -> int:
         """Import measurements made before the study; return how many.
 
-        They guide what is measured and are never tested. `table` is a data frame or a CSV file
-        with the columns `arm` (a name) and `reward`, or pairs of the two.
+        They guide what is measured and are never tested. `table` is a file or a data frame with a
+        column of names and one of results (`fl.estimate_sigma` says how they are found), or pairs.
         """
-        history = as_history(table)
-        measuring.import_history(self._log, history)
+        measuring.import_history(self._log, history := as_history(table))
         return len(history)
 
     def withdraw(self, *names: str) -> str:
@@ -254,22 +261,21 @@ class Study:
         """
         return changes.add(self._log, arms, sigma=sigma, cost=cost)
 
-    def fork(self, name: str, until: int) -> "Study":
-        """Start a new study from the log before the decision on a batch.
+    def fork(self, name: str, until: int | None = None, *, model: str | None = None) -> "Study":
+        """Start a new study: from before a batch, or with another model (`Arms.with_model`).
 
-        It has everything told before batch `until`, and that batch open, without its rewards: tell
-        them again, as they should be. If a reward was wrong for a reason of its own, delta holds
-        as it is. If you fork because of how the results look, the probabilities of error of all
-        studies you look at add up.
+        With `until` it has everything told before that batch, and the batch open: tell its rewards
+        again. With `model` all results are its history, which steers where it measures and is never
+        tested; settings stay. Its status says what the probabilities of error add up to.
         """
-        changes.copy_until(self._log, name, until)
+        forking.fork(self._log, name, until, model)
         return Study.open(self._log.storage.address, name)
 
     def stop(self, reason: str) -> Status:
         """Stop without a winner, for whatever reason, and return what is certain.
 
         You may stop at any time: with probability at least 1 - risk the best arm is among the
-        survivors, unless the strategy is for a fixed budget or without a proof. `resume` goes on.
+        survivors, if the strategy has such a guarantee. `resume` goes on.
         """
         changes.mark(self._log, reason)
         return self.status(forecast=False)
@@ -306,8 +312,7 @@ class Study:
     def evidence(self) -> tuple[Int[np.ndarray, " B"], Float[np.ndarray, "B K"]]:
         """Return pulls so far and the evidence against each arm, after each batch.
 
-        Since the arms last changed; from 0 to 1, and an arm is rejected at 1. Empty if the
-        strategy has no evidence, or if there are more than a thousand arms.
+        Since the arms last changed; an arm is out at 1. Empty without any, or above 1,000 arms.
         """
         return take(self._log.row, self._log.now()).trail
 
@@ -327,10 +332,8 @@ class Study:
 
         Parameters
         ----------
-        after : int
-            Only events with a number above this.
-        most : int, optional
-            Only so many of them, the oldest.
+        after, most : int, optional
+            Only events with a number above `after`, and of these the oldest, so many at most.
         """
         return self._events(self._log.now(), after, most)
 

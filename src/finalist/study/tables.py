@@ -1,6 +1,6 @@
 """Arms, measurements and events, between the database, data frames and `Arms`."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -9,11 +9,12 @@ from jaxtyping import Float, Int
 
 from finalist.arms import Arms
 from finalist.arms.recipes import Recipe, Table, plain
-from finalist.errors import StudyError
+from finalist.errors import ArmsError, StudyError
 from finalist.study.pulls import Fate
 from finalist.study.state import State
 from finalist.study.storage.reader import Reader
 from finalist.study.storage.rows import EventRow
+from finalist.text import show
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,13 +52,33 @@ def read_arms(reader: Reader, study_id: int, stage: int) -> Arms:
     names, features, columns = reader.arms(study_id, stage)
     table = Table(features, tuple(names), tuple(columns))
     body = reader.arrival(study_id, stage).get("given")  # studies of 0.1.0 have none
-    if body is not None:
-        kept = body["table"]
-        table = table._replace(
-            recipe=Recipe.from_json(body["recipe"]),
-            cells=None if kept is None else {c: None if v is None else tuple(v) for c, v in kept},
-        )
-    return Arms._from_table(table)
+    return Arms._from_table(table if body is None else with_given(table, body))
+
+
+def with_given(table: Table, body: Mapping[str, Any]) -> Table:
+    """Return features with the user's table and the recipe of `given_body`."""
+    kept = body["table"]
+    return table._replace(
+        recipe=Recipe.from_json(body["recipe"]),
+        cells=None if kept is None else {c: None if v is None else tuple(v) for c, v in kept},
+    )
+
+
+def checked_given(table: Table, body: Mapping[str, Any]) -> Table:
+    """Do the same with what somebody sent: refuse a table that does not give these features."""
+    rows = len(table.features)
+    for column, cells in body["table"] or ():
+        if cells is not None and len(cells) != rows:
+            raise ArmsError(f"column {show(column)} has {len(cells)} cells for {rows} rows.")
+    found = with_given(table, body)
+    assert found.recipe is not None
+    if found.recipe.name == "separate":
+        made, names = np.eye(rows), table.feature_names
+    else:
+        made, names = found.recipe.features(found.brought())
+    if names != table.feature_names or not np.array_equal(made, table.features):
+        raise ArmsError("the features are not those that the recipe makes of the table.")
+    return found
 
 
 def subset(arms: Arms, kept: Int[np.ndarray, " n"]) -> Arms:
@@ -70,11 +91,13 @@ def union(arms: Arms, more: Arms) -> tuple[Arms, Int[np.ndarray, " n"]]:
     """Return arms with others added, and for each the number it had before, -1 if it is new."""
     if not isinstance(more, Arms):
         raise StudyError(f"arms to add are of type {type(more).__name__}; use Arms(features).")
-    first, second = arms._parts.table(), more._parts.table()
-    if second.feature_names == arms.recipe.columns != first.feature_names:
-        brought = dict(zip(second.feature_names, second.features.T, strict=True))
-        features, columns = arms.recipe.features(brought)
-        second = second._replace(features=features, feature_names=columns)
+    if arms.recipe.name == "separate":
+        raise StudyError(
+            "the candidates of this study are separate, each with an effect of its own, so none "
+            "can be added. Create a new study, and give these results as earlier measurements."
+        )
+    first = arms._parts.table()
+    second = more._parts.table().like(first)
     if second.feature_names != first.feature_names:
         raise StudyError(
             f"arms to add have the features {', '.join(more.feature_names)}; this study has "

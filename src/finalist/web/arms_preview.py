@@ -6,15 +6,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool
 
+from finalist import tables
 from finalist.arms import Arms
-from finalist.arms.files import Cells, read_cells, unescape
-from finalist.arms.inputs import is_name
-from finalist.arms.table import ArmsTable, is_readable
-from finalist.errors import ArmsError, FinalistError
+from finalist.arms.recipes import Recipe
+from finalist.arms.table import ArmsTable, read_candidates
+from finalist.errors import ArmsError, FinalistError, TooLargeError, UnclearTableError
 from finalist.files import printable
-from finalist.web.uploads import as_file, check_arms, read_arms_table
+from finalist.tables import Cells, Dialect
+from finalist.tables.columns import NO, YES, Column, columns_of, with_role
+from finalist.web.uploads import LIMITS
 
 #: Bytes of a table of arms that the page accepts; larger ones are for the command line.
 MAX_BYTES = 700_000
@@ -22,6 +24,29 @@ MAX_BYTES = 700_000
 MAX_UNRELATED, MAX_ROWS = 2_000, 12
 #: Rows with bad cells that are shown.
 MAX_BAD = 20
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How somebody wants a table to be read; what is left out is found out.
+
+    Attributes
+    ----------
+    roles : mapping of str to str, optional
+        The roles of some columns.
+    dialect : Dialect
+    model : str
+    intercept, drop_incomplete : bool
+    like : Recipe, optional
+        Read it as other arms were, instead.
+    """
+
+    roles: Mapping[str, str] | None = None
+    dialect: Dialect = field(default_factory=Dialect)
+    model: str = "straight"
+    intercept: bool = True
+    drop_incomplete: bool = False
+    like: Recipe | None = None
 
 
 @dataclass(frozen=True)
@@ -46,37 +71,54 @@ class Preview:
 
     Attributes
     ----------
-    arms : Arms or None
-        None if something is wrong.
-    error : str or None
+    packed : str
+        The file as text, to be sent back by the form.
+    problem : FinalistError or None
         What is wrong, with line and column.
-    columns : tuple of str
-    label : str or None
-        The column with the names.
-    features : tuple of str
+    table : ArmsTable or None
+        None if something is wrong.
+    columns : tuple of Column
+        What each column is for.
     rows : tuple of PreviewRow
         The first ones, and those with a bad cell.
     count : int
         Rows in all.
-    packed : str
-        The table as text, to be sent back by the form.
-    roles : mapping of str to str
-        Columns that are not features: measurable, sigma, cost.
-    sigma, cost : (K,) array or None
-        What those columns hold.
+    read_as : str
+    remarks : tuple of str
+    word : "line" or "row"
     """
 
-    arms: Arms | None
-    error: str | None
-    columns: tuple[str, ...]
-    label: str | None
-    features: tuple[str, ...]
-    rows: tuple[PreviewRow, ...]
-    count: int
     packed: str
-    roles: Mapping[str, str] = field(default_factory=dict)
-    sigma: Float[np.ndarray, " K"] | None = None
-    cost: Float[np.ndarray, " K"] | None = None
+    problem: FinalistError | None = None
+    table: ArmsTable | None = None
+    columns: tuple[Column, ...] = ()
+    rows: tuple[PreviewRow, ...] = ()
+    count: int = 0
+    read_as: str = ""
+    remarks: tuple[str, ...] = ()
+    word: str = "line"
+
+    @property
+    def error(self) -> str | None:
+        """What is wrong, in words for the page: how to read an unclear table is asked there."""
+        if isinstance(self.problem, UnclearTableError):
+            return f"{self.problem.reason.removesuffix(':')} below."
+        return None if self.problem is None else str(self.problem)
+
+    @property
+    def arms(self) -> Arms | None:
+        """The arms, if nothing is wrong."""
+        return None if self.table is None else self.table.arms
+
+    @property
+    def label(self) -> str | None:
+        """The column with the names."""
+        return next(iter(with_role(self.columns, "name")), None)
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """The columns that describe the arms."""
+        return tuple(c.name for c in self.columns if c.role in ("number", "category", "yes/no"))
 
     @property
     def unrelated(self) -> bool:
@@ -106,120 +148,108 @@ def unpack(packed: str) -> bytes:
         return base64.b64decode(packed, validate=True)
     except (binascii.Error, ValueError):
         raise ArmsError(
-            "the table of arms did not come back as it was sent. Choose the file again."
+            "the table did not come back as it was sent. Choose the file again."
         ) from None
 
 
-def preview(
-    content: bytes, name: str = "the table", roles: Mapping[str, str] | None = None
-) -> Preview:
-    r"""Preview a table of arms; `roles` maps what is not a feature to its column.
+def preview(content: bytes, name: str = "the table", reading: Reading | None = None) -> Preview:
+    r"""Preview a table of arms.
 
     Examples
     --------
-    >>> found = preview(b"name,dose\na,1\nb,x\n")
+    >>> found = preview(b"name,dose\na,1\nb,x\nc,2\n")
     >>> found.label, found.features, [[cell.bad for cell in row.cells] for row in found.rows]
-    ('name', ('dose',), [[False, False], [False, True]])
+    ('name', ('dose',), [[False, False], [False, True], [False, False]])
     >>> preview(b"oak\nash\n").arms.names
     ('oak', 'ash')
-    >>> preview(b"name,dose,price\na,1,5\nb,2,7\n", roles={"cost": "price"}).features
+    >>> preview(b"name,dose,price\na,1,5\nb,2,7\n", reading=Reading({"price": "cost"})).features
     ('dose',)
     """
-    roles = roles or {}
+    reading = reading or Reading()
     if len(content) > MAX_BYTES:
         raise ArmsError(
             f"the table has {len(content):,} bytes; the page accepts {MAX_BYTES:,}. Create larger "
             "studies with the command 'finalist new'; the page shows them like all others."
         )
-    check_arms(content, name)
     if not content.strip():
-        raise ArmsError("there is no table. Choose a file, or paste the rows.")
-    alone = None if roles else _names_alone(content)
-    if alone is not None:
-        return _of_names(alone, content, name)
+        raise ArmsError("there is no table. Choose a file, or paste the cells.")
+    packed = pack(content)
     try:
-        with as_file(content, name) as path:
-            cells = read_cells(path, list(roles.values()))
+        cells = tables.read(content, reading.dialect, name=name, limits=LIMITS)
+        columns = columns_of(cells, reading.roles)
+    except TooLargeError:
+        raise
     except FinalistError as error:
-        return Preview(None, str(error), (), None, (), (), 0, "")
-    table, error = None, None
+        return Preview(packed, error)
+    table = error = None
     try:
-        table = read_arms_table(content, name, roles)
+        table = _read(content, name, reading)
     except FinalistError as problem:
-        error = str(problem)
-    return _found(cells, content, roles, table, error)
-
-
-def _found(
-    cells: Cells,
-    content: bytes,
-    roles: Mapping[str, str],
-    table: ArmsTable | None,
-    error: str | None,
-) -> Preview:
-    bad = _bad_cells(cells, roles)
-    wrong = np.flatnonzero(np.logical_or.reduce([*bad.values()])) if bad else np.array([], int)
-    rows = sorted({*range(min(MAX_ROWS, len(cells.lines))), *wrong[:MAX_BAD].tolist()})
-    columns = tuple(cells.columns)
+        error = problem
+    if table is not None:
+        columns = table.columns
     return Preview(
-        None if table is None else table.arms,
+        packed,
         error,
+        table,
         columns,
-        cells.label,
-        tuple(cells.numbers),
-        tuple(
-            PreviewRow(
-                cells.lines[i],
-                tuple(
-                    PreviewCell(
-                        printable(unescape(cells.columns[c][i]), 60),
-                        c in bad and bool(bad[c][i]),
-                    )
-                    for c in columns
-                ),
-            )
-            for i in rows
-        ),
-        len(cells.lines),
-        pack(content),
-        roles,
-        None if table is None else table.sigma,
-        None if table is None else table.cost,
+        _rows(cells, columns, error is not None),
+        len(cells),
+        cells.read_as,
+        cells.remarks if table is None else table.remarks,
+        cells.word,
     )
 
 
-def _bad_cells(cells: Cells, roles: Mapping[str, str]) -> dict[str, np.ndarray]:
-    """Return for each column with numbers or roles which of its cells cannot be read."""
-    bad = {column: ~np.isfinite(values) for column, values in cells.numbers.items()}
-    for role, column in roles.items():
-        if column in cells.columns:
-            bad[column] = np.array([not is_readable(role, c) for c in cells.columns[column]])
-    return bad
-
-
-def _names_alone(content: bytes) -> list[str] | None:
-    """Return names, if the table is only a list of names."""
-    try:
-        lines = content.decode("utf-8-sig").splitlines()
-    except UnicodeDecodeError:
-        return None
-    names = [line.strip() for line in lines if line.strip()]
-    if not names or any(mark in line for line in names for mark in ',;\t"'):
-        return None
-    return names[1:] if is_name(names[0]) else names
-
-
-def _of_names(names: list[str], content: bytes, name: str) -> Preview:
-    rows = tuple(
-        PreviewRow(i + 1, (PreviewCell(printable(n, 60)),)) for i, n in enumerate(names[:MAX_ROWS])
+def _read(content: bytes, name: str, reading: Reading) -> ArmsTable:
+    table = read_candidates(
+        content,
+        reading.roles,
+        model=reading.model,
+        intercept=reading.intercept,
+        drop_incomplete=reading.drop_incomplete,
+        like=reading.like,
+        dialect=reading.dialect,
+        name=name,
+        limits=LIMITS,
     )
-    try:
-        if len(names) > MAX_UNRELATED:
-            raise ArmsError(
-                f"{name} has {len(names):,} arms without features; the page accepts "
-                f"{MAX_UNRELATED:,}. Describe them by features."
-            )
-        arms, error = Arms.unstructured([unescape(text) for text in names]), None
-    except FinalistError as problem:
-        arms, error = None, f"{name}: {problem}"
-    return Preview(arms, error, ("name",), "name", (), rows, len(names), pack(content))
+    K = len(table.arms)
+    if K > MAX_UNRELATED and len(table.arms.feature_names) == K:
+        raise ArmsError(
+            f"{name} has {K:,} candidates that share nothing; the page accepts "
+            f"{MAX_UNRELATED:,}. Describe them by columns."
+        )
+    return table
+
+
+def _rows(cells: Cells, columns: tuple[Column, ...], wrong: bool) -> tuple[PreviewRow, ...]:
+    if len(columns) != len(cells.names):  # a list of names, whose first stands as a header
+        texts = [cells.names[0], *map(cells.text, cells.columns[0])]
+        lines = [cells.header, *cells.lines]
+        pairs = zip(lines[:MAX_ROWS], texts, strict=False)
+        return tuple(PreviewRow(line, (PreviewCell(printable(t, 60)),)) for line, t in pairs)
+    bad = {c.name: _bad(cells, c) for c in columns} if wrong else {}
+    worst = np.flatnonzero(np.logical_or.reduce([*bad.values()])) if bad else np.array([], int)
+    shown = sorted({*range(min(MAX_ROWS, len(cells))), *worst[:MAX_BAD].tolist()})
+
+    def cell(i: int, name: str) -> PreviewCell:
+        text = printable(cells.text(cells.column(name)[i]), 60)
+        return PreviewCell(text, name in bad and bool(bad[name][i]))
+
+    return tuple(
+        PreviewRow(cells.lines[i], tuple(cell(i, name) for name in cells.names)) for i in shown
+    )
+
+
+def _bad(cells: Cells, column: Column) -> Bool[np.ndarray, " N"]:
+    """Return which cells cannot be used as what their column is for."""
+    values = cells.column(column.name)
+    if column.role in ("number", "noise", "cost"):
+        numbers = cells.numbers(column.name)
+        return np.isnan(numbers) if column.role == "number" else ~(numbers > 0.0)
+    if column.role in ("yes/no", "measurable"):
+        known = YES | NO | (frozenset({""}) if column.role == "measurable" else frozenset())
+        return np.array([cells.text(cell).strip().lower() not in known for cell in values])
+    if column.role in ("name", "category"):
+        return np.array([cell is None for cell in values], dtype=bool)
+    return np.zeros(len(cells), dtype=bool)

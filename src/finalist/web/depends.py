@@ -5,6 +5,7 @@ from typing import Annotated, Any
 from fastapi import Depends, Header, Path, Query, Request
 from pydantic import BaseModel
 
+from finalist.tables import Dialect
 from finalist.web.cache import Snapshots
 from finalist.web.errors import RefusedError
 from finalist.web.pool import Studies
@@ -24,16 +25,48 @@ def from_app(name: str) -> Any:
     return Depends(get)
 
 
-async def _csv(request: Request) -> bytes:
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind != "text/csv":
-        raise RefusedError(
-            415,
-            "content type",
-            "the body is not declared as CSV.",
-            "Send the file with 'Content-Type: text/csv'.",
-        )
-    return await request.body()
+#: Workbooks.
+XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+ODS = "application/vnd.oasis.opendocument.spreadsheet"
+
+
+def _body(what: str, *kinds: str) -> Any:
+    """Return the dependency on a body of one of these types.
+
+    None of them can be sent by a form of another site.
+    """
+
+    async def get(request: Request) -> bytes:
+        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if kind not in kinds:
+            raise RefusedError(
+                415,
+                "content type",
+                f"the body is not declared as {what}.",
+                f"Send the file with 'Content-Type: {kinds[0]}'.",
+            )
+        return await request.body()
+
+    return Depends(get)
+
+
+async def _dialect(
+    decimal: Annotated[
+        str | None, Query(pattern=r"^[.,]$", description="Decimal sign; found out if not given.")
+    ] = None,
+    delimiter: Annotated[
+        str | None, Query(min_length=1, max_length=1, description="Between cells of a text file.")
+    ] = None,
+    encoding: Annotated[
+        str | None, Query(max_length=40, description="Of a text file: utf-8, windows-1252, ...")
+    ] = None,
+    sheet: Annotated[
+        str | None, Query(max_length=100, description="A sheet of a workbook: name or number.")
+    ] = None,
+) -> Dialect:
+    if decimal is not None and decimal == delimiter:
+        raise RefusedError(422, "invalid", "the delimiter is the decimal sign, too.")
+    return Dialect(delimiter, decimal, encoding, sheet)
 
 
 async def _key(
@@ -59,7 +92,10 @@ StudiesDep = Annotated[Studies, from_app("studies")]
 SnapshotsDep = Annotated[Snapshots, from_app("snapshots")]
 WorkersDep = Annotated[Workers, from_app("workers")]
 IssuerDep = Annotated[BatchIssuer, from_app("issuer")]
-Csv = Annotated[bytes, Depends(_csv)]
+Csv = Annotated[bytes, _body("CSV", "text/csv")]
+Sheet = Annotated[bytes, _body("a workbook", XLSX, ODS, "application/octet-stream")]
+DialectDep = Annotated[Dialect, Depends(_dialect)]
+OwnToo = Annotated[bool, Query(description="With the candidates' own columns.")]
 Key = Annotated[str | None, Depends(_key)]
 Number = Annotated[int, Path(ge=1, le=_LARGEST, description="The number of the study.")]
 PullNumber = Annotated[int, Path(ge=1, le=2**53 - 1, description="The number of the pull.")]
@@ -68,6 +104,15 @@ DecimalMark = Annotated[str, Query(pattern=r"^[.,]$", description="Decimal mark 
 #: OpenAPI description of a CSV body.
 CSV_BODY: dict[str, Any] = {
     "requestBody": {"required": True, "content": {"text/csv": {"schema": {"type": "string"}}}}
+}
+#: OpenAPI description of a workbook as a body.
+SHEET_BODY: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            kind: {"schema": {"type": "string", "format": "binary"}} for kind in (XLSX, ODS)
+        },
+    }
 }
 
 

@@ -18,6 +18,7 @@ environment = Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
+environment.globals["file_types"] = ".csv,.tsv,.txt,.xlsx,.ods,.parquet,text/csv,text/plain"
 
 
 def render(request: Request, template: str, code: int = 200, **context: Any) -> HTMLResponse:

@@ -9,12 +9,17 @@ from finalist.cli.options import (
     AllOption,
     ArmsFile,
     ChartOption,
+    DecimalOption,
+    DelimiterOption,
     DeltaOption,
+    EncodingOption,
     Format,
     FormatOption,
     InterceptOption,
     ObjectiveOption,
     OutputOption,
+    ProblemOptions,
+    SheetOption,
     SigmaOption,
     ThetaFileOption,
     ThetaOption,
@@ -53,6 +58,10 @@ def complexity(
     sigma: SigmaOption = None,
     delta: DeltaOption = 0.05,
     intercept: InterceptOption = False,
+    delimiter: DelimiterOption = None,
+    decimal: DecimalOption = None,
+    encoding: EncodingOption = None,
+    sheet: SheetOption = None,
     bound: Annotated[
         Literal["sharp", "soare"],
         typer.Option(help="Constants: the tighter valid ones, or the paper's."),
@@ -70,7 +79,15 @@ def complexity(
 
     import finalist as fl
 
-    arms = inputs.load_arms(arms_file, intercept=intercept).arms
+    given = ProblemOptions(
+        {},
+        intercept=intercept,
+        delimiter=delimiter,
+        decimal=decimal,
+        encoding=encoding,
+        sheet=sheet,
+    )
+    arms = inputs.load_arms(arms_file, given).arms
     parameter = np.array(inputs.read_theta(theta, theta_file, arms))
     size = inputs.noise_size(None, sigma, binary="")
     with output.working("Computing complexities..."):

@@ -11,11 +11,16 @@ from finalist.cli.options import (
     ArmsFile,
     ChartOption,
     CostColumnOption,
+    DecimalOption,
+    DelimiterOption,
+    EncodingOption,
     Format,
     FormatOption,
     InterceptOption,
     MeasurableOption,
     OutputOption,
+    ProblemOptions,
+    SheetOption,
     SigmaColumnOption,
 )
 
@@ -77,6 +82,10 @@ def design(
     sigma_column: SigmaColumnOption = None,
     cost_column: CostColumnOption = None,
     intercept: InterceptOption = False,
+    delimiter: DelimiterOption = None,
+    decimal: DecimalOption = None,
+    encoding: EncodingOption = None,
+    sheet: SheetOption = None,
     tol: Annotated[float, typer.Option(help="Stop within this factor of the optimum.")] = 1e-6,
     max_seconds: Annotated[
         float | None, typer.Option(metavar="S", help="Stop after about S seconds.")
@@ -97,7 +106,19 @@ def design(
 
     from finalist.design import optimal_design, round_design
 
-    table = inputs.load_arms(arms_file, measurable_column, sigma_column, cost_column, intercept)
+    given = ProblemOptions(
+        {},
+        None,
+        measurable_column,
+        sigma_column,
+        cost_column,
+        intercept,
+        delimiter,
+        decimal,
+        encoding,
+        sheet,
+    )
+    table = inputs.load_arms(arms_file, given)
     arms = table.arms
     goal: Any = criterion or "xy"
     if directions is not None:

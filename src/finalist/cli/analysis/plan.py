@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from finalist.cli import inputs, output
+from finalist.cli.analysis.prices import prices
 from finalist.cli.options import (
     ArmsFile,
     Format,
@@ -12,10 +13,10 @@ from finalist.cli.options import (
     JobsOption,
     MaxPullsOption,
     OutputOption,
-    ProblemOptions,
     SeedOption,
     SigmaOption,
     StrategyOption,
+    TableOptions,
     ThetaFileOption,
     ThetaOption,
     with_problem,
@@ -32,14 +33,20 @@ Example:
 
 Strategies are simulated with random parameters under which the best arm leads the second best by
 --gap, or with one parameter, --theta. All of them meet the same parameters and stop on their own:
-strategies that spend a fixed budget are for 'finalist simulate'. Name the columns of ARMS that are
-not features: --sigma-column, --cost-column, --measurable-column; with costs, the plan counts cost
-instead of pulls. --format csv has one row per strategy: name, median, low
+strategies that spend a fixed budget are for 'finalist simulate'. The table is read as by 'finalist
+new': columns have roles (--column Tone=category), and a model makes the features (--model). --theta
+has a number for each feature and may leave out the level. With costs, the plan counts cost instead
+of pulls. --format csv has one row per strategy: name, median, low
 (5 %), high (90 %), mean, undecided, wrong. --format json has everything under the keys
 
 \b
   words, gap, sigma, delta, draws, max_pulls, seed, lower_bound, unit,
   rows (list of name, median, low, high, mean, undecided, wrong, pulls)
+
+--models compares straight, bending, surface and separate for the same table: for each the truth is
+drawn from that model, with the same lead. --format csv has one row per model: model, features,
+median, low, high, mean, undecided, wrong, same_as; --format json has words, impossible (models that
+the question cannot have, and why), gap, delta, draws, max_pulls, seed, unit, rows.
 
 Values that are infinite because draws were stopped undecided are null, and inf in csv.
 """
@@ -55,7 +62,7 @@ def plan(
     theta: ThetaOption = None,
     theta_file: ThetaFileOption = None,
     sigma: SigmaOption = None,
-    problem: ProblemOptions,
+    problem: TableOptions,
     strategy: StrategyOption = "gauntlet",
     against: Annotated[
         list[str] | None,
@@ -68,6 +75,9 @@ def plan(
     draws: Annotated[
         int, typer.Option(metavar="N", help="How often each strategy is simulated.")
     ] = 50,
+    models: Annotated[
+        bool, typer.Option("--models", help="Compare the models of the table instead.")
+    ] = False,
     seed: SeedOption = 0,
     jobs: JobsOption = 1,
     max_pulls: MaxPullsOption = 10**7,
@@ -78,12 +88,18 @@ def plan(
     output.check_files(out, None)
     import finalist as fl
 
-    arms, words = inputs.load_problem(arms_file, problem, sigma)
+    table, words = inputs.load_problem(arms_file, problem, sigma)
+    arms = table.arms
     given = theta is not None or theta_file is not None
+    if models:
+        words |= {"strategy": strategy, "draws": draws, "seed": seed, "n_jobs": jobs}
+        words |= {"max_pulls": max_pulls, "other": given or bool(against)}
+        output.deliver(prices(arms, form, gap=gap, **words), out)
+        return
     result: Plan = fl.plan(
         arms,
         gap=gap,
-        theta=inputs.read_theta(theta, theta_file, arms) if given else None,
+        theta=inputs.read_slopes(theta, theta_file, arms) if given else None,
         strategy=strategy,
         draws=draws,
         seed=seed,

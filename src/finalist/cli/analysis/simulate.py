@@ -101,7 +101,8 @@ def simulate(
     import finalist as fl
     from finalist.strategies import shown_name
 
-    arms, words = inputs.load_problem(arms_file, problem, sigma)
+    table, words = inputs.load_problem(arms_file, problem, sigma)
+    arms = table.arms
     parameter = np.array(inputs.read_theta(theta, theta_file, arms))
     means = arms.means(parameter)
     chosen = inputs.configured(strategy, settings or [], arms, parameter)
@@ -160,7 +161,7 @@ def _as_dict(result: "Simulation", means: "np.ndarray") -> dict[str, Any]:
 
 def _csv(result: "Simulation") -> str:
     """Return one row per run; no spreadsheet takes the name of a winner for a formula."""
-    from finalist.arms.files import escape
+    from finalist.tables.escaping import escape
 
     frame = result.to_frame()
     frame["winner"] = [None if name is None else escape(name) for name in frame["winner"]]

@@ -64,10 +64,10 @@ pulls fixed in advance, with the same sigma, delta and model) names a winner. {r
 simulated on the same plots, in batches of their own choice; the study above is one more:
 """
 _OWN = """\
-Your own candidates, in a spreadsheet (the file of arms: a name and numbers for each):
+Your own candidates, in a spreadsheet (a name, and columns that describe them):
 
-  finalist new mine arms.csv --sigma unknown --intercept
-  finalist ask mine --size 24 -o batch.csv      # measure, fill in the column 'reward'
+  finalist new mine arms.csv --sigma unknown
+  finalist ask mine --size 24 -o batch.csv      # measure, fill in the column 'result'
   finalist tell mine batch.csv                  # exit code 10: go on; 0: done
   finalist status mine --chart evidence.png
 
@@ -75,7 +75,7 @@ In Python:
 
   import finalist as fl
 
-  arms = fl.Arms.from_csv("arms.csv").with_intercept()
+  arms = fl.Arms.from_table("arms.csv")
   study = fl.Study.create("finalist.db", "mine", arms, sigma=None)
   while batch := study.ask(size=24):
       study.tell({{pull.pull_id: measure(pull.arm) for pull in batch}})

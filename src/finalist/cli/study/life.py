@@ -35,15 +35,21 @@ Example:
 
 --format json has the keys name, verdict.
 """
-FORK_HELP = """Start a new study from the log before the decision on a batch.
+FORK_HELP = """Start a new study from before a batch, or with another model.
 
 \b
 Example:
   finalist fork seeds seeds-2 --until 3
+  finalist fork seeds seeds-bending --model bending
 
-The new study has everything told before batch 3, and that batch open, without its rewards: tell
+With --until 3 it has everything told before batch 3, and that batch open, without its results: tell
 them again, corrected. If you fork because of how the results look, you have two answers, each wrong
-with probability delta. --format json has the keys name, fork_of, until.
+with probability delta.
+
+With --model it begins with fresh evidence and a delta of its own; all results of the old study
+steer where it measures and are never tested. The command says what the two deltas add up to.
+
+--format json has the keys name, fork_of, until, model, history (how many results steer).
 """
 DELETE_HELP = """Delete a study with all its events, for good.
 
@@ -102,18 +108,34 @@ def resume(name: StudyName, db: DbOption = None, form: PrintedOption = Printed.t
 def fork(
     name: StudyName,
     new: Annotated[str, typer.Argument(metavar="NEW", help="A name for the new study.")],
-    until: Annotated[int, typer.Option("--until", metavar="N", help="The batch to fork at.")],
+    until: Annotated[
+        int | None, typer.Option("--until", metavar="N", help="The batch to fork at.")
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODEL", help="Another model: straight, bending, surface or separate."
+        ),
+    ] = None,
     db: DbOption = None,
     form: PrintedOption = Printed.table,
 ) -> None:
-    """Restart from before a batch."""
-    with opened(db, name) as study:
-        study.fork(new, until)
+    """Restart from before a batch, or with another model."""
+    with opened(db, name) as study, study.fork(new, until, model=model) as started:
+        found = started.snapshot()
     words = (
         f"Study {printable(new, 60)!r} has everything of {printable(name, 60)!r} before batch "
         f"{until}. Tell the rewards of that batch again."
     )
-    say(form, words, name=new, fork_of=name, until=until)
+    if found.fork is not None and model is not None:
+        from finalist.study.sentences import forked
+
+        words = (
+            f"Study {printable(new, 60)!r} begins: "
+            f"{printable(forked(found.fork, sum(found.levels)), 500)}."
+        )
+    more = {"until": until, "model": model, "history": found.history_pulls}
+    say(form, words, name=new, fork_of=name, **more)
 
 
 def delete(

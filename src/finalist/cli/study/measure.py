@@ -6,7 +6,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from finalist.cli import codes, output
-from finalist.cli.options import AllOption, Format, Printed, PrintedOption
+from finalist.cli.options import (
+    AllOption,
+    DelimiterOption,
+    EncodingOption,
+    Format,
+    Printed,
+    PrintedOption,
+    SheetOption,
+)
+from finalist.cli.options import DecimalOption as FoundDecimalOption
 from finalist.cli.study.common import (
     DbOption,
     DecimalOption,
@@ -23,33 +32,39 @@ from finalist.text import counted
 
 if TYPE_CHECKING:
     from finalist.study import Batch, Status, Study
+    from finalist.study.measure import Told
 
 ASK_HELP = """Say what to measure next.
 
 \b
 Example:
-  finalist ask seeds --size 96 -o batch.csv
+  finalist ask seeds --size 96 -o batch.xlsx
 
-With -o it writes a CSV file with an empty column 'reward': fill it in and pass it to 'finalist
-tell'. Rows are in random order; measure them in that order. The same batch is returned until all
-of it is told. If there is nothing to measure, no file is written. --format csv prints what the
-file would contain; --format json has the keys
+With -o it writes a sheet to fill in, .xlsx, .csv or .tsv: the candidates with their own columns and
+an empty column 'result'. Write the measured values there, 'failed' if a measurement failed, and
+pass the file to 'finalist tell'. Rows are in random order; measure them in that order. The same
+batch is returned until all of it is told. If there is nothing to measure, no file is written.
+--format csv prints what a CSV file would contain; --format json has the keys
 
 \b
   state (open, waiting, decided, stopped, budget, exhausted), reason, batch,
   left, words, pulls (list of pull_id, arm, worker, and with --features
   features)
 """
-TELL_HELP = """Enter rewards from a CSV file: all of them, or none.
+TELL_HELP = """Enter results from a file: all of them, or none.
 
 \b
 Example:
-  finalist tell seeds batch.csv
+  finalist tell seeds batch.xlsx
 
-The columns 'pull_id' and 'reward' are required, in any order. An empty reward is a pull not yet
-measured; 'arm' is checked, and other columns are kept as notes. A wrong cell is reported by line
-and column, and nothing is stored. Telling the same again changes nothing. --format json has the
-keys new (how many rewards), file, status (as in 'finalist status', without a forecast).
+The file is a sheet from 'finalist ask', filled in: .xlsx, .ods, CSV or text with tabs. The columns
+'pull_id' and 'result' are required, in any order; rows may be sorted, and some may be missing. An
+empty result is a measurement not yet made; 'failed' is one that failed, and it is made again. The
+column 'reward' counts where 'result' is empty. 'arm' is checked, the candidates' own columns are
+ignored, and other columns are kept as notes. A wrong cell is reported by line and column, and
+nothing is stored. Telling the same again changes nothing. Encoding, delimiter and decimal sign are
+found out and said. --format json has the keys new (how many results), again (how many failed and
+are measured again), file, read_as, status (as in 'finalist status', without a forecast).
 """
 VOID_HELP = """Give up a failed measurement; the same arm is measured again.
 
@@ -90,9 +105,15 @@ def ask(
         str | None,
         typer.Option(metavar="WHO", help="Who asks; every worker gets pulls of their own."),
     ] = None,
-    features: Annotated[
-        bool, typer.Option("--features", help="With the features of the arms.")
-    ] = False,
+    columns: Annotated[
+        bool | None,
+        typer.Option(
+            "--columns/--no-columns",
+            "--features/--no-features",
+            help="With the candidates' own columns.",
+            show_default="in files",
+        ),
+    ] = None,
     decimal: DecimalOption = ".",
     everything: AllOption = False,
     db: DbOption = None,
@@ -102,7 +123,7 @@ def ask(
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option("-o", "--output", metavar="FILE", help="A CSV file to fill in."),
+        typer.Option("-o", "--output", metavar="FILE", help="A sheet to fill in: .xlsx, .csv."),
     ] = None,
 ) -> None:
     """Ask, print."""
@@ -110,20 +131,22 @@ def ask(
     form = form or (Format.table if out is None else Format.csv)
     with opened(db, name) as study:
         batch = study.ask(size, worker)
-        rows = _rows(study, batch, features)
+        rows = batch.rows()
+        if columns and form is Format.json:
+            rows = _with_features(study, rows)
         if not batch and form is not Format.json:
             typer.echo(_nothing(study, batch), err=form is Format.csv)
             raise typer.Exit(_code(batch))
     if form is Format.csv:
-        _write_csv(rows, out, decimal)
+        _write_sheet(batch, columns is not False, out, decimal)
         if out is not None:
             mark = () if decimal == "." else ("--decimal", decimal)
-            typer.echo(f"{_head(batch)}\nFill in the column 'reward', then:", err=True)
+            typer.echo(f"{_head(batch)}\nFill in the column 'result', then:", err=True)
             typer.echo(f"  {command(db, 'tell', name, str(out), *mark)}", err=True)
     elif form is Format.json:
         output.deliver(output.to_json(_content(batch, rows)), out)
     else:
-        output.deliver(_table(batch, rows, everything), out)
+        output.deliver(_table(batch, bool(columns), everything), out)
     raise typer.Exit(_code(batch))
 
 
@@ -131,15 +154,12 @@ def _code(batch: "Batch") -> int:
     return codes.CONTINUE if batch.state == "waiting" else codes.DONE
 
 
-def _rows(study: "Study", batch: "Batch", features: bool) -> list[dict[str, Any]]:
-    """Return the pulls as rows, optionally with the features of their arms."""
-    rows = batch.rows()
-    if features:
-        arms = study.arms
-        for row in rows:
-            values = arms.features[arms.index(row["arm"])].tolist()
-            row["features"] = dict(zip(arms.feature_names, values, strict=True))
-    return rows
+def _with_features(study: "Study", rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return pulls with the features of their arms."""
+    arms = study.arms
+    numbers = {name: arms.features[arms.index(name)].tolist() for name in {r["arm"] for r in rows}}
+    named = {k: dict(zip(arms.feature_names, v, strict=True)) for k, v in numbers.items()}
+    return [row | {"features": named[row["arm"]]} for row in rows]
 
 
 def _nothing(study: "Study", batch: "Batch") -> str:
@@ -153,16 +173,14 @@ def _nothing(study: "Study", batch: "Batch") -> str:
 def _head(batch: "Batch") -> str:
     left = "" if batch.left == len(batch) else f" of {batch.left:,} that are left"
     words = f" {printable(batch.words)}" if batch.words else ""
-    return f"Batch {batch.batch}: {counted(len(batch), 'pull')} to measure{left}.{words}"
+    return f"Batch {batch.batch}: {counted(len(batch), 'measurement')} to make{left}.{words}"
 
 
-def _write_csv(rows: list[dict[str, Any]], out: Path | None, decimal: str) -> None:
+def _write_sheet(batch: "Batch", columns: bool, out: Path | None, decimal: str) -> None:
     from finalist.study.results import write_pulls
 
-    flat = [
-        {k: v for k, v in row.items() if k != "features"} | row.get("features", {}) for row in rows
-    ]
-    output.deliver_csv(lambda target: write_pulls(target, flat, decimal=decimal), out)
+    own = batch.own_columns() if columns else None
+    output.deliver_csv(lambda target: write_pulls(target, batch.rows(), own, decimal=decimal), out)
 
 
 def _content(batch: "Batch", rows: list[dict[str, Any]]) -> dict[str, Any]:
@@ -176,30 +194,41 @@ def _content(batch: "Batch", rows: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def _table(batch: "Batch", rows: list[dict[str, Any]], everything: bool) -> str:
-    names = list(rows[0].get("features", {}))
-    with_worker = any(row["worker"] is not None for row in rows)
-    header = ["Arm", "Pull", *(["Worker"] if with_worker else [])]
-    header += [printable(name, output.NAME_WIDTH) for name in names]
+def _table(batch: "Batch", columns: bool, everything: bool) -> str:
+    from finalist.study.results import OwnColumns
+
+    own = batch.own_columns() if columns else OwnColumns()
+    with_worker = any(pull.worker is not None for pull in batch)
+    header = ["Candidate", "Pull", *(["Worker"] if with_worker else [])]
+    header += [printable(name, output.NAME_WIDTH) for name in own.headers]
     cells = [
         [
-            row["arm"],
-            str(row["pull_id"]),
-            *([printable(row["worker"] or "", output.NAME_WIDTH)] if with_worker else []),
-            *(output.number(row["features"][name]) for name in names),
+            pull.arm,
+            str(pull.pull_id),
+            *([printable(pull.worker or "", output.NAME_WIDTH)] if with_worker else []),
+            *(_cell(cell) for cell in own.cells(pull.arm)),
         ]
-        for row in rows
+        for pull in batch
     ]
     return output.to_text(_head(batch), *output.arms_table(header, cells, everything))
+
+
+def _cell(cell: object) -> str:
+    if isinstance(cell, int | float) and not isinstance(cell, bool):
+        return output.number(cell)
+    return "" if cell is None else printable(str(cell), output.NAME_WIDTH)
 
 
 def tell(
     name: StudyName,
     results: Annotated[
         Path,
-        typer.Argument(metavar="RESULTS", exists=True, dir_okay=False, help="A CSV file."),
+        typer.Argument(metavar="RESULTS", exists=True, dir_okay=False, help="A filled-in sheet."),
     ],
-    decimal: DecimalOption = ".",
+    delimiter: DelimiterOption = None,
+    decimal: FoundDecimalOption = None,
+    encoding: EncodingOption = None,
+    sheet: SheetOption = None,
     client_id: Annotated[
         str | None,
         typer.Option(metavar="ID", help="A name for this call: repeating it changes nothing."),
@@ -208,23 +237,34 @@ def tell(
     form: PrintedOption = Printed.table,
 ) -> None:
     """Read, store, say."""
+    from finalist.study import handles
+    from finalist.study.results import OwnColumns, read_results
+    from finalist.tables import Dialect
+
+    dialect = Dialect(delimiter, decimal, encoding, sheet)
     with opened(db, name) as study:
-        new = study.tell(results, client_id, decimal=decimal)
+        given = read_results(results, dialect, own=OwnColumns(study.arms).headers)
+        told = handles.tell(study, given, client_id)
         found = study.status(forecast=False)
-    content = {"new": new, "file": str(results), "status": found.to_dict()}
-    say(form, "\n".join(_told(new, found, command(db, "ask", name))), **content)
+    content = {"new": told.new, "again": told.again, "file": str(results)}
+    content |= {"read_as": given.read_as, "status": found.to_dict()}
+    read_as = [f"Read as: {given.read_as}."] if given.read_as else []
+    say(form, "\n".join([*read_as, *_told(told, found, command(db, "ask", name))]), **content)
     raise typer.Exit(codes.of_verdict(found.verdict))
 
 
-def _told(new: int, found: "Status", ask_again: str) -> list[str]:
-    lines = [f"Stored {counted(new, 'new reward')}.", printable(found.sentence), *certain(found)]
+def _told(told: "Told", found: "Status", ask_again: str) -> list[str]:
+    again = counted(told.again, "failed measurement is", "failed measurements are")
+    failed = f" {again} made again: {ask_again}" if told.again else ""
+    lines = [f"Stored {counted(told.new, 'new result')}.{failed}", printable(found.sentence)]
+    lines += certain(found)
     if found.advice is not None:
         lines.append(printable(found.advice))
     lines += [f"Warning: {printable(words)}" for words in found.warnings]
     if found.open_pulls:
         verb = "is" if found.open_pulls == 1 else "are"
-        pulls = counted(found.open_pulls, "pull")
-        lines.append(f"{pulls} of this batch {verb} without a reward.")
+        pulls = counted(found.open_pulls, "measurement")
+        lines.append(f"{pulls} of this batch {verb} without a result.")
     elif found.verdict == "continue":
         lines.append(f"Next: {ask_again}")
     return lines

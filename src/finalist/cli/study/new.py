@@ -1,29 +1,33 @@
 """`finalist new`: begin a study."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from finalist.cli import inputs
+from finalist.cli import inputs, output
 from finalist.cli.options import (
     ArmsFile,
+    CandidateColumnOption,
     Printed,
     PrintedOption,
-    ProblemOptions,
+    ResultColumnOption,
     SettingsOption,
     StrategyOption,
+    TableOptions,
     with_problem,
 )
-from finalist.cli.study.common import DbOption, DecimalOption, NewName, command, say, shown, where
-from finalist.errors import FinalistError, ProblemError
+from finalist.cli.study.common import DbOption, NewName, command, say, shown, where
+from finalist.errors import ProblemError
 from finalist.files import printable
-from finalist.text import counted
 
 if TYPE_CHECKING:
     import numpy as np
 
+    from finalist.arms.table import ArmsTable
     from finalist.problem import Unset
+    from finalist.study import Status
 
 #: How to give an unknown size of the noise here.
 _UNKNOWN = "'unknown': the gauntlet then estimates Gaussian noise from the rewards"
@@ -33,19 +37,27 @@ HELP = """Begin a study: an experiment kept on disk.
 \b
 Example:
   finalist new seeds arms.csv --sigma 1 --delta 0.05
-  finalist ask seeds --size 96 -o batch.csv   # fill in the column 'reward'
+  finalist ask seeds --size 96 -o batch.csv   # fill in the column 'result'
   finalist tell seeds batch.csv
   finalist status seeds
 
 --sigma is the size of the noise of one measurement, or 'unknown'; a sigma that is too small makes
 the answer worthless, so there is no default (only --noise bernoulli needs none). --history is a
-CSV file with the columns 'arm' and 'reward' of earlier measurements: they guide choices and are
-never tested. With --budget, the best remaining arm is recommended when that many pulls are spent;
+file of old results, read as by 'finalist sigma': they show sigma, test the model before the first
+measurement and guide choices, and they are never evidence. With them --sigma may be left out: it is
+then unknown, as an estimate is not knowledge.
+
+With --budget, the best remaining arm is recommended when that many pulls are spent;
 the strategies od-linbai, gse, peace and g-budget are made for this, require it, and guarantee no
-error probability. Name the columns of ARMS that are not features: --sigma-column,
---cost-column, --measurable-column. With --intercept the expected result is a constant plus a part
-for each feature; without, it is 0 where all features are. --format json has the keys name, where,
-created, arms, measurable and candidates (how many there are of each), history, settings.
+error probability.
+
+ARMS is a table with a row for each candidate. Encoding, delimiter and decimal sign are found out
+and said. What each column is (name, number, category, yes/no, ...) is guessed and shown; --column
+Tone=category says otherwise. --model bending is for an optimum in between ('finalist plan --models'
+shows what each model costs). Results have a level of their own unless --no-intercept is given.
+--format json has the keys name, where,
+created, arms, measurable and candidates (how many there are of each), history, old_results,
+warnings, settings, model, columns (list of name, role, why), read_as, remarks.
 """
 
 
@@ -58,7 +70,7 @@ def new(
         str | None,
         typer.Option(metavar="SIZE", help="Size of the noise, or 'unknown'.", show_default="none"),
     ] = None,
-    problem: ProblemOptions,
+    problem: TableOptions,
     minimise: Annotated[
         bool, typer.Option("--minimise", help="The same as --objective min.")
     ] = False,
@@ -70,41 +82,54 @@ def new(
     history: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", exists=True, dir_okay=False, help="Earlier measurements, a CSV file."
+            metavar="FILE", exists=True, dir_okay=False, help="Old results: .csv, .xlsx or text."
         ),
     ] = None,
-    decimal: DecimalOption = ".",
+    candidate_column: CandidateColumnOption = None,
+    result_column: ResultColumnOption = None,
+    known_only: Annotated[
+        bool,
+        typer.Option("--known-only", help="Leave out old results of candidates not in ARMS."),
+    ] = False,
     db: DbOption = None,
     form: PrintedOption = Printed.table,
 ) -> None:
     """Read, create, say."""
-    arms, words = inputs.load_problem(arms_file, problem, sigma, unknown=_UNKNOWN)
+    from finalist.study import Study
+    from finalist.study.history import of_known, tells_sigma
+    from finalist.study.results.earlier import old_results
+    from finalist.study.sentences import counted_arms
+    from finalist.tables import Dialect, read
+
+    old, otherwise = None, None
+    if history is not None:
+        cells = read(history, Dialect(decimal=problem.decimal))
+        old = old_results(cells, candidate_column, result_column)
+        if sigma is None and tells_sigma(problem.words["noise"], old.results):
+            otherwise = "unknown"
+    missing = {"unknown": _UNKNOWN, "otherwise": otherwise}
+    table, words = inputs.load_problem(arms_file, problem, sigma, **missing)
+    arms = table.arms
     words["sigma"] = _size(words["sigma"])
     if minimise:
         words["objective"] = "min"
-    from finalist.study import Study
-    from finalist.study.results import Results, as_history
-    from finalist.study.sentences import counted_arms
-
-    earlier = Results([], []) if history is None else as_history(history, decimal=decimal)
-    for arm in earlier.arm:
-        arms.index(str(arm))  # an unknown one is refused before anything is created
+    said = [] if old is None else [*old.said]
+    earlier = None if old is None else old.results
+    if earlier is not None and known_only:
+        earlier, left_out = of_known(arms, earlier)
+        said += [left_out] if left_out else []
     study = Study.create(
         where(db),
         name,
         arms,
         inputs.configured(strategy, settings or [], arms, None),
         seed=seed,
+        history=earlier,
         **words,
     )
     with study:
         every = study.arms
-        if earlier:
-            try:
-                study.import_history(earlier)
-            except FinalistError:
-                study.delete()
-                raise
+        found = None if earlier is None else study.status(forecast=False)
         content = {
             "name": study.name,
             "where": shown(db),
@@ -112,21 +137,57 @@ def new(
             "arms": len(every),
             "measurable": int(every.measurable.sum()),
             "candidates": int(every.candidate.sum()),
-            "history": len(earlier),
+            "history": 0 if earlier is None else len(earlier),
+            "old_results": None if found is None else found.old_results,
+            "warnings": [] if found is None else list(found.warnings),
             "settings": study.settings,
+            "model": every.recipe.name,
+            "columns": [{"name": c.name, "role": c.role, "why": c.why} for c in table.columns],
+            "read_as": table.read_as,
+            "remarks": list(table.remarks),
         }
-    before = f", {counted(len(earlier), 'earlier measurement')}" if earlier else ""
-    told = (
-        f"Study {printable(name, 60)!r} is in {shown(db)}: {counted_arms(every)}, "
-        f"{strategy}{before}. Next:\n  {command(db, 'ask', name, '-o', 'batch.csv')}"
+    sheet = "batch.xlsx" if arms_file.suffix.lower() in (".xlsx", ".ods") else "batch.csv"
+    told = _found(table) + (
+        f"Study {printable(name, 60)!r} is in {shown(db)}: {counted_arms(every)}, {strategy}.\n"
+        + "".join(f"{printable(words)}\n" for words in _of_old(found, said))
+        + f"Next:\n  {command(db, 'ask', name, '-o', sheet)}"
     )
     if not (every.has_intercept or words["batch_intercept"]):
         told += (
-            "\nNote: the features have no constant, so an arm whose features are all 0 has an "
-            "expected result of 0.\n      If results have a level of their own, begin with "
-            "--intercept."
+            "\nNote: there is no constant, so a candidate whose numbers are all 0 has an expected "
+            "result of 0.\n      If results have a level of their own, leave --no-intercept out."
         )
     say(form, told, **content)
+
+
+def _of_old(found: "Status | None", said: list[str]) -> Iterator[str]:
+    """Yield what old results say, and how they were read."""
+    if found is None:
+        return
+    yield f"{found.old_results}" + (f" (Read as: {'; '.join(said)}.)" if said else "")
+    for words in found.warnings:
+        yield f"Warning: {words}"
+
+
+def _found(table: "ArmsTable") -> str:
+    """Say how the table was read, and what its columns are for."""
+    if not table.columns:
+        return ""
+    read_as = [f"Read as: {table.read_as}."] if table.read_as else []
+    remarks = [f"{words[0].upper()}{words[1:]}." for words in table.remarks]
+    made = table.arms.recipe.words()
+    columns = table.columns[: output.MAX_ROWS]
+    rows = [(printable(c.name, output.NAME_WIDTH), c.role, printable(c.why)) for c in columns]
+    left = len(table.columns) - len(columns)
+    said = " ".join(map(printable, read_as + remarks))
+    return output.to_text(
+        *([said] if said else []),
+        "Columns:",
+        output.facts_table(rows),
+        *([f"... and {left:,} more"] if left else []),
+        printable(f"Model: {made or table.arms.recipe.name}."),
+        "",
+    )
 
 
 def _size(given: "np.ndarray | str | Unset") -> "np.ndarray | float | Unset | None":

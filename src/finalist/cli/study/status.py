@@ -35,7 +35,7 @@ keys
   name, verdict (continue, winner, uncertain, undecided), certain,
   winner, winners, top, leader, survivors, risk, recommendation,
   error_estimate, certainty, advice, sentence, pulls, open_pulls,
-  batches, budget_left, assumptions, warnings, doubts,
+  batches, budget_left, assumptions, warnings, doubts, old_results,
   forecast (median, low, high, cap, words), unit, arms (list of name, pulls,
   estimate, low, high, evidence, p_value, rival, survives, measurable,
   candidate)
@@ -124,6 +124,8 @@ def report(found: "Status", everything: bool = False) -> "Iterator[Table | str]"
     yield from certain(found)
     if found.advice is not None:
         yield printable(found.advice)
+    if found.old_results is not None:
+        yield printable(found.old_results)
     yield _pulls(found)
     if found.forecast is not None:
         yield f"Forecast: {found.forecast.words()}"

@@ -1,41 +1,55 @@
 """Results that a person gives back: pulls with their rewards, from Python or from a table.
 
-A CSV file of pulls to measure has an empty column `reward`; a spreadsheet fills it and it comes
-back here. An empty reward is a pull not measured yet. A bad cell is refused with its line and
-column, and then nothing of the table is taken.
-
-Text that a spreadsheet might run as a formula is written with an apostrophe in front, which is
-removed again on reading.
+A sheet of pulls to measure has an empty column `result`; a person fills it in and it comes back
+here, as CSV, .xlsx, .ods, pasted cells or a data frame. An empty result is a pull not measured
+yet, "failed" one that failed. A bad cell is refused with its line and column, and then nothing of
+the table is taken.
 """
 
-import json
-import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from itertools import compress
 from os import PathLike
 from typing import Any
 
 import numpy as np
 
-from finalist.errors import ArmsError, RewardError
+from finalist.errors import FileFormatError, RewardError
 from finalist.study.results.results import Results
-from finalist.study.results.table import Table, read_csv, read_frame
+from finalist.study.results.table import (
+    NUMBERS,
+    as_notes,
+    column_of,
+    columns_of,
+    error_of,
+    place_of,
+    pulls_of,
+    rewards_of,
+    values_of,
+)
+from finalist.tables import Cell, Cells, Dialect, Limits, read
+from finalist.tables.escaping import unescape
 from finalist.text import show
 
-_to_json = json.JSONEncoder(ensure_ascii=False).encode
 
-
-def as_results(results: Any, *, decimal: str = ".") -> Results:
+def as_results(
+    results: Any,
+    dialect: Dialect | None = None,
+    *,
+    own: Callable[[], Collection[str]] = tuple,
+) -> Results:
     """Read results in any of the forms in which they can be told.
 
     Parameters
     ----------
     results : mapping, pairs, data frame or path
         {pull: reward}; (pull, reward) pairs; any data frame with the columns `pull_id` and
-        `reward`; or a CSV file. In a table an empty reward is a pull not measured yet, the
-        column `arm` names the arm, and other columns become notes.
-    decimal : "." or ","
-        The decimal mark of a CSV file.
+        `result` or `reward`; or a file. In a table an empty result is a pull not measured yet,
+        the column `arm` names the arm, and other columns become notes. "failed" instead of a
+        reward says that the measurement failed.
+    dialect : Dialect, optional
+        What is not to be found out about a file.
+    own : callable
+        Returns the names of the candidates' own columns, which are not notes.
 
     Raises
     ------
@@ -49,16 +63,16 @@ def as_results(results: Any, *, decimal: str = ".") -> Results:
     --------
     >>> as_results({3: 0.5, 4: 1}).value
     array([0.5, 1. ])
-    >>> as_results([(3, 0.5), (3, 0.5)]).pull
-    array([3])
+    >>> as_results([(3, 0.5), (3, 0.5), (4, "failed")]).failed
+    array([False,  True])
     """
     if isinstance(results, Results):
         return results
     if isinstance(results, Mapping):
         return Results([*results.keys()], [*results.values()])
-    table = _as_table(results, decimal)
+    table = _as_table(results, dialect)
     if table is not None:
-        return results_of(table)
+        return results_of(table, own())
     if not isinstance(results, Iterable) or isinstance(results, bytes | bytearray):
         raise RewardError(f"results are {show(results)}; give {{pull: reward}}, pairs or a table.")
     pulls, rewards = _pairs(results, "(pull, reward)")
@@ -66,21 +80,29 @@ def as_results(results: Any, *, decimal: str = ".") -> Results:
 
 
 def read_results(
-    source: str | PathLike[str] | bytes, *, decimal: str = ".", name: str = "the table"
+    source: str | PathLike[str] | bytes,
+    dialect: Dialect | None = None,
+    *,
+    own: Collection[str] = (),
+    name: str = "the table",
+    limits: Limits | None = None,
 ) -> Results:
-    r"""Read a CSV file, or the bytes of one, with the columns `pull_id` and `reward`.
+    r"""Read a file, or the bytes of one, with the columns `pull_id` and `result`.
 
-    The file is UTF-8; commas, semicolons or tabs separate its cells. Column names may be in any
-    case and order. A row with an empty reward is skipped; cells that a spreadsheet left out at
-    the end of a row are empty. The column `arm` names the arm; other columns become notes.
+    Column names may be in any case and order. A row without a result is skipped; `reward` counts
+    where `result` is empty or not there. The column `arm` names the arm; other columns become
+    notes.
 
     Parameters
     ----------
     source : str, path or bytes
-    decimal : "." or ","
-        The decimal mark. A separator of thousands is refused, never guessed.
+    dialect : Dialect, optional
+        What is not to be found out.
+    own : collection of str
+        The candidates' own columns, which are not notes.
     name : str
         What errors call the table if bytes are given.
+    limits : Limits, optional
 
     Raises
     ------
@@ -91,106 +113,61 @@ def read_results(
 
     Examples
     --------
-    >>> content = b"Pull_ID;arm;reward;note\n7;tin;0,5;\n8;zinc;;\n9;lead;2;hot\n"
-    >>> results = read_results(content, decimal=",")
+    >>> content = b"Pull_ID;arm;result;note\n7;tin;0,5;\n8;zinc;;\n9;lead;2;hot\n"
+    >>> results = read_results(content)
     >>> results.pull, results.value
     (array([7, 9]), array([0.5, 2. ]))
     >>> results.arm, results.note
     (('tin', 'lead'), (None, '{"note": "hot"}'))
     """
-    return results_of(read_csv(source, decimal=decimal, name=name))
+    return results_of(_read(source, dialect, name=name, limits=limits), own)
 
 
-def results_of(table: Table) -> Results:
-    """Return the results in a table with the columns `pull_id` and `reward`."""
-    roles = table.roles(("pull_id", "reward"))
-    filled = [c is not None for c in table.texts(table.columns[roles["reward"]])]
+def results_of(table: Cells, own: Collection[str] = ()) -> Results:
+    """Return the results in a table; columns of the candidates' `own` are not notes."""
+    roles = columns_of(table, ("pull_id",))
+    values, origin = values_of(table, roles)
+    filled = [cell is not None for cell in values]
     if not any(filled):
-        raise table.error(
-            f"{table.source and table.source + ': '}no reward is filled in. Put the measured "
-            "values into the column 'reward'."
+        raise error_of(table)(
+            f"{table.source and table.source + ': '}no result is filled in. Put the measured "
+            "values into the column 'result'."
         )
     rows = [*compress(range(len(filled)), filled)]
 
-    def column(j: int) -> list[Any]:
-        return [*compress(table.columns[j], filled)]
+    def column(name: str) -> list[Cell]:
+        return [*compress(table.column(name), filled)]
 
-    others = [j for j in range(len(table.names)) if j not in roles.values()]
-    notes = {j: table.texts(column(j)) for j in others}
-    if table.source:
-        _check_named(table, others)
-    return Results(
-        table.numbers(column(roles["pull_id"]), whole=True),
-        table.numbers(column(roles["reward"])),
-        [_text(c) for c in table.texts(column(roles["arm"]))] if "arm" in roles else None,
-        _as_notes({table.names[j]: cells for j, cells in notes.items()}),
-        where=lambda i, role: table.where(rows[i], roles[role] if role else None),
+    known = {name.lower() for name in (*roles, *own, *map(unescape, own))}
+    notes = {name: column(name) for name in table.names if name.lower() not in known}
+    results = Results(
+        pulls_of(table, roles["pull_id"], filled),
+        rewards_of(table, [*compress(values, filled)]),
+        [c if c is None or isinstance(c, str) else table.text(c) for c in column(roles["arm"])]
+        if "arm" in roles
+        else None,
+        as_notes(notes),
+        where=lambda i, role: place_of(table, rows[i], column_of(role, roles, origin, rows[i])),
         source=table.source,
     )
+    results.read_as = table.read_as
+    return results
 
 
-def as_history(table: Any, *, decimal: str = ".") -> Results:
-    """Read measurements made before a study; each row stands for a pull.
-
-    Parameters
-    ----------
-    table : data frame, path of a CSV file, or pairs
-        With the columns `arm`, the name of an arm, and `reward`; other columns are ignored.
-    decimal : "." or ","
-        The decimal mark of a CSV file.
-
-    Examples
-    --------
-    >>> as_history([("tin", 0.5), ("tin", 1)]).arm
-    ('tin', 'tin')
-    """
-    if isinstance(table, Results):
-        return table
-    found = _as_table(table, decimal)
-    if found is None:
-        try:
-            named, rewards = _pairs(table, "(arm, reward)")
-        except (TypeError, RewardError):
-            raise RewardError(
-                "give earlier measurements as a data frame with the columns 'arm' and 'reward', or "
-                "as pairs (arm, reward)."
-            ) from None
-        found = Table.of({"arm": named, "reward": rewards})
-    roles = found.roles(("arm", "reward"))
-    names = [*found.columns[roles["arm"]]]
-    if not names:
-        where = found.source and f"{found.source}: "
-        raise found.error(f"{where}there are no measurements in this table.")
-    if found.source:
-        names = found.texts([name.strip() for name in names])
-        if None in names:
-            where = found.where(names.index(None), roles["arm"])
-            raise found.error(f"{found.source}, {where}: the cell is empty.")
-    for name in names:
-        if not isinstance(name, str):
-            raise ArmsError(f"an arm is named {name!r}; give its name as text.")
-    return Results(
-        np.arange(1, len(names) + 1),
-        found.numbers(found.columns[roles["reward"]]),
-        names,
-        where=lambda i, role: found.where(i, roles[role] if role else None),
-        source=found.source,
-    )
-
-
-def _as_table(given: Any, decimal: str) -> Table | None:
+def _as_table(given: Any, dialect: Dialect | None) -> Cells | None:
     """Return what a file or a data frame holds, None if it is neither."""
     if isinstance(given, str | PathLike):
-        return read_csv(given, decimal=decimal)
-    if isinstance(given, list | tuple | np.ndarray):
+        return _read(given, dialect)
+    if isinstance(given, list | tuple | np.ndarray | bytes | bytearray):
         return None
     import narwhals as nw
 
+    if not (nw.dependencies.is_into_dataframe(given) or isinstance(given, nw.DataFrame)):
+        return None
     try:
-        frame = nw.from_native(given, eager_only=True, pass_through=True)
-        return read_frame(frame) if isinstance(frame, nw.DataFrame) else None
-    except nw.exceptions.DuplicateError as error:
-        raise RewardError(f"columns with the same name: {error}. Rename them.") from error
+        return _read(given, dialect)
+    except FileFormatError as error:
+        raise RewardError(str(error)) from error
 
 
 def _pairs(pairs: Iterable[Any], form: str) -> tuple[list[Any], list[Any]]:
@@ -206,40 +183,6 @@ def _pairs(pairs: Iterable[Any], form: str) -> tuple[list[Any], list[Any]]:
     return first, second
 
 
-def _check_named(table: Table, columns: Iterable[int]) -> None:
-    """Refuse a file with cells in a column that has no name."""
-    for j in columns:
-        if not table.names[j]:
-            row = next((i for i, cell in enumerate(table.columns[j]) if cell.strip()), None)
-            if row is not None:
-                raise table.error(
-                    f"{table.source}, {table.where(row)}: column {j + 1} has no name. Name it in "
-                    f"line {table.header}."
-                )
-
-
-def _as_notes(columns: Mapping[str, Sequence[Any]]) -> list[str | None] | None:
-    """Return for each row the JSON text of what is there, None when nothing is."""
-    used = {name: cells for name, cells in columns.items() if any(c is not None for c in cells)}
-    if not used:
-        return None
-    keys = [_to_json(name) + ": " for name in used]
-
-    def note(values: tuple[Any, ...]) -> str | None:
-        pairs = zip(keys, values, strict=True)
-        parts = [key + _to_json(_plain(value)) for key, value in pairs if value is not None]
-        return "{" + ", ".join(parts) + "}" if parts else None
-
-    return [note(values) for values in zip(*used.values(), strict=True)]
-
-
-def _plain(cell: Any) -> str | int | float:
-    """Return a value that JSON can hold."""
-    value = cell.item() if isinstance(cell, np.generic) else cell
-    if isinstance(value, int) or (isinstance(value, float) and math.isfinite(value)):
-        return value
-    return str(value)
-
-
-def _text(cell: Any) -> str | None:
-    return None if cell is None else str(cell)
+def _read(source: Any, dialect: Dialect | None, **words: Any) -> Cells:
+    """Read a table in which the results settle the decimal sign, not what else stands there."""
+    return read(source, dialect, expected=NUMBERS, **words)

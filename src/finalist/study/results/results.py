@@ -19,7 +19,23 @@ Where = Callable[[int, str], str]
 #: Bad cells that one message names.
 _MAX_SHOWN = 5
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_ADVICE = "Nothing was taken. Correct the table; leave a reward empty that is not measured yet."
+_ADVICE = (
+    "Nothing was taken. Leave a result empty if it is not measured yet, write failed if the "
+    "measurement failed."
+)
+#: What is written instead of a value if a measurement failed, in any case.
+FAILED = "failed"
+
+
+def is_failed(cell: object) -> bool:
+    """Return whether a cell says that a measurement failed.
+
+    Examples
+    --------
+    >>> is_failed(" Failed"), is_failed("n/a"), is_failed(0.5)
+    (True, False, False)
+    """
+    return isinstance(cell, str) and cell.strip().lower() == FAILED
 
 
 class Unread(str):
@@ -35,15 +51,16 @@ class Unread(str):
 
 
 class Results:
-    """Rewards of pulls in order of the pulls, each pull once.
+    """Rewards of pulls in order of the pulls, each pull once, and pulls that failed.
 
     A pull that is given twice alike is one result. Refused are pulls that are not whole numbers,
-    values that are not finite or beyond 1e150, and two different values or arms of one pull.
+    values that are not finite or beyond 1e150, and two different values or arms of one pull. A
+    pull that failed has the value NaN.
 
     Parameters
     ----------
     pull, value : sequences
-        Numbers of pulls and what was measured.
+        Numbers of pulls and what was measured; "failed" if the measurement failed.
     arm : sequence of str or None, optional
         The arm named beside each pull: the study checks that it is that pull's arm.
     note : sequence of str or None, optional
@@ -62,8 +79,11 @@ class Results:
 
     pull: Int64[np.ndarray, " n"]
     value: Float[np.ndarray, " n"]
+    failed: Bool[np.ndarray, " n"]
     arm: tuple[str | None, ...]
     note: tuple[str | None, ...]
+    #: What was found out about the file they are from.
+    read_as: str = ""
 
     def __init__(
         self,
@@ -76,7 +96,11 @@ class Results:
         source: str = "",
     ) -> None:
         pulls, bad_pulls = _numbers(pull, np.dtype(np.int64), _pull_problem)
-        values, bad_values = _numbers(value, np.dtype(np.float64), _reward_problem)
+        failed = _failed(value)
+        measured = [0.0 if f else v for v, f in zip(value, failed, strict=True)]
+        values, bad_values = _numbers(
+            measured if failed.any() else value, np.dtype(np.float64), _reward_problem
+        )
         nothing = (None,) * len(pull)
         self.arm, self.note = (nothing if texts is None else tuple(texts) for texts in (arm, note))
         if not len(pull) == len(value) == len(self.arm) == len(self.note):
@@ -85,7 +109,8 @@ class Results:
             _refuse(pull, bad_pulls, value, bad_values, where, source)
         for texts in (arm, note):
             _check_text(() if texts is None else texts)
-        self.pull, self.value = pulls, values + 0.0  # no database keeps the sign of a zero
+        self.pull, self.failed = pulls, failed
+        self.value = np.where(failed, np.nan, values + 0.0)  # no database keeps the sign of a zero
         self._where = where
         self._rows: Int64[np.ndarray, " n"] | None = None
         if not np.all(pulls[:-1] < pulls[1:]):
@@ -111,6 +136,7 @@ class Results:
             return self
         some = copy(self)
         some.pull, some.value = self.pull[chosen], self.value[chosen]
+        some.failed = self.failed[chosen]
         some.arm, some.note = (tuple(compress(t, chosen)) for t in (self.arm, self.note))
         rows = np.arange(len(self)) if self._rows is None else self._rows
         some._rows = rows[chosen]
@@ -127,13 +153,15 @@ class Results:
         owner = rows[inverse]
         for i in np.flatnonzero(owner != np.arange(len(owner))).tolist():
             j = int(owner[i])
-            if self.value[i] != self.value[j]:
-                self._conflict(source, "rewards", j, self.value[j], i, self.value[i])
+            one, other = (FAILED if self.failed[k] else self.value[k] for k in (j, i))
+            if one != other:
+                self._conflict(source, "rewards", j, one, i, other)
             if None not in (arm[i], arm[j]) and arm[i] != arm[j]:
                 self._conflict(source, "arms", j, arm[j], i, arm[i])
             arm[j] = arm[i] if arm[j] is None else arm[j]
             note[j] = note[i] if note[j] is None else note[j]
         self.pull, self.value, self._rows = pulls, self.value[rows], rows
+        self.failed = self.failed[rows]
         self.arm = tuple([arm[i] for i in rows.tolist()])
         self.note = tuple([note[i] for i in rows.tolist()])
 
@@ -143,6 +171,12 @@ class Results:
             f"{source and source + ': '}pull {self.pull[i]} has two {what}: {show(one)}{at[0]} and "
             f"{show(other)}{at[1]}. Give the right one only."
         )
+
+
+def _failed(cells: Sequence[Any] | np.ndarray) -> Bool[np.ndarray, " n"]:
+    if isinstance(cells, np.ndarray) and cells.dtype.kind in "iuf":
+        return np.zeros(len(cells), dtype=bool)
+    return np.fromiter(map(is_failed, cells), bool, len(cells))
 
 
 def _numbers(
@@ -203,7 +237,10 @@ def _refuse(
             f"reward for pull {pull[i]} is {show(cell)}, which {problem}. "
             "Leave out a pull that is not measured."
         )
-    texts = [f"{where(i, column)}: {show(c)} {text}" for i, column, c, text in bad[:_MAX_SHOWN]]
+    texts = [
+        f"{where(i, column)}: {show(c) if c != '' else 'the cell'} {text}"
+        for i, column, c, text in bad[:_MAX_SHOWN]
+    ]
     if len(bad) > _MAX_SHOWN:
         texts.append(f"and {len(bad) - _MAX_SHOWN} more cells")
     error = FileFormatError if source else RewardError

@@ -1,267 +1,174 @@
-"""Tables of cells, from a CSV file or a data frame, with the line of every row.
+"""The columns and cells of a table of results: which is which, and what a cell says."""
 
-Nothing is guessed: a cell that is not plainly a number stays text, with the reason.
-"""
-
-import csv
-import io
+import json
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from os import PathLike
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from datetime import date, time, timedelta
+from itertools import compress
+from typing import Any
 
 import numpy as np
 
-from finalist.arms.files import unescape
 from finalist.errors import FileFormatError, RewardError
-from finalist.study.results.results import Unread
+from finalist.study.results.results import Unread, is_failed
+from finalist.tables import Cell, Cells
+from finalist.tables.numbers import of_cells
 from finalist.text import show
 
-if TYPE_CHECKING:
-    import narwhals as nw
-
-_ROLES = ("pull_id", "reward", "arm")
-_DELIMITERS = (",", ";", "\t")
-_BREAK = re.compile("\r\n|\r|\n")
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
-_WHOLE = re.compile(r"([+-]?\d{1,19})(\.0*)?", re.ASCII)
-
-
-@dataclass(frozen=True, eq=False)
-class Table:
-    """Columns of cells.
-
-    Attributes
-    ----------
-    names : list of str
-        Those of the columns.
-    columns : list of sequences
-        Values, None where there is none; in a file, text as it stands there.
-    lines : sequence of int
-        The line on which each row starts; in a data frame, the number of the row.
-    source : str
-        The name of the file; empty for a data frame.
-    header : int
-        The line with the names.
-    decimal : "." or ","
-        The decimal mark in a file.
-    """
-
-    names: list[str]
-    columns: list[Sequence[Any]]
-    lines: Sequence[int]
-    source: str = ""
-    header: int = 1
-    decimal: str = "."
-
-    @classmethod
-    def of(cls, columns: Mapping[Any, Sequence[Any]]) -> "Table":
-        """Return a table of values by the names of columns; its rows have the numbers 1, 2, ..."""
-        rows = range(1, len(next(iter(columns.values()), ())) + 1)
-        return cls([str(name).strip() for name in columns], [*columns.values()], rows)
-
-    @property
-    def error(self) -> type[Exception]:
-        """What is raised if it is not a table of results."""
-        return FileFormatError if self.source else RewardError
-
-    def roles(self, needed: Sequence[str]) -> dict[str, int]:
-        """Return which columns hold what; refuse a table without a column that it needs."""
-        where = f"{self.source}, line {self.header}: " if self.source else ""
-        return find_columns(self.names, needed, self.error, where)
-
-    def where(self, i: int, column: int | None = None) -> str:
-        """Name a row, or one of its cells."""
-        word, line = "line" if self.source else "row", self.lines[i]
-        if column is None:
-            return f"{word} {line}"
-        if self.source:  # the cells before it may have several lines
-            line += sum(len(_BREAK.findall(cells[i])) for cells in self.columns[:column])
-        return f"{word} {line}, column {self.names[column]!r}"
-
-    def numbers(self, cells: Sequence[Any], *, whole: bool = False) -> Sequence[Any] | np.ndarray:
-        """Return numbers; what is not one stays as it is, in a file with the reason."""
-        if self.source:
-            return _parsed(cells, self.decimal, whole)
-        return [_as_int(cell) for cell in cells] if whole else cells
-
-    def texts(self, cells: Sequence[Any]) -> list[Any]:
-        """Return text without the apostrophe against formulas; blank cells are None."""
-        if self.source:
-            return [(unescape(c) if c[0] == "'" else c) if c.strip() else None for c in cells]
-        return [None if isinstance(c, str) and not c.strip() else c for c in cells]
+#: What measured values are called: in sheets, and by programs.
+VALUES = ("result", "reward")
+#: Columns that hold numbers, and so show which decimal sign a file has.
+NUMBERS = ("pull_id", *VALUES)
+_ROLES = (*NUMBERS, "arm")
+_WHOLE = re.compile(r"[+-]?\d{1,19}", re.ASCII)
+_NO_PULL = "is empty, and the row has a result. Delete a row of totals, or write the pull's number"
+_to_json = json.JSONEncoder(ensure_ascii=False).encode
 
 
-def find_columns(
-    names: Sequence[str], needed: Sequence[str], error: type[Exception], where: str = ""
-) -> dict[str, int]:
+def error_of(table: Cells) -> type[Exception]:
+    """Return what is raised if it is not a table of results."""
+    return FileFormatError if table.source else RewardError
+
+
+def place_of(table: Cells, i: int, column: str | None) -> str:
+    """Name a row or a cell, without the file: messages begin with that."""
+    return table.where(i, column).removeprefix(f"{table.source}, " if table.source else "")
+
+
+def columns_of(table: Cells, needed: Sequence[str]) -> dict[str, str]:
     """Find columns by name, in any case and order; refuse one that is missing or there twice."""
-    keys = [name.lower() if name.lower() in _ROLES else name for name in names]
-    for j, key in enumerate(keys):
-        if key and keys.index(key) != j:
-            raise error(
-                f"{where}columns {keys.index(key) + 1} and {j + 1} are both {show(names[j])}. "
-                "Rename one."
+    roles: dict[str, str] = {}
+    for name in table.names:
+        role = name.lower()
+        if role not in _ROLES:
+            continue
+        if role in roles:
+            raise error_of(table)(
+                f"{table.top()}columns {table.names.index(roles[role]) + 1} and "
+                f"{table.names.index(name) + 1} are both {show(name)}. Rename one."
             )
-    for wanted in needed:
-        if wanted not in keys:
-            found = show(list(names), 200)
-            raise error(f"{where}there is no column {wanted!r}; the columns are {found}.")
-    return {key: j for j, key in enumerate(keys) if key in _ROLES}
-
-
-# --- CSV ------------------------------------------------------------------------------------
-
-
-def read_csv(
-    source: str | PathLike[str] | bytes, *, decimal: str = ".", name: str = "the table"
-) -> Table:
-    """Read a CSV file, or the bytes of one, which errors then call `name`.
-
-    It is UTF-8; commas, semicolons or tabs separate the cells. Cells that a spreadsheet left out
-    at the end of a row are empty.
-    """
-    check_decimal(decimal, FileFormatError)
-    if not isinstance(source, bytes):
-        name, source = str(source), Path(source).read_bytes()
-    try:
-        text = source.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = len(re.findall(b"\r\n|\r|\n", source[: error.start])) + 1
-        raise FileFormatError(
-            f"{name}, line {line}: this is not UTF-8 text. Save the file as 'CSV UTF-8'."
-        ) from error
-    delimiter = max(_DELIMITERS, key=lambda mark: _fitness(text, mark))
-    try:
-        lines, rows = _parse(text, delimiter)
-    except FileFormatError as error:
-        raise FileFormatError(f"{name}, {error}") from error
-    if not rows:
-        raise FileFormatError(f"{name}: the file is empty. It needs a line with column names.")
-    header, width = rows[0], len(rows[0])
-    for line, cells in zip(lines, rows, strict=True):
-        if any(map(str.strip, cells[width:])):
-            raise FileFormatError(
-                f"{name}, line {line}: {len(cells)} cells, and the header has {width}, the last "
-                f"{show(header[-1])}. Put a cell that has {delimiter!r} in it in double quotes."
+        roles[role] = name
+    for role in needed:
+        if role not in roles:
+            raise error_of(table)(
+                f"{table.top()}there is no column {role!r}; the columns are "
+                f"{show(list(table.names), 200)}."
             )
-        if len(cells) != width:  # spreadsheets leave out or add empty cells at the end
-            cells[width:] = [""] * (width - len(cells))
-    names = [unescape(cell.strip()).strip() for cell in header]
-    columns: list[Sequence[str]] = list(zip(*rows[1:], strict=True)) or [()] * width
-    return Table(names, columns, lines[1:], name, lines[0], decimal)
+    if not any(role in roles for role in VALUES):  # an empty column is left out on reading
+        raise error_of(table)(
+            f"{table.top()}no result is filled in: there is no column 'result' with anything in "
+            f"it; the columns are {show(list(table.names), 200)}."
+        )
+    return roles
 
 
-def _parse(text: str, delimiter: str, most: int | None = None) -> tuple[list[int], list[list[str]]]:
-    """Return the line on which each row starts, and its cells; blank rows are skipped."""
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-    lines: list[int] = []
-    rows: list[list[str]] = []
-    line = 1
-    try:
-        for cells in reader:
-            if any(map(str.strip, cells)):
-                lines.append(line)
-                rows.append(cells)
-                if len(rows) == most:
-                    break
-            line = reader.line_num + 1
-    except csv.Error as error:
-        raise FileFormatError(f"line {line}: {error}. Check the quotes.") from error
-    return lines, rows
+def column_of(role: str, roles: Mapping[str, str], origin: Sequence[str], i: int) -> str | None:
+    """Return the column of a cell of row i, by what it is; None for the whole row."""
+    return origin[i] if role == "reward" else roles.get(role)
 
 
-def _fitness(text: str, delimiter: str) -> tuple[int, int]:
-    """Return how well a delimiter splits the header: known columns, and columns."""
-    try:
-        _, rows = _parse(text, delimiter, most=1)
-    except FileFormatError:
-        return -1, 0
-    names = [cell.strip().lower() for row in rows for cell in row]
-    return len({*names} & {*_ROLES}), len(names)
+def values_of(table: Cells, roles: Mapping[str, str]) -> tuple[list[Cell], Sequence[str]]:
+    """Return the measured values, and of each the column that it is from."""
+    named = [roles[role] for role in VALUES if role in roles]
+    values, origin = [*table.column(named[0])], [named[0]] * len(table)
+    for other in named[1:]:
+        for i, (one, two) in enumerate(zip(values, table.column(other), strict=True)):
+            if one is None and two is not None:
+                values[i], origin[i] = two, other
+            elif two is not None and not _same(table, one, two):
+                raise error_of(table)(
+                    f"{table.where(i)}: {named[0]!r} is {show(one)} and {other!r} is {show(two)}. "
+                    f"Nothing was taken. Leave one of them empty."
+                )
+    return values, origin
 
 
-def check_decimal(decimal: str, error: type[Exception]) -> None:
-    """Raise if there is no such decimal mark."""
-    if decimal not in (".", ","):
-        raise error(f"decimal is {decimal!r}; it is '.' or ','.")
+def _same(table: Cells, one: Cell, other: Cell) -> bool:
+    if is_failed(one) and is_failed(other):
+        return True
+    return table.number(one) == table.number(other) or one == other
 
 
-# --- numbers --------------------------------------------------------------------------------
+# --- cells ----------------------------------------------------------------------------------
 
 
-def number(cell: str, decimal: str = ".") -> float:
-    """Return the number in a cell, nan if it is not plainly one: no 1_000, no foreign digits.
-
-    Examples
-    --------
-    >>> number(" -1,5e2", ","), number("1.5", ","), number("nan")
-    (-150.0, nan, nan)
-    """
-    text = _dotted(cell, decimal)
-    return float(text) if _NUMBER.fullmatch(text) else math.nan
-
-
-def _dotted(cell: str, decimal: str) -> str:
-    """Return a number as Python writes it; with a decimal comma, a point makes it invalid."""
-    text = cell.strip()
-    if decimal == ".":
-        return text
-    return "" if "." in text else text.replace(",", ".")
+def pulls_of(table: Cells, name: str, filled: Sequence[bool]) -> Sequence[Any] | np.ndarray:
+    """Return the numbers of pulls; what is not one stays as it is, in a file with the reason."""
+    cells = [*compress(table.column(name), filled)]
+    if not table.source:
+        return [_as_int(cell) for cell in cells]
+    found = table.numbers(name)[np.asarray(filled)]
+    if np.all(np.abs(found) < 2**53) and np.all(found == np.rint(found)):
+        return np.asarray(found, dtype=np.int64)
+    return [_pull(table, cell) for cell in cells]
 
 
-def _parsed(cells: Sequence[str], decimal: str, whole: bool) -> Sequence[Any] | np.ndarray:
-    """Read a column of numbers: all at once if Python reads them as people do."""
-    every = "".join(cells)
-    if every.isascii() and "_" not in every:
-        texts = cells if whole or decimal == "." else [_dotted(cell, decimal) for cell in cells]
-        try:
-            if whole:
-                return np.fromiter(map(int, texts), np.int64, len(cells))
-            found = np.fromiter(map(float, texts), np.float64, len(cells))
-            if np.isfinite(found).all():
-                return found
-        except (ValueError, OverflowError):
-            pass
-    return [_pull(cell, decimal) if whole else _reward(cell, decimal) for cell in cells]
-
-
-def _pull(cell: str, decimal: str) -> int | Unread:
+def _pull(table: Cells, cell: Cell) -> int | Unread:
     """Read a whole number, also from 3.0, as some spreadsheets write it."""
-    match = _WHOLE.fullmatch(_dotted(cell, decimal))
-    return Unread(cell, "is not the number of a pull") if match is None else int(match[1])
-
-
-def _reward(cell: str, decimal: str) -> float | Unread:
-    value, other = number(cell, decimal), "," if decimal == "." else "."
-    if math.isfinite(value):
-        return value
-    if other not in cell:
-        return Unread(cell, "is not a finite number")
-    mark = "point" if decimal == "." else "comma"
-    hint = f"; use decimal={other!r}" if math.isfinite(number(cell, other)) else ""
-    return Unread(cell, f"is not a number with a decimal {mark} and nothing else{hint}")
-
-
-# --- data frames ----------------------------------------------------------------------------
-
-
-def read_frame(frame: "nw.DataFrame[Any]") -> Table:
-    """Read a data frame of any library."""
-    columns = []
-    for j in range(len(frame.columns)):
-        missing = frame[:, j].is_null().to_list()
-        cells = zip(frame[:, j].to_list(), missing, strict=True)
-        columns.append([None if gone else cell for cell, gone in cells])
-    return Table.of(dict(zip(frame.columns, columns, strict=True)))
+    if cell is None:
+        return Unread("", _NO_PULL)
+    if isinstance(cell, str) and _WHOLE.fullmatch(cell.strip()):
+        return int(cell)
+    number = _as_int(table.number(cell))
+    return number if isinstance(number, int) else Unread(str(cell), "is not the number of a pull")
 
 
 def _as_int(cell: Any) -> Any:
     """Turn 3.0 into 3: pandas turns integers into floats when one is missing."""
-    if not isinstance(cell, float | np.floating):
+    if not isinstance(cell, float):
         return cell
-    value = float(cell)
-    return int(value) if abs(value) <= 2**53 and value.is_integer() else cell
+    return int(cell) if abs(cell) <= 2**53 and cell.is_integer() else cell
+
+
+def rewards_of(table: Cells, cells: Sequence[Cell]) -> Sequence[Any] | np.ndarray:
+    """Return measured values; what is not a number stays as it is, in a file with the reason."""
+    if not table.source:
+        return cells
+    found = of_cells(cells, table.decimal)
+    return found if np.isfinite(found).all() else [_reward(table, cell) for cell in cells]
+
+
+def _reward(table: Cells, cell: Cell) -> Any:
+    if isinstance(cell, float):
+        return cell
+    if isinstance(cell, date | time | timedelta):
+        kind = "a date" if isinstance(cell, date) else "a time"
+        return Unread(
+            str(cell),
+            f"is {kind}; a spreadsheet may have made it of a number. Write the number again, in a "
+            "cell that is formatted as a number",
+        )
+    if not isinstance(cell, str) or is_failed(cell):
+        return cell
+    value = table.number(cell)
+    if math.isfinite(value):
+        return value
+    if "," in cell and table.decimal == ".":
+        return Unread(cell, "is not a number; here a point is the decimal sign")
+    if "." in cell and table.decimal == ",":
+        return Unread(cell, "is not a number; here a comma is the decimal sign")
+    return Unread(cell, "is not a finite number")
+
+
+def as_notes(columns: Mapping[str, Sequence[Any]]) -> list[str | None] | None:
+    """Return for each row the JSON text of what is there, None when nothing is."""
+    used = {name: cells for name, cells in columns.items() if any(c is not None for c in cells)}
+    if not used:
+        return None
+    keys = [_to_json(name) + ": " for name in used]
+
+    def note(values: tuple[Any, ...]) -> str | None:
+        pairs = zip(keys, values, strict=True)
+        parts = [key + _to_json(_plain(value)) for key, value in pairs if value is not None]
+        return "{" + ", ".join(parts) + "}" if parts else None
+
+    return [note(values) for values in zip(*used.values(), strict=True)]
+
+
+def _plain(cell: Any) -> str | int | float:
+    """Return a value that JSON can hold."""
+    value = cell.item() if isinstance(cell, np.generic) else cell
+    if isinstance(value, int) or (isinstance(value, float) and math.isfinite(value)):
+        return value
+    return str(value)

@@ -1,121 +1,79 @@
-"""CSV files that are safe to open in a spreadsheet: pulls to measure, and any other table."""
+"""Sheets of measurements to make, which a person fills in and `read_results` takes back."""
 
-import csv
-import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from os import PathLike
-from typing import Protocol, runtime_checkable
 
-import numpy as np
-
-from finalist.arms.files import escape
 from finalist.errors import OutputError
-from finalist.files import write_file
-from finalist.study.results.table import check_decimal, find_columns
-from finalist.text import show
+from finalist.study.results.columns import OwnColumns
+from finalist.study.results.results import FAILED
+from finalist.tables.writer import Form, TextStream, workbook, write_table
+from finalist.text import counted
 
-_PULL_COLUMNS = ("pull_id", "arm", "worker", "reward", "note")
-
-
-@runtime_checkable
-class TextStream(Protocol):
-    """What text can be written to: an open file (opened with newline=""), or `io.StringIO`."""
-
-    def write(self, text: str, /) -> object:
-        """Write text."""
-        ...
+#: Cells of the candidates' own columns that a sheet may have.
+MAX_OWN_CELLS = 10_000_000
+_FORM = Form(
+    "result",
+    (FAILED,),
+    "Batch",
+    (
+        "Write each measured value into the yellow cell of its row, in the order of the rows, and "
+        "leave a cell empty that is not measured yet.",
+        f"If a measurement failed, write {FAILED} and say in the column 'note' what happened: it "
+        "is measured again. That must have nothing to do with how large the value was.",
+    ),
+)
 
 
 def write_pulls(
     target: str | PathLike[str] | TextStream,
     rows: Sequence[Mapping[str, object]],
+    own: OwnColumns | None = None,
     *,
     decimal: str = ".",
 ) -> None:
-    """Write pulls to measure as a CSV file that a person fills in and `read_results` reads.
+    """Write pulls to measure as a CSV, .tsv or .xlsx file with an empty column `result`.
 
     Parameters
     ----------
     target : str, path or text stream
+        A stream gets CSV.
     rows : sequence of mappings
-        With `pull_id` and `arm`, perhaps `worker` and `note`; what else they hold are features.
+        With `pull_id` and `arm`, perhaps `worker`, `unit`, `result` and `note`.
+    own : OwnColumns, optional
+        The candidates' own columns.
     decimal : "." or ","
-        With a decimal comma, semicolons separate the cells.
+        With a decimal comma, semicolons separate the cells of a CSV file.
 
     Examples
     --------
     >>> import sys
-    >>> write_pulls(sys.stdout, [{"pull_id": 7, "arm": "=tin", "dose": 0.1}])
-    pull_id,arm,dose,reward,note
-    7,'=tin,0.1,,
+    >>> write_pulls(sys.stdout, [{"pull_id": 7, "arm": "=tin"}])
+    pull_id,arm,result,note
+    7,'=tin,,
     """
-    features = dict.fromkeys(key for row in rows for key in row if key not in _PULL_COLUMNS)
-    worker = ["worker"] if any(row.get("worker") is not None for row in rows) else []
-    header = ["pull_id", "arm", *worker, *features, "reward", "note"]
-    names = [name.strip() for name in header]
-    find_columns(names, ("pull_id", "reward"), OutputError)
-    if "" in names:
-        raise OutputError(f"column {names.index('') + 1} has no name. Name the feature.")
-    write_table(target, header, ([row.get(c) for c in header] for row in rows), decimal=decimal)
+    write_table(target, *sheet_of(rows, own), decimal=decimal, form=_FORM)
 
 
-def write_table(
-    target: str | PathLike[str] | TextStream,
-    header: Iterable[str],
-    rows: Iterable[Iterable[object]],
-    *,
-    decimal: str = ".",
-) -> None:
-    """Write a CSV file that is safe to open in a spreadsheet.
+def pulls_workbook(rows: Sequence[Mapping[str, object]], own: OwnColumns | None = None) -> bytes:
+    """Return the content of an .xlsx file with an empty column `result`, as `write_pulls`."""
+    return workbook(*sheet_of(rows, own), _FORM)
 
-    Numbers are in the shortest form that reads back exactly, None is an empty cell, and text
-    that a spreadsheet might run gets an apostrophe in front. A file has a byte-order mark if it
-    is not plain ASCII: without it Excel takes UTF-8 for something else.
 
-    Parameters
-    ----------
-    target : str, path or text stream
-    header : iterable of str
-    rows : iterable of iterables
-        As many cells each as the header has.
-    decimal : "." or ","
-        With a decimal comma, semicolons separate the cells.
-
-    Examples
-    --------
-    >>> import sys
-    >>> write_table(sys.stdout, ["arm", "mean"], [["-tin", -0.5]], decimal=",")
-    arm;mean
-    '-tin;-0,5
-    """
-    check_decimal(decimal, OutputError)
-    buffer = io.StringIO(newline="")
-    writer = csv.writer(buffer, delimiter="," if decimal == "." else ";")
-    names = [escape(name) for name in header]
-    writer.writerow(names)
-    for number, row in enumerate(rows, 1):
-        cells = [_cell(value, decimal) for value in row]
-        if len(cells) != len(names):
-            raise OutputError(f"row {number} has {len(cells)} cells; the header has {len(names)}.")
-        writer.writerow(cells)
-    text = buffer.getvalue()
-    if not isinstance(target, str | PathLike):
-        target.write(text)
-        return
-    try:
-        write_file(target, text.encode("utf-8" if text.isascii() else "utf-8-sig"))
-    except UnicodeEncodeError as error:
+def sheet_of(
+    rows: Sequence[Mapping[str, object]], own: OwnColumns | None = None
+) -> tuple[list[str], list[list[object]]]:
+    """Return the header and the rows of a sheet."""
+    own = own or OwnColumns()
+    if len(rows) * len(own) > MAX_OWN_CELLS:
         raise OutputError(
-            f"cannot write {target}: {show(text[error.start])} is not valid Unicode."
-        ) from error
-
-
-def _cell(value: object, decimal: str) -> str:
-    plain = value.item() if isinstance(value, np.generic) else value
-    if plain is None:
-        return ""
-    if isinstance(plain, float):
-        return repr(float(plain)).replace(".", decimal)
-    if isinstance(plain, int):
-        return str(plain)
-    return escape(str(plain))
+            f"{counted(len(own), 'column')} of the candidates in {len(rows):,} rows are too many "
+            "for a sheet. Leave them out with --no-columns."
+        )
+    extra = [word for word in ("worker", "unit") if any(row.get(word) is not None for row in rows)]
+    first, last = ["pull_id", "arm", *extra], ["result", "note"]
+    known = {str(row["arm"]): own.cells(str(row["arm"])) for row in rows}
+    table = [
+        [*(row.get(c) for c in first), *known[str(row["arm"])], *(row.get(c) for c in last)]
+        for row in rows
+    ]
+    return [*first, *own.headers, *last], table

@@ -6,14 +6,18 @@ from typing import Any, Literal, get_type_hints
 from pydantic import BaseModel, create_model
 
 from finalist.study import ArmStatus, Batch, Pull, Status
+from finalist.web.api.arms import GivenBody
 
 Verdict = Literal["continue", "winner", "uncertain", "undecided"]
 
 
 def described(cls: type, doc: str, **others: Any) -> type[BaseModel]:
-    """Return the model of a dataclass that is sent as JSON; `others` are fields that differ."""
+    """Return the model of a dataclass that is sent as JSON; `others` are fields that differ.
+
+    Fields that do not count in comparisons are not sent.
+    """
     hints = get_type_hints(cls)
-    types = {field.name: hints[field.name] for field in fields(cls)} | others
+    types = {field.name: hints[field.name] for field in fields(cls) if field.compare} | others
     words: dict[str, Any] = {name: (kind, ...) for name, kind in types.items()}
     return create_model(f"{cls.__name__}Answer", __doc__=doc, **words)
 
@@ -74,6 +78,7 @@ class ArmsAnswer(BaseModel):
 
     feature_names: list[str]
     arms: list[OneArm]
+    given: GivenBody
 
 
 PullAnswer = described(Pull, "A measurement to make.")
@@ -88,11 +93,14 @@ BatchAnswer = described(
 class ToldAnswer(BaseModel):
     """How many rewards were new; they are stored on disk.
 
-    `repeated`: a call with the same `Idempotency-Key` was made before, and `new` is its result.
+    `again`: how many pulls failed and are measured again.
+    `repeated`: a call with the same `Idempotency-Key` was made before; `new` and `again` are those
+    of that call.
     `risk` as in the status: without it, `winner` is a recommendation.
     """
 
     new: int
+    again: int
     repeated: bool
     verdict: Verdict
     certain: bool
@@ -161,6 +169,14 @@ class RowAnswer(BaseModel):
     cells: list[CellAnswer]
 
 
+class RoleAnswer(BaseModel):
+    """What a column is for, and why; `question` has to be answered if it is not empty."""
+
+    role: str
+    why: str
+    question: str
+
+
 class PreviewAnswer(BaseModel):
     """A preview of a table of arms; `problem` is null if it can be used.
 
@@ -169,6 +185,9 @@ class PreviewAnswer(BaseModel):
     """
 
     columns: list[str]
+    roles: list[RoleAnswer]
+    read_as: str
+    remarks: list[str]
     name_column: str | None
     feature_columns: list[str]
     rows: list[RowAnswer]

@@ -3,13 +3,10 @@
 import json
 from typing import Annotated, Any, Literal
 
-import numpy as np
 from pydantic import (
-    BaseModel,
     ConfigDict,
     Field,
     StrictBool,
-    StrictFloat,
     StrictInt,
     StrictStr,
     create_model,
@@ -18,95 +15,27 @@ from pydantic import field_validator as checked_field
 from pydantic import model_validator as checked_model
 
 from finalist.arms import Arms
-from finalist.arms.inputs import check_columns, checked
-from finalist.arms.parts import any_of, as_mask
-from finalist.errors import ArmsError
+from finalist.errors import ProblemError
 from finalist.problem import UNSET, PerArm, Unset
 from finalist.problem.noise import missing_sigma, takes_sigma
 from finalist.settings import SETTINGS, Kind, Setting
+from finalist.web.api.arms import (
+    LARGEST,
+    ArmsBody,
+    Body,
+    Each,
+    Name,
+    Number,
+    TableBody,
+    Text,
+    Whole,
+)
 from finalist.web.uploads import MAX_ARMS, MAX_RESULTS, read_arms_table
 
-#: The largest integer that every JSON parser reads exactly.
-LARGEST = 2**53 - 1
-MAX_CELLS = 1_000_000
 #: Pulls issued at a time.
 MAX_PULLS = 100_000
 #: Characters of the metadata as JSON, and its levels of nesting.
 _MAX_METADATA, _MAX_DEPTH = 65_536, 16
-
-Text = Annotated[StrictStr, Field(min_length=1, max_length=10_000)]
-Name = Annotated[StrictStr, Field(min_length=1, max_length=1_000)]
-Number = Annotated[StrictFloat, Field(allow_inf_nan=False)]
-Whole = Annotated[StrictInt, Field(ge=1, le=LARGEST)]
-
-
-class Body(BaseModel):
-    """A body: unknown keys are rejected."""
-
-    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
-
-
-Roles = Annotated[list[StrictBool], Field(max_length=MAX_ARMS)]
-#: A positive number for all arms, or one per arm.
-Each = (
-    Annotated[Number, Field(gt=0)]
-    | Annotated[list[Annotated[Number, Field(gt=0)]], Field(max_length=MAX_ARMS)]
-)
-
-
-class ArmsBody(Body):
-    """Arms, with a row of features each; without features they are unrelated."""
-
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "names": ["oak", "ash", "elm"],
-                    "feature_names": ["height", "age"],
-                    "features": [[1.0, 0.2], [0.4, 0.9], [0.7, 0.7]],
-                },
-                {"names": ["red", "green", "blue"]},
-            ]
-        }
-    )
-    names: Annotated[list[Name], Field(max_length=MAX_ARMS)] | None = None
-    features: (
-        Annotated[list[Annotated[list[Number], Field(max_length=1000)]], Field(max_length=MAX_ARMS)]
-        | None
-    ) = None
-    feature_names: Annotated[list[Name], Field(max_length=1000)] | None = None
-    measurable: Roles | None = Field(None, description="Which rows can be pulled; all if null.")
-    candidate: Roles | None = Field(None, description="Which rows can win; all if null.")
-
-    def to_arms(self) -> Arms:
-        """Return the arms with their roles; raises if the library rejects them."""
-        arms = self._plain_arms()
-        masks = {"measurable": self.measurable, "candidate": self.candidate}
-        owner = arms._parts.owners()
-        roles = [any_of(as_mask(name, mask, len(owner)), owner) for name, mask in masks.items()]
-        return arms._marked(*roles)
-
-    def _plain_arms(self) -> Arms:
-        if self.features is None:
-            if not self.names or self.feature_names:
-                raise ArmsError("give features, or only names if the arms are unrelated.")
-            if len(self.names) > 2000:
-                raise ArmsError(
-                    f"{len(self.names):,} arms without features are too many; the limit is 2,000. "
-                    "Describe them by features."
-                )
-            return Arms.unstructured(self.names)
-        lengths = {len(row) for row in self.features}
-        if len(lengths) != 1:
-            raise ArmsError("give at least one arm, and the same number of features for each.")
-        if len(self.features) * max(lengths) > MAX_CELLS:
-            raise ArmsError(f"the arms have more than {MAX_CELLS:,} numbers.")
-        if self.feature_names is None:
-            return Arms(np.array(self.features), self.names)
-        columns = check_columns(self.feature_names, ArmsError, "")
-        if lengths != {len(columns)}:
-            raise ArmsError(f"there are {len(columns)} feature names for {max(lengths)} features.")
-        return Arms._from_table(checked(np.array(self.features, float), self.names, columns))
 
 
 _KINDS: dict[Kind, Any] = {
@@ -140,31 +69,37 @@ class Question(SettingsBody):
 
     arms: ArmsBody | None = None
     arms_csv: Annotated[StrictStr, Field(max_length=10 * 2**20)] | None = Field(
-        None, description="The arms as the text of a CSV file, instead of `arms`."
+        None, description="The text of a CSV file whose columns are features, instead of `arms`."
     )
+    table: TableBody | None = None
     strategy: Annotated[StrictStr, Field(max_length=100)] = "gauntlet"
 
     @checked_model(mode="after")
     def _one_of_two(self) -> "Question":
-        if (self.arms is None) == (self.arms_csv is None):
-            raise ValueError("give the arms once, as `arms` or as `arms_csv`")
+        if sum(form is not None for form in (self.arms, self.arms_csv, self.table)) != 1:
+            raise ValueError("give the arms once, as `arms`, `arms_csv` or `table`")
         return self
 
-    def to_arms(self) -> Arms:
-        """Return the arms, in whichever form they were given."""
+    def read(self) -> tuple[Arms, dict[str, Any]]:
+        """Return the arms in whichever form they were given, and keywords of the library."""
+        words = {word: getattr(self, word) for word in type(self).model_fields if word not in _OWN}
+        if self.table is not None:
+            found = self.table.read()
+            if found.cost is not None:
+                words["cost"] = found.cost
+            return found.arms, {**words, "sigma": self._sigma(found.sigma)}
         if self.arms is not None:
-            return self.arms.to_arms()
-        assert self.arms_csv is not None
-        return read_arms_table(self.arms_csv.encode(), "arms_csv").arms
+            arms = self.arms.to_arms()
+        else:
+            assert self.arms_csv is not None
+            arms = read_arms_table(self.arms_csv.encode(), "arms_csv").arms
+        return arms, {**words, "sigma": self._sigma()}
 
-    def words(self) -> dict[str, Any]:
-        """Return all settings as keywords of `Study.create` or `fl.plan`."""
-        given = {word: getattr(self, word) for word in type(self).model_fields if word not in _OWN}
-        return {**given, "sigma": self._sigma()}
-
-    def _sigma(self) -> PerArm | Unset | None:
+    def _sigma(self, column: PerArm | None = None) -> PerArm | Unset | None:
         """Return the size of the noise; a default would silently invalidate all results."""
-        sigma: PerArm | None = self.sigma
+        sigma: PerArm | None = self.sigma if column is None else column
+        if column is not None and self.sigma is not None:
+            raise ProblemError("a column of the table and `sigma` both give the noise; use one.")
         if sigma is not None:
             return sigma
         if not takes_sigma(self.noise):
@@ -179,7 +114,7 @@ class Question(SettingsBody):
 
 
 #: Fields of a question that are not keywords of the library.
-_OWN = frozenset({"arms", "arms_csv", "name", "settings"})
+_OWN = frozenset({"arms", "arms_csv", "table", "name", "settings", "history"})
 
 
 class MoreArms(ArmsBody):
@@ -190,6 +125,13 @@ class MoreArms(ArmsBody):
 
 
 _EXAMPLE_ARMS: dict[str, Any] = {"names": ["red", "green", "blue"]}
+
+
+class Earlier(Body):
+    """A measurement made before the study."""
+
+    arm: Name
+    reward: Number
 
 
 class NewStudy(Question):
@@ -207,6 +149,9 @@ class NewStudy(Question):
     ] = Field(default={}, description="Settings of the strategy other than its defaults.")
     seed: Annotated[StrictInt, Field(ge=0, le=LARGEST)] | None = None
     metadata: dict[str, Any] = Field(default={})
+    history: Annotated[list[Earlier], Field(max_length=MAX_RESULTS)] = Field(
+        default=[], description="What was measured before; it guides and is never tested."
+    )
 
     @checked_field("metadata")
     @classmethod
@@ -262,7 +207,9 @@ class Result(Body):
     )
 
     pull_id: Whole
-    reward: Number
+    reward: Number | Literal["failed"] = Field(
+        description="What was measured; failed if the measurement failed: it is made again."
+    )
     arm: Text | None = None
     notes: (
         Annotated[
@@ -310,11 +257,12 @@ class NoteBody(Body):
 
 
 class ForkBody(Body):
-    """The name of the new study, and the batch to go back to."""
+    """The name of the new study, and the batch to go back to or another model."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"name": "again", "until": 1}]})
     name: Name
-    until: Whole
+    until: Whole | None = None
+    model: Literal["straight", "bending", "surface", "separate"] | None = None
 
 
 class WithdrawBody(Body):
@@ -323,13 +271,6 @@ class WithdrawBody(Body):
     model_config = ConfigDict(json_schema_extra={"examples": [{"names": ["blue"]}]})
 
     names: Annotated[list[Name], Field(min_length=1, max_length=MAX_ARMS)]
-
-
-class Earlier(Body):
-    """A measurement made before the study."""
-
-    arm: Name
-    reward: Number
 
 
 class HistoryBody(Body):

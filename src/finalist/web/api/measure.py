@@ -9,17 +9,23 @@ from finalist.errors import RewardError
 from finalist.study import Batch, Pull, Study, handles
 from finalist.study.checks import promised, risk_of
 from finalist.study.measure import Told
-from finalist.study.results import Results, Table, results_of, write_pulls
+from finalist.study.results import OwnColumns, Results, pulls_workbook, results_of, write_pulls
+from finalist.tables import Cells
 from finalist.web.api.answers import BatchAnswer, PullAnswer, ToldAnswer, WordsAnswer
 from finalist.web.api.bodies import AmendBody, AskBody, ReasonBody, Result, TellBody
 from finalist.web.depends import (
     CSV_BODY,
+    SHEET_BODY,
+    XLSX,
     Csv,
     DecimalMark,
+    DialectDep,
     IssuerDep,
     Key,
     Number,
+    OwnToo,
     PullNumber,
+    Sheet,
     SnapshotsDep,
     StudiesDep,
 )
@@ -38,7 +44,8 @@ def ask(number: Number, body: AskBody, issuer: IssuerDep) -> Json:
 
 def batch_answer(batch: Batch) -> dict[str, Any]:
     """Return a batch as plain values."""
-    return vars(batch) | {"pulls": [vars(pull) for pull in batch], "reason": batch.reason}
+    plain = {word: value for word, value in vars(batch).items() if word != "arms"}
+    return plain | {"pulls": [vars(pull) for pull in batch], "reason": batch.reason}
 
 
 @router.get("/studies/{number}/open", response_model=BatchAnswer)
@@ -48,28 +55,43 @@ def open_pulls(number: Number, snapshots: SnapshotsDep) -> Json:
 
 
 @router.get("/studies/{number}/open.csv", response_class=Response)
-def open_csv(number: Number, snapshots: SnapshotsDep, decimal: DecimalMark = ".") -> Response:
+def open_csv(
+    number: Number, snapshots: SnapshotsDep, decimal: DecimalMark = ".", columns: OwnToo = True
+) -> Response:
     """Return the pulls without rewards, as a table to fill in."""
-    return csv_answer(batch_csv(snapshots.open_batch(number), decimal), f"study-{number}-batch.csv")
-
-
-def batch_csv(batch: Batch, decimal: str = ".") -> str:
-    """Return pulls to measure as CSV with an empty column `reward`."""
+    batch = snapshots.open_batch(number)
     text = io.StringIO(newline="")
-    write_pulls(text, batch.rows(), decimal=decimal)
-    return text.getvalue()
+    write_pulls(text, batch.rows(), _own(batch, columns), decimal=decimal)
+    return csv_answer(text.getvalue(), f"study-{number}-batch.csv")
+
+
+@router.get("/studies/{number}/open.xlsx", response_class=Response)
+def open_xlsx(number: Number, snapshots: SnapshotsDep, columns: OwnToo = True) -> Response:
+    """Return the pulls without rewards, as a workbook to fill in."""
+    batch = snapshots.open_batch(number)
+    content = pulls_workbook(batch.rows(), _own(batch, columns))
+    return _download(content, XLSX, f"study-{number}-batch.xlsx")
+
+
+def _own(batch: Batch, wanted: bool) -> OwnColumns | None:
+    return batch.own_columns() if wanted else None
 
 
 def csv_answer(text: str, name: str) -> Response:
-    """Return CSV as a download; `name` is ours and needs no quoting."""
-    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+    """Return CSV as a download."""
     content = text.encode("utf-8", "backslashreplace")
-    return Response(content, media_type="text/csv; charset=utf-8", headers=headers)
+    return _download(content, "text/csv; charset=utf-8", name)
+
+
+def _download(content: bytes, kind: str, name: str) -> Response:
+    """Return a file as a download; `name` is ours and needs no quoting."""
+    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+    return Response(content, media_type=kind, headers=headers)
 
 
 @router.post("/studies/{number}/tell", response_model=ToldAnswer)
 def tell(number: Number, body: TellBody, studies: StudiesDep, key: Key) -> Json:
-    """Store rewards: all of them, or none on an error."""
+    """Store rewards: all of them, or none on an error; "failed" has a pull measured again."""
     results = _results_of(body.results)
     with studies.writing(number) as study:
         return Json(told(study, handles.tell(study, results, key)))
@@ -77,11 +99,20 @@ def tell(number: Number, body: TellBody, studies: StudiesDep, key: Key) -> Json:
 
 @router.post("/studies/{number}/tell.csv", response_model=ToldAnswer, openapi_extra=CSV_BODY)
 def tell_csv(
-    number: Number, table: Csv, studies: StudiesDep, key: Key, decimal: DecimalMark = "."
+    number: Number, table: Csv, studies: StudiesDep, key: Key, dialect: DialectDep
 ) -> Json:
-    """Store the rewards of a table as issued, filled in."""
+    """Store the results of a table as issued, filled in."""
     with studies.writing(number) as study:
-        return Json(told(study, tell_table(study, table, key, decimal=decimal)))
+        return Json(told(study, tell_table(study, table, key, dialect)))
+
+
+@router.post("/studies/{number}/tell.xlsx", response_model=ToldAnswer, openapi_extra=SHEET_BODY)
+def tell_xlsx(
+    number: Number, table: Sheet, studies: StudiesDep, key: Key, dialect: DialectDep
+) -> Json:
+    """Store the results of a workbook (.xlsx, .ods) as issued, filled in."""
+    with studies.writing(number) as study:
+        return Json(told(study, tell_table(study, table, key, dialect)))
 
 
 def _results_of(rows: list[Result]) -> Results:
@@ -94,15 +125,17 @@ def _results_of(rows: list[Result]) -> Results:
     if taken:
         raise RewardError(f"a note is called {taken[0]!r}, which is a reserved name. Rename it.")
     columns |= {key: [(row.notes or {}).get(key) for row in rows] for key in further}
-    return results_of(Table.of(columns))
+    cells = tuple(tuple(column) for column in columns.values())
+    return results_of(Cells(tuple(columns), cells, range(1, len(rows) + 1)))
 
 
 def told(study: Study, result: Told) -> dict[str, Any]:
     """Return the response to a tell; a repeated call gets that of the first one."""
-    state = result.state
+    state, (new, again) = result.state, result.repeated or (result.new, result.again)
     ended = None if state.end is None else study.status(forecast=False)
     return {
-        "new": result.new if result.repeated is None else result.repeated,
+        "new": new,
+        "again": again,
         "repeated": result.repeated is not None,
         "verdict": "continue" if ended is None else ended.verdict,
         "certain": promised(state),

@@ -29,13 +29,13 @@ def plan(body: PlanBody, workers: WorkersDep) -> Json:
 
 def make_plan(body: PlanBody, workers: Workers) -> Plan:
     """Simulate in a worker."""
-    arms = body.to_arms()
+    arms, words = body.read()
     if len(arms) * arms.rank**2 > MAX_WORK:
         raise ProblemError(
             f"a plan for {len(arms):,} arms of rank {arms.rank} takes too long for a server. Use "
             "'finalist plan' on a machine of your own."
         )
-    plan: Plan = workers.run(PLAN, jobs.plan, arms, body.words(), tells=True)
+    plan: Plan = workers.run(PLAN, jobs.plan, arms, words, tells=True)
     return plan
 
 
@@ -46,7 +46,10 @@ def preview_arms(table: Csv) -> Json:
     rows = [{"line": row.line, "cells": [vars(cell) for cell in row.cells]} for row in found.rows]
     return Json(
         {
-            "columns": found.columns,
+            "columns": [column.name for column in found.columns],
+            "roles": [{k: v for k, v in vars(c).items() if k != "name"} for c in found.columns],
+            "read_as": found.read_as,
+            "remarks": found.remarks,
             "name_column": found.label,
             "feature_columns": found.features,
             "rows": rows,
@@ -54,6 +57,6 @@ def preview_arms(table: Csv) -> Json:
             "arms": None if found.arms is None else len(found.arms),
             "rank": None if found.arms is None else found.arms.rank,
             "duplicates": found.merged,
-            "problem": found.error,
+            "problem": None if found.problem is None else str(found.problem),
         }
     )

@@ -45,8 +45,9 @@ def list_studies(
 @router.post("/studies", response_model=StudyAnswer, status_code=201)
 def create(body: NewStudy, studies: StudiesDep) -> Json:
     """Create a study."""
-    arms = body.to_arms()
-    words = {**body.words(), "strategy": strategy_of(body.strategy, body.settings, arms)}
+    arms, words = body.read()
+    words["strategy"] = strategy_of(body.strategy, body.settings, arms)
+    words["history"] = [(row.arm, row.reward) for row in body.history] or None
     with studies.changing():
         study = Study.create(studies.place, body.name, arms, **words)
     with study:
@@ -127,7 +128,10 @@ def resume(number: Number, studies: StudiesDep) -> Json:
 @router.post("/studies/{number}/fork", response_model=StudyAnswer, status_code=201)
 def fork(number: Number, body: ForkBody, studies: StudiesDep) -> Json:
     """Start a new study from the log before the decision on a batch."""
-    with studies.writing(number) as study, study.fork(body.name, body.until) as new:
+    with (
+        studies.writing(number) as study,
+        study.fork(body.name, body.until, model=body.model) as new,
+    ):
         made = new.number
     return Json(_about(studies, made), 201, {"Location": f"/api/v1/studies/{made}"})
 

@@ -1,5 +1,6 @@
 """What people do on the page of a study: measure, correct, note, stop, fork."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated
@@ -7,8 +8,11 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import RedirectResponse, Response
 
-from finalist.errors import FinalistError, RewardError
-from finalist.study import Study
+from finalist.errors import FileFormatError, FinalistError, RewardError
+from finalist.study import Study, handles
+from finalist.study.measure import Told
+from finalist.study.results import as_results
+from finalist.tables import Dialect
 from finalist.web.depends import IssuerDep, Number, PullNumber, SnapshotsDep, StudiesDep
 from finalist.web.errors import http_status
 from finalist.web.pages.fields import (
@@ -24,6 +28,8 @@ from finalist.web.pages.look import back, show_pull, show_study
 from finalist.web.uploads import tell_table
 
 router = APIRouter()
+#: How the library asks for the decimal sign.
+_SIGNS = re.compile(r"decimal=\. or decimal=,\.?")
 
 
 @dataclass(frozen=True)
@@ -94,11 +100,14 @@ def ask(sent: Sent, issuer: IssuerDep) -> Response:
 
 @router.post("/studies/{number}/tell")
 def tell(sent: Sent) -> Response:
-    """Store the rewards that were typed: all of them, or none."""
+    """Store the results that were typed: all of them, or none."""
     rewards, wrong = read_rewards(sent.form.multi_items())
     if not wrong and rewards:
-        return sent.change("next", lambda study: _stored(sent.number, study.tell(rewards)))
-    problem = "correct the marked fields." if wrong else "fill in at least one reward."
+        told = as_results(rewards)
+        return sent.change(
+            "next", lambda study: _stored(sent.number, handles.tell(study, told, None))
+        )
+    problem = "correct the marked fields." if wrong else "fill in at least one result."
     return show_study(
         sent.request,
         sent.snapshots.of(sent.number),
@@ -110,22 +119,34 @@ def tell(sent: Sent) -> Response:
     )
 
 
-def _stored(number: int, new: int) -> RedirectResponse:
-    if new == 1:
-        return back(number, "stored-one")
-    return back(number, "stored", new) if new else back(number, "same")
+def _stored(number: int, told: Told) -> RedirectResponse:
+    """Say how many results are new, and how many measurements are made again."""
+    if told.new:
+        return back(number, _counted("stored", told.new), told.new, again=told.again)
+    if told.again:
+        return back(number, _counted("failed", told.again), told.again)
+    return back(number, "same")
+
+
+def _counted(word: str, n: int) -> str:
+    return f"{word}-one" if n == 1 else word
 
 
 @router.post("/studies/{number}/upload")
 def upload(sent: Sent) -> Response:
-    """Store the rewards in a CSV file, or in pasted rows: all of them, or none."""
+    """Store the results in a file, or in pasted rows: all of them, or none."""
     content, name = uploaded(sent.form)
 
     def act(study: Study) -> Response:
         if not content.strip():
             raise RewardError("there is no table. Choose a file, or paste the rows.")
-        decimal = "," if sent.text("decimal") == "," else "."
-        return _stored(sent.number, tell_table(study, content, decimal=decimal, name=name).new)
+        sign = sent.text("decimal")
+        dialect = Dialect(decimal=sign if sign in (".", ",") else None)
+        try:
+            told = tell_table(study, content, dialect=dialect, name=name)
+        except FileFormatError as error:
+            raise FileFormatError(_SIGNS.sub("choose it below.", str(error))) from error
+        return _stored(sent.number, told)
 
     return sent.change("upload", act)
 
@@ -165,10 +186,13 @@ def resume(sent: Sent) -> Response:
 
 @router.post("/studies/{number}/fork")
 def fork(sent: Sent) -> Response:
-    """Start a new study from before a batch of this one."""
+    """Start a new study from before a batch of this one, or with another model."""
 
     def act(study: Study) -> Response:
-        name = sent.text("name").strip()
+        name, model = sent.text("name").strip(), sent.text("model")
+        if model:
+            study.fork(name, model=model).close()
+            return back(sent.studies.number(name), "remodelled")
         study.fork(name, digits(sent.text("until"))).close()
         return back(sent.studies.number(name), "forked")
 
@@ -203,9 +227,10 @@ def amend(sent: Sent, pull: PullNumber) -> Response:
 
     def act(study: Study) -> tuple[str, int]:
         rewards, wrong = read_rewards([(f"reward-{pull}", sent.text("reward"))])
-        if pull not in rewards:
-            raise RewardError(wrong.get(pull, "Write the right reward."))
-        study.amend(pull, rewards[pull], sent.text("reason"))
+        right = rewards.get(pull)
+        if not isinstance(right, float):
+            raise RewardError(wrong.get(pull, "Write the right result, a number."))
+        study.amend(pull, right, sent.text("reason"))
         return "amended", pull
 
     return sent.change_pull(pull, act)

@@ -8,13 +8,14 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from finalist.arms import Arms
+from finalist.arms.table import ArmsTable
 from finalist.errors import ConflictError, FinalistError, StudyError
 from finalist.files import printable
 from finalist.study import Snapshot, Study
 from finalist.study.rules import check_text
 from finalist.study.status import status as status_of
 from finalist.study.tables import union
-from finalist.web.arms_preview import Preview, preview, unpack
+from finalist.web.arms_preview import Preview, Reading, preview, unpack
 from finalist.web.depends import Number, SnapshotsDep
 from finalist.web.errors import http_status
 from finalist.web.pages import format as words
@@ -84,14 +85,15 @@ def _show(
 ) -> HTMLResponse:
     problem = None if problem is None else printable(problem, _MAX_PROBLEM)
     context: dict[str, Any] = {"found": found, "problem": problem, "pasted": pasted, "new": new}
-    context |= {"columns": _columns(snapshot), "own_features": snapshot.arms.recipe.columns}
+    context |= {"columns": [*_roles(snapshot)], "own_features": snapshot.arms.recipe.columns}
     return render(request, "add.html", status, snapshot=snapshot, **context)
 
 
-def _columns(snapshot: Snapshot) -> dict[str, str]:
-    """Return columns besides features that a table of further arms needs."""
+def _roles(snapshot: Snapshot) -> dict[str, str]:
+    """Return columns besides features that a table of further arms needs, with their roles."""
     values = {"sigma": snapshot.problem.noise.sigma, "cost": snapshot.problem.cost}
-    return {word: word for word, value in values.items() if isinstance(value, tuple)}
+    roles = {"sigma": "noise", "cost": "cost"}
+    return {word: roles[word] for word, value in values.items() if isinstance(value, tuple)}
 
 
 @router.post("/studies/{number}/add")
@@ -102,13 +104,13 @@ def add(sent: Sent) -> Response:
     found = None
     try:
         content, name = (unpack(packed), "the table") if packed else uploaded(sent.form)
-        found = preview(content, name, roles=_columns(snapshot))
-        if found.arms is None:
+        found = preview(content, name, Reading(_roles(snapshot), like=snapshot.arms.recipe))
+        if found.table is None or found.arms is None:
             return _show(request, snapshot, 422, found=found, problem=found.error, pasted=pasted)
         if packed:
             with sent.studies.writing(number) as study:
                 before = len(study.arms)
-                study.add(found.arms, **_own_values(study.arms, found.arms, found))
+                study.add(found.arms, **_own_values(study.arms, found.table))
                 new = len(study.arms) - before
             return back(number, "added-one") if new == 1 else back(number, "added", new)
         if snapshot.fixed is not None:
@@ -121,11 +123,11 @@ def add(sent: Sent) -> Response:
     return _show(request, snapshot, found=found, new=new)
 
 
-def _own_values(arms: Arms, more: Arms, found: Preview) -> dict[str, np.ndarray | None]:
+def _own_values(arms: Arms, more: ArmsTable) -> dict[str, np.ndarray | None]:
     """Return the noise and the cost of the arms that are new."""
-    both, kept = union(arms, more)
-    new = [more.index(both.names[i]) for i in np.flatnonzero(kept < 0)]
-    values = {"sigma": found.sigma, "cost": found.cost}
+    both, kept = union(arms, more.arms)
+    new = [more.arms.index(both.names[i]) for i in np.flatnonzero(kept < 0)]
+    values = {"sigma": more.sigma, "cost": more.cost}
     return {word: None if value is None else value[new] for word, value in values.items()}
 
 

@@ -11,9 +11,11 @@ from starlette.datastructures import FormData, UploadFile
 from finalist.errors import RewardError
 from finalist.files import printable
 from finalist.inference.statistics import LARGEST_REWARD
-from finalist.study.results.table import number
+from finalist.study.results import FAILED
+from finalist.study.results.results import is_failed
+from finalist.tables.numbers import kind_of, number
 from finalist.text import show
-from finalist.web.pages.format import MAX_PULLS, MINUS
+from finalist.web.pages.format import MAX_PULLS
 
 _REWARD = re.compile(r"reward-([1-9][0-9]{0,17})")
 
@@ -79,36 +81,58 @@ def digits(text: str) -> int:
     return int(plain) if plain.isascii() and plain.isdigit() and len(plain) <= 9 else 0
 
 
-def read_rewards(fields: Iterable[tuple[str, object]]) -> tuple[dict[int, float], dict[int, str]]:
-    """Return rewards by pull, and for fields that are not rewards what is wrong.
+def read_rewards(
+    fields: Iterable[tuple[str, object]],
+) -> tuple[dict[int, float | str], dict[int, str]]:
+    """Return rewards by pull, "failed" if one failed, and for other fields what is wrong.
+
+    A point is a decimal point. So is a comma, where it cannot separate thousands.
 
     Examples
     --------
     >>> read_rewards([("reward-1", "0.5"), ("reward-2", ""), ("reward-3", "0,5")])
-    ({1: 0.5}, {3: "'0,5' is not a number; use a point, not a comma."})
+    ({1: 0.5, 3: 0.5}, {})
+    >>> read_rewards([("reward-1", "1.000"), ("reward-2", "1,000"), ("reward-3", "Failed")])
+    ({1: 1.0, 3: 'failed'}, {2: "'1,000' is 1 or 1000; use a point, not a comma."})
     """
-    rewards: dict[int, float] = {}
+    rewards: dict[int, float | str] = {}
     wrong: dict[int, str] = {}
     for field, value in fields:
         found = _REWARD.fullmatch(field)
         if found is None or not isinstance(value, str) or not value.strip():
             continue
-        number = _float(value)
-        if abs(number) <= LARGEST_REWARD:  # false for nan
-            rewards[int(found[1])] = number
+        pull = int(found[1])
+        if is_failed(value):
+            rewards[pull] = FAILED
             continue
-        hint = "; use a point, not a comma" if "," in value else ""
-        what = "is not a number" if math.isnan(number) else "is too large"
-        wrong[int(found[1])] = f"{show(value.strip(), 40)} {what}{hint}."
+        measured, what = _measured(value)
+        if abs(measured) <= LARGEST_REWARD:  # false for nan
+            rewards[pull] = measured
+        else:
+            wrong[pull] = f"{show(value.strip(), 40)} {what}."
     return rewards, wrong
+
+
+def _measured(text: str) -> tuple[float, str]:
+    """Return a number that somebody typed, nan if it is not one; and what is wrong with it."""
+    if "," not in text:
+        value = number(text)
+        return value, "is too large" if not math.isnan(value) else (
+            "is not a number; leave it empty if it is not measured yet, write failed if it failed"
+        )
+    kind, comma = kind_of(text), number(text, ",")
+    if kind == "comma" and "." not in text:
+        return comma, "is too large"
+    point = f"is {comma:g} or {number(text):g}" if kind == "both" else "is not a number"
+    return math.nan, f"{point}; use a point, not a comma"
 
 
 # ---- settings; what is wrong is a ValueError ---------------------------------------------
 
 
 def _float(text: str) -> float:
-    """Return a number, nan if it is not one."""
-    return number(text.replace(MINUS, "-"))
+    """Return a number with a decimal point, nan if it is not one."""
+    return math.nan if "," in text else number(text)
 
 
 def _number(text: str) -> float:

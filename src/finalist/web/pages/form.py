@@ -5,19 +5,23 @@ from dataclasses import dataclass
 from typing import Any
 
 from finalist.arms import Arms
+from finalist.arms.table import ArmsTable
 from finalist.errors import FinalistError, ProblemError
-from finalist.planning import Plan
+from finalist.planning import ModelPrices, Plan
 from finalist.problem import UNSET
 from finalist.settings import SETTINGS, Kind, Setting
 from finalist.strategies import about, all_strategies
 from finalist.study.rules import check_name
-from finalist.web.arms_preview import Preview
+from finalist.tables import Dialect
+from finalist.web.arms_preview import Reading
 from finalist.web.pages.fields import not_negative, one_of, percent, positive, read_size, whole
 from finalist.web.workers import jobs
 from finalist.web.workers.pool import PLAN, Workers
 
-#: Fields for columns of the table that are not features, and what those hold.
-ROLES = {"sigma_column": "sigma", "cost_column": "cost", "measurable_column": "measurable"}
+#: What says how the table is read; empty means that it is found out.
+DIALECT = ("delimiter", "decimal", "encoding", "sheet")
+#: Fields with this before the name of a column hold its role.
+ROLE = "role:"
 #: Settings of a problem that are a field of their own; sigma and cost come from elsewhere too.
 _FIELDS = {name: one for name, one in SETTINGS.items() if one.kind != "each"}
 
@@ -40,12 +44,21 @@ DEFAULTS: dict[str, str] = {
     "gap": "",
     "guess": "",
     "intercept": "yes",
-    **dict.fromkeys(ROLES, ""),
+    "model": "straight",
+    "drop_incomplete": "",
+    **dict.fromkeys(("candidate_column", "result_column", "known_only"), ""),  # of old results
+    **dict.fromkeys(DIALECT, ""),
 }
 NOISES = {
     "gaussian": "a number with bell-shaped noise",
     "sub-gaussian": "a number with any noise that is not wilder than sigma",
     "bernoulli": "success or failure, 1 or 0",
+}
+#: Choices of how the file is read.
+DIALECTS = {
+    "delimiter": {",": "commas", ";": "semicolons", "tab": "tabs", "|": "vertical bars"},
+    "decimal": {".": "decimal point", ",": "decimal comma"},
+    "encoding": {"utf-8": "UTF-8", "windows-1252": "Windows-1252", "utf-16": "UTF-16"},
 }
 #: A plan is simulated up to so many arms times squared rank.
 MAX_WORK = 100_000
@@ -84,9 +97,16 @@ class StudyDraft:
     guess: float | None
 
 
-def roles_of(values: Mapping[str, str]) -> dict[str, str]:
-    """Return the columns that are not features, by what they hold."""
-    return {role: values[field] for field, role in ROLES.items() if values[field]}
+def reading_of(values: Mapping[str, str], roles: Mapping[str, str]) -> Reading:
+    """Return how the fields say that the table is to be read."""
+    dialect = Dialect(*(values[field] or None for field in DIALECT))
+    return Reading(
+        roles,
+        dialect,
+        values["model"] or "straight",
+        values["intercept"] != "no",
+        values["drop_incomplete"] == "yes",
+    )
 
 
 def _reader(setting: Setting) -> Callable[[str], Any]:
@@ -103,7 +123,7 @@ def _reader(setting: Setting) -> Callable[[str], Any]:
     return readers[setting.kind]
 
 
-def read_draft(values: Mapping[str, str], found: Preview) -> StudyDraft:
+def read_draft(values: Mapping[str, str], found: ArmsTable) -> StudyDraft:
     """Read the fields, or raise with what is wrong with each; the table may hold noise and cost."""
     problems: dict[str, str] = {}
 
@@ -156,6 +176,24 @@ def read_draft(values: Mapping[str, str], found: Preview) -> StudyDraft:
 
 def make_plan(arms: Arms, draft: StudyDraft, workers: Workers) -> Plan:
     """Simulate the study before it begins."""
+    plan: Plan = workers.run(PLAN, jobs.plan, arms, _simulated(arms, draft), tells=True)
+    return plan
+
+
+def make_prices(arms: Arms, draft: StudyDraft, workers: Workers) -> ModelPrices:
+    """Simulate the study with each model."""
+    if len(arms) ** 3 > MAX_WORK:
+        raise ProblemError(
+            f"{len(arms):,} candidates take too long to compare models here; use the command "
+            "'finalist plan' with --models."
+        )
+    given = _simulated(arms, draft)
+    prices: ModelPrices = workers.run(PLAN, jobs.prices, arms, given, tells=True)
+    return prices
+
+
+def _simulated(arms: Arms, draft: StudyDraft) -> dict[str, Any]:
+    """Return what a simulation of the study needs; refuse one that takes too long."""
     given = {k: v for k, v in draft.words.items() if k != "metadata"}
     if draft.gap is None:
         raise FormError({"gap": "Write how large a lead has to be to matter; a plan needs it."})
@@ -168,6 +206,4 @@ def make_plan(arms: Arms, draft: StudyDraft, workers: Workers) -> Plan:
             f"{len(arms):,} arms of rank {arms.rank} take too long to simulate here; use the "
             "command 'finalist plan'."
         )
-    given |= {"gap": draft.gap, "draws": DRAWS, "max_pulls": MAX_PULLS}
-    plan: Plan = workers.run(PLAN, jobs.plan, arms, given, tells=True)
-    return plan
+    return {**given, "gap": draft.gap, "draws": DRAWS, "max_pulls": MAX_PULLS}

@@ -53,6 +53,20 @@ def number(value: float | None, digits: int = 4) -> str:
     return text.replace("-", MINUS, 1) if text.startswith("-") else text
 
 
+def cell(value: object) -> str:
+    """Return a cell of the user's table.
+
+    Examples
+    --------
+    >>> cell(0.1), cell(1500), cell(True), cell(None), cell("x" * 500)[-2:]
+    ('0.1', '1500', 'yes', '', 'x…')
+    """
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    text = f"{value:.10g}" if isinstance(value, float) else "" if value is None else str(value)
+    return printable(text, NAME)
+
+
 def percent(value: float) -> str:
     r"""Return a probability as a percentage.
 
@@ -241,6 +255,8 @@ def event(body: Mapping[str, Any], status: Status) -> str:
 
 
 def _created(body: Mapping[str, Any], _: Status) -> str:
+    if body.get("model") is not None:
+        return f"Begun with the model {body['model']} from the results of {name(body['fork_of'])}."
     if "fork_of" in body:
         return f"Forked from {name(body['fork_of'])} before batch {body['until']}."
     return f"Created with finalist {body.get('version', '')}."

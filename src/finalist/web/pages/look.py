@@ -1,6 +1,5 @@
 """The pages for reading: the list, a study, its charts, history, pulls and report."""
 
-import csv
 import io
 import time
 from typing import Annotated, Any, Literal
@@ -8,10 +7,11 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 
-from finalist.arms.files import escape
 from finalist.errors import UnknownPullError
 from finalist.study import Snapshot
+from finalist.study.results import OwnColumns, sheet_of
 from finalist.study.status import status as status_of
+from finalist.tables.writer import write_table
 from finalist.web.cache import is_unread
 from finalist.web.depends import Number, PullNumber, SnapshotsDep, StudiesDep
 from finalist.web.errors import Json, RefusedError
@@ -26,6 +26,8 @@ environment.globals["say"] = words
 
 #: Arms shown unless all are asked for; rows of a batch to fill in at once.
 MAX_ARMS, MAX_ROWS = 50, 400
+#: The candidates' own columns that are shown beside a batch; the file has all of them.
+MAX_OWN = 12
 #: Arms offered in a drop-down list; with more, the name is typed.
 MAX_CHOICES = 1000
 #: Seconds after which the list is shown even if not all studies are read; the page then reloads.
@@ -36,9 +38,11 @@ PAGE = 200
 SAID = {
     "created": "The study is created. Get the first batch below.",
     "issued": "A new batch is ready: measure it in this order.",
-    "stored": "{n} new rewards are stored.",
-    "stored-one": "1 new reward is stored.",
-    "same": "Nothing is new: these rewards were stored already.",
+    "stored": "{n} new results are stored.",
+    "stored-one": "1 new result is stored.",
+    "failed": "{n} measurements failed. They are made again, below under new numbers.",
+    "failed-one": "1 measurement failed. It is made again, below under a new number.",
+    "same": "Nothing is new: these results were stored already.",
     "void": "Pull {n} replaces the one that failed.",
     "missing": "Pull {n} is marked as missing.",
     "amended": "The reward of pull {n} is amended.",
@@ -46,6 +50,8 @@ SAID = {
     "stopped": "The study is stopped. You can resume it at any time.",
     "resumed": "The study goes on.",
     "forked": "This is the new study. Tell the rewards of its open batch again.",
+    "remodelled": "This is the new study, with fresh evidence. Its assumptions say what the "
+    "probabilities of error of the two studies add up to.",
     "withdrawn": "The arm is withdrawn. All arms that are left are tested anew.",
     "added": "{n} new arms are tested from here on.",
     "added-one": "The new arm is tested from here on.",
@@ -54,20 +60,29 @@ SAID = {
 
 
 def said(request: Request) -> str | None:
-    """Return the message of the last action; the URL holds a key and a number, never a text."""
-    words_ = SAID.get(request.query_params.get("said", ""))
-    number = request.query_params.get("n", "")
+    """Return the message of the last action; the URL holds a key and numbers, never a text."""
+    query = request.query_params
+    first = _message(query.get("said", ""), query.get("n", ""))
+    again = query.get("again", "")
+    more = _message("failed-one" if again == "1" else "failed", again) if again else None
+    return " ".join(filter(None, (first, more))) or None
+
+
+def _message(word: str, number: str) -> str | None:
+    words_ = SAID.get(word)
     if words_ is None or not (number.isascii() and number.isdigit() and len(number) < 12):
         return words_ if words_ is not None and "{n}" not in words_ else None
     return words_.format(n=f"{int(number):,}")
 
 
-def back(number: int, word: str, n: int | None = None, part: str = "#main") -> RedirectResponse:
+def back(
+    number: int, word: str, n: int | None = None, part: str = "#main", *, again: int = 0
+) -> RedirectResponse:
     """Redirect to the page of a study, with the message of an action.
 
     Without a fragment the browser would keep that of the form, but messages are at the top.
     """
-    query = f"said={word}" + ("" if n is None else f"&n={n}")
+    query = f"said={word}" + ("" if n is None else f"&n={n}") + (f"&again={again}" if again else "")
     return RedirectResponse(f"/studies/{number}?{query}{part}", status_code=303)
 
 
@@ -144,6 +159,8 @@ def show_study(
         span=words.span_of(found),
         charts=available(snapshot),
         rows=() if snapshot.batch is None else snapshot.batch.pulls[:MAX_ROWS],
+        own=OwnColumns() if snapshot.batch is None else snapshot.batch.own_columns(),
+        MAX_OWN=MAX_OWN,
         sheet=_sheet(snapshot),
         MAX_TOLD=MAX_ROWS,
         MAX_CHOICES=MAX_CHOICES,
@@ -160,11 +177,10 @@ def _sheet(snapshot: Snapshot) -> str:
     """Return the open batch as text to paste into a spreadsheet."""
     if snapshot.batch is None:
         return ""
+    header, rows = sheet_of(snapshot.batch.rows()[:MAX_ROWS], snapshot.batch.own_columns())
     buffer = io.StringIO(newline="")
-    writer = csv.writer(buffer, delimiter="\t", lineterminator="\n")
-    writer.writerow(["pull_id", "arm", "reward"])
-    writer.writerows([p.pull_id, escape(p.arm), ""] for p in snapshot.batch.pulls[:MAX_ROWS])
-    return buffer.getvalue()
+    write_table(buffer, header, rows, delimiter="\t")
+    return buffer.getvalue().replace("\r\n", "\n")
 
 
 @router.get("/studies/{number}/chart/{chart}.svg")

@@ -44,7 +44,7 @@ def available(snapshot: Snapshot) -> dict[str, str]:
         )
     if np.isfinite(snapshot.means).any():
         found["estimates"] = "Estimated means; the table of arms has the numbers."
-    if snapshot.told:
+    if snapshot.fit.statistics.pulls:  # of complete batches
         beside = " beside those of the best design" if plain else ""
         found["pulls"] = f"Pulls of each arm{beside}."
     if snapshot.can_forecast:

@@ -176,6 +176,9 @@ function prepare(root) {
       if (event.dataTransfer.files.length) field.files = event.dataTransfer.files;
     });
   }
+  for (const field of root.querySelectorAll("[data-look]")) {
+    field.addEventListener("change", () => document.getElementById("look").click());
+  }
   for (const button of root.querySelectorAll("[data-copy]")) {
     button.addEventListener("click", () => copy(button));
   }

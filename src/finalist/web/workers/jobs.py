@@ -6,13 +6,14 @@ reading where it stopped.
 
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from os import PathLike
 from typing import Any
 
 from finalist.arms import Arms
 from finalist.errors import UnknownStudyError
 from finalist.files import printable
-from finalist.planning import Plan
+from finalist.planning import ModelPrices, Plan, model_prices
 from finalist.planning import plan as plan_of
 from finalist.study import Batch, Status, Study
 from finalist.study.databases import StudyRow
@@ -30,6 +31,13 @@ def plan(arms: Arms, words: Mapping[str, Any], *, progress: Callable[[int, int],
     return plan_of(arms, **words, progress=progress)
 
 
+def prices(
+    arms: Arms, words: Mapping[str, Any], *, progress: Callable[[int, int], None]
+) -> ModelPrices:
+    """Say what each model costs."""
+    return model_prices(arms, **words, progress=progress)
+
+
 def status(place: Place) -> tuple[int, Status]:
     """Return the number of the last event of a study, and its status with a forecast."""
     return status_at(_open(place))
@@ -37,7 +45,7 @@ def status(place: Place) -> tuple[int, Status]:
 
 def ask(place: Place, size: int | None, worker: str | None) -> Batch:
     """Choose what to measure next, and write it in one short transaction at the end."""
-    return _open(place).ask(size, worker)
+    return replace(_open(place).ask(size, worker), arms=None)  # they may be many, and stay here
 
 
 def _open(place: Place) -> Study:

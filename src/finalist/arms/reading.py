@@ -1,0 +1,232 @@
+"""Arms from the table that somebody has: names, features, and what columns say beside them.
+
+Two ways to take a table. *As given*: every column but the name is a feature, a number. By a
+*model*: columns have roles (`finalist.tables.columns`), and a recipe makes the features.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from finalist.arms.inputs import checked, is_name, unstructured
+from finalist.arms.levels import ANSWERS
+from finalist.arms.models import make
+from finalist.arms.parts import Parts, any_of, merged
+from finalist.arms.recipes import Recipe, Table
+from finalist.arms.roles import Rows
+from finalist.errors import ArmsError, FileFormatError
+from finalist.tables.cells import Cells
+from finalist.tables.columns import (
+    Column,
+    Role,
+    columns_of,
+    refuse_questions,
+    with_role,
+)
+from finalist.text import first_few, show
+
+_TOTALS = frozenset({"total", "totals", "sum", "mean", "average", "summe", "mittelwert", "gesamt"})
+
+
+@dataclass(frozen=True, eq=False)
+class Made:
+    """What was made of a table.
+
+    Attributes
+    ----------
+    parts : Parts
+        The arms.
+    sigma, cost : (K,) array or None
+        The noise and the cost of each arm, if columns hold them.
+    columns : tuple of Column
+    remarks : tuple of str
+        What a person should know about how the table was read.
+    """
+
+    parts: Parts
+    sigma: Float[np.ndarray, " K"] | None
+    cost: Float[np.ndarray, " K"] | None
+    columns: tuple[Column, ...]
+    remarks: tuple[str, ...]
+
+
+def given_columns(cells: Cells, roles: Mapping[str, Role]) -> tuple[Column, ...]:
+    """Return the columns of a table whose columns are features as they are.
+
+    The column `name` names the arms, or else the first column without any number.
+    """
+    for name in roles:
+        cells.column(name)
+    free = [name for name in cells.names if name not in roles]
+    label = next(filter(is_name, free), None)
+    if label is None:
+        label = next((name for name in free if np.isnan(cells.numbers(name)).all()), None)
+    own: dict[str, Role] = {name: "name" if name == label else "number" for name in free}
+    return tuple(Column(name, (own | dict(roles))[name], "as given") for name in cells.names)
+
+
+def as_given(cells: Cells, roles: Mapping[str, Role] | None = None) -> Made:
+    """Take a table as it is: every column without a role is a feature, but for the names."""
+    cells = replace(cells, names=cells.headers)
+    columns = given_columns(cells, roles or {})
+    if not with_role(columns, "number"):
+        raise FileFormatError(
+            f"{cells.top()}there is no column beside {show(cells.names[0])}, the names. Add a "
+            "column of numbers for each feature."
+        )
+    return _made(Rows(cells, columns, given=True), None, constant=False)
+
+
+def by_model(
+    cells: Cells,
+    roles: Mapping[str, str] | None = None,
+    *,
+    model: str = "straight",
+    constant: bool = True,
+    drop_incomplete: bool = False,
+    like: Recipe | None = None,
+) -> Made:
+    """Take a table by the roles of its columns, and make the features by a model.
+
+    Parameters
+    ----------
+    cells : Cells
+    roles : mapping of str to str, optional
+        The roles of some columns; the others are guessed.
+    model : str
+        "straight", "bending", "surface" or "separate".
+    constant : bool
+        Whether results have a level of their own; a table with a column of ones keeps that.
+    drop_incomplete : bool
+        Whether candidates with missing cells are left out.
+    like : Recipe, optional
+        Make the features as of another table, whatever `model` and `constant` are.
+    """
+    cells = _with_names_alone(cells)
+    columns = columns_of(cells, _as_in(like, cells, roles or {}))
+    refuse_questions(columns, cells)
+    rows = Rows(cells, columns)
+    return _made(rows.complete() if drop_incomplete else rows, like or model, constant=constant)
+
+
+def _as_in(like: Recipe | None, cells: Cells, roles: Mapping[str, str]) -> dict[str, str]:
+    """Return roles with which a table is read as another one was."""
+    if like is None:
+        return dict(roles)
+    beside = [name for name, role in roles.items() if role in ("noise", "cost", "measurable")]
+    for column in (*like.columns, *beside):
+        cells.column(column)
+    own = {name: role for name, role in roles.items() if name in cells}
+    guessed = {column.name: column.role for column in columns_of(cells, own)}
+    named = {name for name, role in guessed.items() if role == "name"}
+    same = {name: guessed[name] if name in named else "ignore" for name in cells.names}
+    kinds = {c: "yes/no" if like.levels[c] == ANSWERS else "category" for c in like.levels}
+    return {**same, **own, **dict.fromkeys(like.columns, "number"), **kinds}
+
+
+def _with_names_alone(cells: Cells) -> Cells:
+    """Take a list of names for one, although its first line stands where headers do."""
+    if len(cells.names) > 1 or cells.names[0].lower() in ("name", "candidate", "arm"):
+        return cells
+    texts = (cells.names[0], *cells.columns[0])
+    if not all(isinstance(cell, str) and np.isnan(cells.number(cell)) for cell in texts):
+        return cells
+    lines = [cells.header, *cells.lines]
+    return replace(cells, names=("name",), headers=("name",), columns=(texts,), lines=lines)
+
+
+def _made(rows: Rows, model: str | Recipe | None, *, constant: bool) -> Made:
+    """Make arms of rows: by a model, like others, or of their numbers as they are."""
+    numbers = {column: rows.numbers(column) for column in rows.of("number")}
+    names = rows.names()
+    _refuse_totals(rows, numbers, names)
+    try:
+        made = _features(rows, numbers, model, constant)
+        kept = _kept(rows, numbers, set(made.feature_names))
+        table = checked(made.features, names, made.feature_names, kept)
+    except ArmsError as error:
+        where = rows.cells.source and f"{rows.cells.source}: "
+        raise FileFormatError(f"{where}{error}") from error
+    parts = merged(table._replace(recipe=made.recipe))
+    owner = parts.owners()
+    measurable = next(iter(rows.of("measurable")), None)
+    if measurable is not None:
+        parts = parts.with_roles(any_of(rows.marks(measurable), owner), None)
+    sigma, cost = rows.each("noise", owner), rows.each("cost", owner)
+    if names is not None:
+        rows.remarks += _merged_words(parts)
+    return Made(parts, sigma, cost, rows.columns, tuple(rows.remarks))
+
+
+def _features(
+    rows: Rows,
+    numbers: Mapping[str, Float[np.ndarray, " N"]],
+    model: str | Recipe | None,
+    constant: bool,
+) -> Table:
+    """Return the features, their names and their recipe; the rest of the table comes later."""
+    if model is None:
+        return Table(np.column_stack(list(numbers.values())), None, tuple(numbers))
+    texts = {column: rows.texts(column) for column in rows.of("category")}
+    answers = {column: rows.answers(column) for column in rows.of("yes/no")}
+    used: dict[str, Any] = {**numbers, **texts, **answers}
+    if isinstance(model, Recipe):
+        X, names = model.features(used)
+        return Table(X, None, names, None, model)
+    if not used:
+        if not rows.of("name"):
+            raise FileFormatError(f"{rows.cells.top()}no column describes the candidates.")
+        return unstructured(len(rows.cells))
+    ordered = {name: used[name] for name in rows.cells.names if name in used}
+    ones = [column for column in numbers if constant and np.all(numbers[column] == 1.0)]
+    if ones and model == "straight":
+        ones, constant = [], False
+    own = [column for column in numbers if column not in ones]
+    X, names, recipe = make(model, ordered, own, list(texts), list(answers), constant=constant)
+    return Table(X, None, names, None, recipe)
+
+
+def _kept(
+    rows: Rows, numbers: Mapping[str, Float[np.ndarray, " N"]], features: set[str]
+) -> dict[str, Any]:
+    """Return the whole table as arms keep it: what they have as features or names is None."""
+    cells, kept = rows.cells, dict[str, Any]()
+    for column in rows.columns:
+        name = column.name
+        if column.role == "name" or (name in numbers and name in features):
+            kept[name] = None
+        elif name in numbers or column.role in ("noise", "cost"):
+            kept[name] = numbers.get(name, cells.numbers(name))
+        elif column.role == "category":
+            kept[name] = rows.levels(name)
+        else:
+            kept[name] = tuple(
+                c if isinstance(c, str | int | float | None) else str(c) for c in cells.column(name)
+            )
+    return kept
+
+
+def _refuse_totals(
+    rows: Rows,
+    numbers: Mapping[str, Float[np.ndarray, " N"]],
+    names: Sequence[str] | None,
+) -> None:
+    """Refuse a last row that is called a total, and is one."""
+    if names is None or len(names) < 3 or names[-1].strip().lower() not in _TOTALS:
+        return
+    for values in numbers.values():
+        rest = values[:-1]
+        if values[-1] != 0.0 and np.isclose(values[-1], [rest.sum(), rest.mean()], 1e-3).any():
+            raise FileFormatError(
+                f"{rows.cells.where(len(names) - 1)}: {show(names[-1])} is the total of the rows "
+                "above, not a candidate. Remove it."
+            )
+
+
+def _merged_words(parts: Parts) -> list[str]:
+    groups = [names for names in parts.names.aliases if len(names) > 1]
+    words = [f"{first_few(names, 3)} are described alike: one candidate" for names in groups[:3]]
+    return words + ([f"so are {len(groups) - 3} more groups"] if len(groups) > 3 else [])

@@ -1,0 +1,74 @@
+"""`finalist sigma`: the noise of one measurement, from repeated measurements in a file."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from finalist.cli import output
+from finalist.cli.options import (
+    CandidateColumnOption,
+    DecimalOption,
+    DelimiterOption,
+    EncodingOption,
+    Printed,
+    PrintedOption,
+    ResultColumnOption,
+    SheetOption,
+)
+from finalist.files import printable
+
+HELP = """Estimate sigma, the noise of one measurement, from old results.
+
+\b
+Example:
+  finalist sigma old.csv
+  finalist sigma yields.xlsx --candidate-column Variety --result-column Yield
+
+FILE has a row for each measurement: a column that names the candidate ('arm', 'candidate' or
+'name') and one with the result ('result' or 'reward'). Other names are given with
+--candidate-column and --result-column, or found out if only one column has text and only one has
+numbers. Candidates that were measured more than once tell sigma: the standard deviation within
+candidates, pooled, with an interval that holds with 95 % if the noise is normal and of one size.
+It is an estimate: with few repeats, 'finalist new --sigma unknown' is the safe choice.
+--format json has the keys sigma, low, high, level, degrees_of_freedom, measurements, candidates,
+resolved, remark, words, read_as (list).
+"""
+
+
+def sigma(
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE",
+            help="Old results: .csv, .xlsx, .ods, .parquet or text.",
+            exists=True,
+            dir_okay=False,
+            readable=True,
+        ),
+    ],
+    candidate_column: CandidateColumnOption = None,
+    result_column: ResultColumnOption = None,
+    delimiter: DelimiterOption = None,
+    decimal: DecimalOption = None,
+    encoding: EncodingOption = None,
+    sheet: SheetOption = None,
+    form: PrintedOption = Printed.table,
+) -> None:
+    """Read, estimate, say."""
+    from finalist.inference.replicates import sigma_of
+    from finalist.study.results.earlier import old_results
+    from finalist.tables import Dialect, read
+
+    cells = read(file, Dialect(delimiter, decimal, encoding, sheet))
+    old = old_results(cells, candidate_column, result_column)
+    found = sigma_of(old.results.arm, old.results.value)
+    if form is Printed.json:
+        content = vars(found) | {"words": str(found), "read_as": list(old.said)}
+        typer.echo(output.to_json(content), nl=False)
+        return
+    if old.said:
+        typer.echo(f"Read as: {printable('; '.join(old.said))}.", err=True)
+    typer.echo(f"Sigma is {found}.")
+    if found.remark:
+        typer.echo(printable(found.remark))
