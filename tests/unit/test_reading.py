@@ -11,7 +11,7 @@ import pytest
 
 from finalist import Arms
 from finalist.arms.table import read_candidates, read_table
-from finalist.errors import FileFormatError, UnclearTableError
+from finalist.errors import ArmsError, FileFormatError, UnclearTableError
 from finalist.tables import Dialect
 from tests.unit.test_tables import frames, workbook
 
@@ -267,8 +267,44 @@ def test_candidates_described_alike_are_named():
     assert found.arms.aliases[0] == ("a", "c")
 
 
+def test_candidates_apart_only_by_a_column_left_out_are_asked_about():
+    content = b"name,dose,mat\nA,1,x\nB,2,y\nC,4,z\nD,4,w\n"
+    error = refusal(content)
+    assert "'D' and 'C' are described alike but for column 'mat'" in str(error)
+    assert error.choices == ("column=mat=category", "column=mat=ignore")
+    assert len(Arms.from_table(content, columns={"mat": "ignore"})) == 3
+    assert len(Arms.from_table(content, columns={"mat": "category"})) == 4
+
+
+def test_numbers_of_candidates_are_asked_about():
+    content = b"Sample ID,dose,heat\n1001,3,1\n1007,5,3\n1003,2,2\n"
+    assert refusal(content).choices == ("column='Sample ID=ignore'", "column='Sample ID=number'")
+    named = Arms.from_table(content, columns={"Sample ID": "name"})
+    assert named.names == ("1001", "1007", "1003")
+
+
+def test_a_model_of_nothing_is_refused():
+    assert "the model 'bending' could be made" in str(refusal(b"oak\nash\n", model="bending"))
+
+
+def test_separate_candidates_are_never_those_of_another_table():
+    """They would be taken for the measured ones: the winner would be something never measured."""
+    arms = Arms.from_table(SEEDS, model="separate")
+    others = Arms.from_table(SEEDS.replace(b"A;", b"X;").replace(b"B;", b"Y;"))
+    with pytest.raises(ArmsError, match="not measured"):
+        arms.with_candidates(others)
+
+
+def test_words_between_spaces_are_not_a_list_of_names():
+    assert "put tabs" in str(refusal(b"name dose\nA 1\nB 2\n"))
+    assert len(Arms.from_table(b"Sample 1\nSample 2\nSample 3\n")) == 3
+    assert len(Arms.from_table(b"My samples\nSample 1\nSample 2\n")) == 3
+
+
 def test_a_list_of_names_is_enough():
-    assert Arms.from_table(b"oak\nash\nelm\n").names == ("oak", "ash", "elm")
+    found = read_candidates(b"oak\nash\nelm\n")
+    assert found.arms.names == ("oak", "ash", "elm")
+    assert found.remarks == ("'oak' is a candidate, too; a heading would be called name",)
     named = Arms.from_table(b"Name\noak\nash\n")
     assert named.names == ("oak", "ash")
     assert named.rank == 2

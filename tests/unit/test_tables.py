@@ -12,7 +12,7 @@ import xlsxwriter
 
 from finalist import tables
 from finalist.errors import FileFormatError, TooLargeError, UnclearTableError
-from finalist.tables import Dialect, Limits, read, sheets
+from finalist.tables import Dialect, Limits, archives, read, sheets
 from finalist.tables.columns import columns_of
 
 GERMAN = "Name;Dosis;Ton\nÄpfel;1,5;warm\nBirnen;2;kalt\n"
@@ -121,6 +121,37 @@ def test_what_the_user_says_is_not_found_out():
         read(content, Dialect(sheet="1"))
 
 
+def test_words_and_dates_do_not_settle_the_decimal_sign():
+    for content in (
+        b"pull_id;result\n1;failed\n2;failed\n3;n/a\n4;1,234\n5;2,250\n",
+        b"Name;Day;Yield\nA;12.05;1,234\nB;13.05;2,250\n",
+    ):
+        with pytest.raises(UnclearTableError, match=r"is 1234 with a decimal point and 1\.234"):
+            read(content)
+    settled = read(b"n;p\nA;1,000\nB;2,000.5\n")  # by the column itself
+    assert settled.numbers("p").tolist() == [1000.0, 2000.5]
+
+
+def test_excels_line_about_the_separator_is_not_a_row():
+    found = read(b"sep=;\r\nname;dose\r\nA;1,5\r\n")
+    assert found.names == ("name", "dose")
+    assert found.where(0) == "the table, line 3"
+
+
+@pytest.mark.parametrize("text", ["1" * 100_000 + "x", "1." * 50_000, "," * 100_000])
+def test_long_cells_are_read_in_no_time(text):
+    """A pattern that backtracks would take minutes, and hold up everybody."""
+    found = read(f"a;b\n{text};1\n2;3\n".encode())
+    assert np.isnan(found.numbers("a")[0])
+    assert len(columns_of(found)) == 2
+
+
+@pytest.mark.parametrize("encoding", ["punycode", "unicode_escape", "idna", "rot13", "a\0b", "x"])
+def test_what_is_no_encoding_of_text_is_refused(encoding):
+    with pytest.raises(FileFormatError, match="no encoding"):
+        read(b"a;b\n1;2\n", Dialect(encoding=encoding))
+
+
 def test_a_comma_in_a_header_or_a_text_does_not_make_commas_the_delimiter():
     assert read(b"n;price, EUR\nA;1,5\nB;2,5\n").names == ("n", "price, EUR")
     assert read(b"n;note\nA;warm, dry\nB;cold\n").names == ("n", "note")
@@ -202,9 +233,7 @@ def test_formulas_are_their_values_and_titles_are_named():
         sheet.write_row(0, 0, ["Name", "Dose", "Ratio"])
         sheet.write_row(1, 0, ["A", 2])
         sheet.write_formula(1, 2, "=B2/4", value=0.5)
-        sheet.write_row(2, 0, ["B", 3])
-        sheet.write_formula(2, 2, "=B3/0", value="#DIV/0!")
-    assert read(buffer.getvalue()).column("Ratio") == (0.5, None)  # an error is no value
+    assert read(buffer.getvalue()).column("Ratio") == (0.5,)
     with pytest.raises(FileFormatError, match=r"row 1: one cell, 'Trial'.*title"):
         read(workbook(("Trial",), ("Name", "Dose", "Tone"), ("A", 1, "x")))
 
@@ -269,7 +298,7 @@ def packed(**parts):
 
 
 def test_a_bomb_is_refused_before_it_is_unpacked(monkeypatch):
-    monkeypatch.setattr(sheets, "MAX_UNPACKED", 2**20)
+    monkeypatch.setattr(archives, "MAX_UNPACKED", 2**20)
     zeros = b" " * 2**21
     content = packed(xl__workbook_xml="x", xl__worksheets__sheet1_xml=zeros)
     assert len(content) < 10_000
@@ -295,6 +324,61 @@ def test_a_cell_far_away_is_refused_before_the_table_between_is_made():
     content = f"<office {names}><table:table>{rows}</table:table></office>"
     with pytest.raises(TooLargeError, match="1,000,000 rows and 16,384 columns"):
         read(packed(content_xml=content))
+    inner = (
+        f"<table:table-row><table:table-cell><table:table>{rows}</table:table></table:table-cell>"
+    )
+    for other in (
+        content.replace("<p>1</p>", "").replace(
+            "<table:table-cell ", '<table:table-cell o:value="1" '
+        ),
+        content.replace("urn:oasis", "urn:x"),
+        content.replace(rows, f"{inner}</table:table-row>"),
+    ):
+        with pytest.raises(TooLargeError, match="16,384 columns"):
+            read(packed(content_xml=other))
+    sheet = "<worksheet><sheetData><row><c {}/></row></sheetData></worksheet>"
+    for place in ("r='ZZZ1048576'", 'r ="ZZZ1048576"'):
+        for part in ("xl__worksheets__sheet1_xml", "elsewhere__far_xml"):
+            with pytest.raises(TooLargeError, match="1,048,576 rows"):
+                read(packed(xl__workbook_xml="<x/>", **{part: sheet.format(place)}))
+
+
+def test_one_long_text_in_many_cells_is_refused(monkeypatch):
+    monkeypatch.setattr(archives, "MAX_TEXT", 10_000)
+    strings = f"<sst><si><t>{'x' * 5_000}</t></si></sst>"
+    cells = "".join(f'<c r="A{i}" t="s"><v>0</v></c>' for i in range(1, 4))
+    parts = {
+        "xl__worksheets__s_xml": f"<s><row>{cells}</row></s>",
+        "xl__sharedStrings_xml": strings,
+    }
+    with pytest.raises(TooLargeError, match="characters in its cells"):
+        read(packed(xl__workbook_xml="<x/>", **parts))
+    long = {"xl__sharedStrings_xml": f"<sst><si><t>{'x' * 200_000}</t></si></sst>"}
+    with pytest.raises(TooLargeError, match="100,000 characters in a cell"):
+        read(packed(xl__workbook_xml="<x/>", **long))
+
+
+def test_only_the_parts_that_were_checked_are_read():
+    one, other = workbook(("a", "b"), (1, 2)), workbook(("c",), (3,))
+    assert read(one + other).names == ("c",)  # the last archive, and nothing of the first
+    twice = io.BytesIO(one)
+    with zipfile.ZipFile(twice, "a") as file, pytest.warns(UserWarning, match="Duplicate"):
+        file.writestr("xl/workbook.xml", "<x/>")
+    with pytest.raises(FileFormatError, match="there twice"):
+        read(twice.getvalue())
+
+
+def test_errors_in_cells_and_document_types_are_refused():
+    buffer = io.BytesIO()
+    with xlsxwriter.Workbook(buffer) as book:
+        sheet = book.add_worksheet()
+        sheet.write_row(0, 0, ["Name", "Ratio"])
+        sheet.write_formula(1, 1, "=1/0", value="#DIV/0!")
+    with pytest.raises(FileFormatError, match=r"cell B2: it has an error, such as #DIV/0!"):
+        read(buffer.getvalue())
+    entity = '<!DOCTYPE x [<!ENTITY a "aaaa">]><x>&a;</x>'
+    with pytest.raises(FileFormatError, match="document type"):
+        read(packed(xl__workbook_xml=entity))
 
 
 def test_macros_and_other_archives_are_refused(tmp_path):
@@ -366,7 +450,7 @@ def test_roles_are_guessed_with_a_reason():
     why = {column.name: column.why for column in found}
     assert why["Tone"] == "text with 2 values"
     assert why["Remark"] == "long text"
-    assert why["Share"] == "text with all different values; without '%' these would be numbers"
+    assert why["Share"] == "numbers with '%'; without '%' these would be numbers"
     assert [column.name for column in found if column.question] == ["Nr"]
     given = columns_of(read(TABLE), {"Nr": "number", "Code": "name", "Sort": "Category"})
     assert [column.role for column in given][:2] == ["number", "category"]
@@ -388,11 +472,14 @@ def test_roles_are_guessed_with_a_reason():
         (["007", "012", "007", "012", "007"], "category"),
         (["1.2.3", "1.2.4", "1.2.3", "1.2.4", "1.2.3"], "category"),
         (["2-Sep", "1-Mar", "2-Sep", "1-Mar", "2-Sep"], "category"),
+        (["2024-01-05", "2024-01-05", "2024-02-01", "2024-02-01", "2024-01-05"], "ignore"),
+        (["10%", "0%", "20%", "10%", "0%"], "ignore"),
+        (["1,50 €", "2 €", "1,50 €", "2 €", "2 €"], "ignore"),
     ],
 )
 def test_what_a_column_is(cells, role):
     names = ["p", "q", "r", "s", "t"][: len(cells)]
-    text = "name,x\n" + "".join(f"{n},{c}\n" for n, c in zip(names, cells, strict=True))
+    text = "name;x\n" + "".join(f"{n};{c}\n" for n, c in zip(names, cells, strict=True))
     assert roles(text.encode())[1] == role
 
 

@@ -15,6 +15,7 @@ import schemathesis
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from schemathesis import GenerationMode
 
+from finalist.web.depends import ODS, XLSX
 from tests.web.servers import api, new_study
 
 #: Operations that go on for ever.
@@ -101,6 +102,12 @@ def _send(
         seen[check(answer)] += 1
 
     send()
+
+
+@schemathesis.serializer(XLSX, ODS)
+def _bytes(_: Any, value: Any) -> bytes:
+    """Send made-up workbooks as they are."""
+    return value if isinstance(value, bytes) else str(value).encode("utf-8", "replace")
 
 
 def _texts(values: Any) -> dict[str, str]:

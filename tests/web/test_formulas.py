@@ -144,12 +144,36 @@ def test_formulas_given_to_commands_are_text(trap):
     assert run("new", "again", trap.folder / "trap.json", "--sigma", "1", *db).exit_code == 2
 
 
-def test_no_command_takes_a_formula():
+def test_two_commands_take_a_formula_from_whoever_types_it():
     from docs import generate
 
+    taking = set()
     for name, command in generate.commands().items():
         options = {option for p in command.params for option in [*p.opts, *p.secondary_opts]}
-        assert not [option for option in options if "formula" in option], name
+        taking |= {name for option in options if "formula" in option}
+    assert taking == {"finalist new", "finalist plan"}
+
+
+def test_a_formula_on_the_command_line_makes_the_features(tmp_path):
+    file, db = tmp_path / "arms.csv", ("--db", tmp_path / "lab.db")
+    file.write_text("Sort;Kind;Dose;SD\na;u;1,5;1\nb;v;2;1\nc;u;4;2\n")
+    words = ("--formula", "Dose + I(Dose**2) + C(Kind)", "--column", "SD=noise")
+    made = run("new", "one", file, *words, *db)
+    assert made.exit_code == 0, made.output
+    assert "Model: formula: Dose + I(Dose**2) + C(Kind)" in made.stdout
+    with fl.Study.open(tmp_path / "lab.db", "one") as study:
+        assert study.arms.feature_names == ("Intercept", "Dose", "I(Dose ** 2)", "C(Kind)[T.v]")
+        assert study.arms.features[:, 2].tolist() == [2.25, 4.0, 16.0]
+        assert study.arms.names == ("a", "b", "c")
+        assert study.arms.table["Kind"] == ("u", "v", "u")
+        assert study.settings["noise"]["sigma"] == [1.0, 1.0, 2.0]
+        assert study.arms.with_model("bending").rank == 3
+    for wrong, part in (("Dosis", "cannot be used"), ("SD ~ Dose", "right-hand side")):
+        refused = run("new", "two", file, "--sigma", 1, "--formula", wrong, *db)
+        assert refused.exit_code == 2
+        assert part in refused.stderr
+    both = run("new", "two", file, "--sigma", 1, "--formula", "Dose", "--candidates", file, *db)
+    assert "--formula and --candidates" in both.stderr
 
 
 def test_formulas_sent_to_the_api_are_text(trap):
@@ -235,7 +259,12 @@ def uses(names: set[str], plain: bool = False) -> set[str]:
 
 def test_formulas_are_evaluated_only_for_callers_in_python():
     assert uses({"formulaic"}) == {"arms/inputs.py"}
-    assert uses({"read_formula"}) == {"arms/sources.py"}
+    assert uses({"read_formula"}) == {"arms/sources.py", "arms/reading.py"}
+    assert uses({"by_formula"}) == {"arms/table.py"}
+    given = {
+        p.relative_to(SRC).as_posix() for p in SRC.rglob("*.py") if " formula=" in p.read_text()
+    }
+    assert given == {"cli/inputs.py", "data/__init__.py"}, "typed, or written in the code"
     assert uses({"from_formula"}) == {"data/__init__.py"}
     source = (SRC / "data" / "__init__.py").read_text()
     for table in _TABLES.values():

@@ -290,7 +290,7 @@ def test_a_study_has_the_settings_of_the_form(somebody, tmp_path):
         ("delta", "0", "not between 0 and 100"),
         ("delta", "nan", "is not a number"),
         ("epsilon", "-1", "is below 0"),
-        ("epsilon", "0,5", "with a point, not a comma"),
+        ("epsilon", "0;5", "is not a number"),
         ("budget", "1.5", "not a whole number"),
         ("batch_size", "10001", "a whole number from 1 to 10,000"),
         ("strategy", "xy-oracle", "is not one of these"),

@@ -176,7 +176,7 @@ def test_candidates_that_cannot_be_used_are_marked(somebody, others, words):
         ({"top": "0"}, "0 is not a whole number, 1 or more"),
         ({"top": "1.5"}, "not a whole number"),
         ({"misspecification": "-1"}, "-1 is below 0"),
-        ({"misspecification": "0,1"}, "with a point, not a comma"),
+        ({"misspecification": "1,000"}, "has two meanings; write it without a comma"),
         ({"known": "column"}, "Choose the column that holds the noise"),
     ],
 )

@@ -108,6 +108,52 @@ def test_features_that_do_not_follow_from_the_table_are_refused(somebody):
     assert "3 cells for 4 rows" in answer.text
 
 
+#: 1,500 candidates with 90 numbers each, of which a surface would make 4,185 features.
+WIDE = "\n".join(
+    [",".join(["name", *(f"x{j}" for j in range(90))])]
+    + [",".join([f"a{i}", *(str((i * j) % 97) for j in range(90))]) for i in range(1_500)]
+)
+RECIPE = {"name": "straight", "columns": ["x"]}
+
+
+@pytest.mark.parametrize(
+    "recipe",
+    [
+        RECIPE | {"squares": ["x"]},
+        RECIPE | {"levels": {"zz": []}},
+        RECIPE | {"columns": []},
+        RECIPE | {"columns": ["x", "x"]},
+        RECIPE | {"name": "bending", "squares": ["x"]},
+        RECIPE | {"name": "bending", "squares": ["y"], "centres": {"y": 0.0}},
+        RECIPE | {"levels": {"x": ["a", "a"]}},
+    ],
+)
+def test_a_recipe_that_contradicts_itself_is_refused(somebody, recipe):
+    arms = {
+        "names": ["a", "b", "c"],
+        "features": [[1.0], [2.0], [4.0]],
+        "feature_names": ["x"],
+        "given": {"recipe": recipe, "table": [["x", None]]},
+    }
+    answer = somebody.client.post("/api/v1/studies", json={"name": "s", "arms": arms, "sigma": 1.0})
+    assert answer.status_code == 422, answer.text
+    assert somebody.get("/api/v1/studies").json() == {"studies": []}
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        {"text": "name\n" + "".join(f"a{i}\n" for i in range(5_000))},
+        {"text": WIDE, "model": "surface"},
+    ],
+)
+def test_features_have_a_limit_before_they_are_made(somebody, table):
+    body = {"name": "s", "table": table, "sigma": 1.0}
+    answer = somebody.client.post("/api/v1/studies", json=body)
+    assert answer.status_code == 422
+    assert "candidates" in answer.text
+
+
 # --- the page -------------------------------------------------------------------------------
 
 

@@ -32,6 +32,7 @@ def make(
     answers: Sequence[str] = (),
     *,
     constant: bool,
+    most: int = MAX_NUMBERS,
 ) -> tuple[Float[np.ndarray, "N d"], tuple[str, ...], Recipe]:
     """Make the features of a table by a model.
 
@@ -45,6 +46,8 @@ def make(
         Columns of finite numbers, of text (or anything with few values), and of yes or no.
     constant : bool
         Whether to add a feature that is 1 for all arms. Separate arms need none.
+    most : int
+        Numbers that the features may have in all.
 
     Returns
     -------
@@ -74,7 +77,7 @@ def make(
     recipe = Recipe(model, columns, constant=constant, levels=levels)
     if model in ("bending", "surface"):
         recipe = _bent(recipe, table)
-    _check_size(recipe, table)
+    _check_size(recipe, table, most)
     return *recipe.features(table), recipe
 
 
@@ -114,7 +117,7 @@ def _refuse_vanishing(column: str, from_centre: Float[np.ndarray, " N"]) -> None
         )
 
 
-def _check_size(recipe: Recipe, table: Columns) -> None:
+def _check_size(recipe: Recipe, table: Columns, most: int) -> None:
     """Refuse features that would not fit into the memory, or none at all."""
     if not recipe.columns:
         raise ArmsError("no column is used; a model needs at least one.")
@@ -134,10 +137,10 @@ def _check_size(recipe: Recipe, table: Columns) -> None:
         count = sum(parts) + len(recipe.squares) + recipe.constant
         if recipe.name == "surface":
             count += (sum(parts) ** 2 - sum(part**2 for part in parts)) // 2
-    if count * rows > MAX_NUMBERS:
+    if count * rows > most:
         raise ArmsError(
             f"the model {recipe.name!r} gives {rows:,} candidates {count:,} features each, which "
-            f"is more than {MAX_NUMBERS:,} numbers. Use a simpler model, or fewer columns."
+            f"is more than {most:,} numbers. Use a simpler model, or fewer columns."
         )
 
 

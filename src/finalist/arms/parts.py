@@ -161,6 +161,11 @@ def join(arms: Parts, candidates: Parts) -> Parts:
 
     A candidate that is an arm too, by its name, is there once, and can win.
     """
+    if arms.recipe.name == "separate":
+        raise ArmsError(
+            "separate arms say nothing about candidates that are not measured. Use a model that "
+            "relates them, such as 'straight'."
+        )
     one = arms.table()
     other = candidates.table().like(one)
     if other.feature_names != arms.feature_names:

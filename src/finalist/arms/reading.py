@@ -11,23 +11,26 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from finalist.arms.inputs import checked, is_name, unstructured
+from finalist.arms.inputs import checked, is_name, read_formula, unstructured
 from finalist.arms.levels import ANSWERS
-from finalist.arms.models import make
+from finalist.arms.models import MAX_NUMBERS, make
 from finalist.arms.parts import Parts, any_of, merged
 from finalist.arms.recipes import Recipe, Table
 from finalist.arms.roles import Rows
-from finalist.errors import ArmsError, FileFormatError
+from finalist.errors import ArmsError, FileFormatError, UnclearTableError
 from finalist.tables.cells import Cells
 from finalist.tables.columns import (
     Column,
     Role,
     columns_of,
     refuse_questions,
+    said,
     with_role,
 )
 from finalist.text import first_few, show
 
+#: Reasons to ignore a column that leave nothing to ask.
+_KNOWN_TO_SAY_NOTHING = ("as you say", "long text", "dates or times", "counts the rows")
 _TOTALS = frozenset({"total", "totals", "sum", "mean", "average", "summe", "mittelwert", "gesamt"})
 
 
@@ -88,6 +91,7 @@ def by_model(
     constant: bool = True,
     drop_incomplete: bool = False,
     like: Recipe | None = None,
+    most: int = MAX_NUMBERS,
 ) -> Made:
     """Take a table by the roles of its columns, and make the features by a model.
 
@@ -104,12 +108,15 @@ def by_model(
         Whether candidates with missing cells are left out.
     like : Recipe, optional
         Make the features as of another table, whatever `model` and `constant` are.
+    most : int
+        Numbers that the features may have in all.
     """
     cells = _with_names_alone(cells)
     columns = columns_of(cells, _as_in(like, cells, roles or {}))
     refuse_questions(columns, cells)
     rows = Rows(cells, columns)
-    return _made(rows.complete() if drop_incomplete else rows, like or model, constant=constant)
+    rows = rows.complete() if drop_incomplete else rows
+    return _made(rows, like or model, constant=constant, most=most)
 
 
 def _as_in(like: Recipe | None, cells: Cells, roles: Mapping[str, str]) -> dict[str, str]:
@@ -134,29 +141,85 @@ def _with_names_alone(cells: Cells) -> Cells:
     texts = (cells.names[0], *cells.columns[0])
     if not all(isinstance(cell, str) and np.isnan(cells.number(cell)) for cell in texts):
         return cells
+    words = [str(text).split() for text in texts]
+    apart = min(map(len, words)) == max(map(len, words)) > 1
+    ends = [not np.isnan(cells.number(row[-1])) for row in words]
+    if apart and not ends[0] and all(ends[1:]) and len({row[0] for row in words[1:]}) > 1:
+        raise FileFormatError(
+            f"{cells.top()}there is one column, {show(cells.names[0])}, with the same number of "
+            "words in every row. If these are cells, put tabs, commas or semicolons between them."
+        )
     lines = [cells.header, *cells.lines]
-    return replace(cells, names=("name",), headers=("name",), columns=(texts,), lines=lines)
+    remark = f"{show(cells.names[0])} is a candidate, too; a heading would be called name"
+    return replace(
+        cells,
+        names=("name",),
+        headers=("name",),
+        columns=(texts,),
+        lines=lines,
+        remarks=(*cells.remarks, remark),
+    )
 
 
-def _made(rows: Rows, model: str | Recipe | None, *, constant: bool) -> Made:
+def _made(
+    rows: Rows, model: str | Recipe | None, *, constant: bool, most: int = MAX_NUMBERS
+) -> Made:
     """Make arms of rows: by a model, like others, or of their numbers as they are."""
     numbers = {column: rows.numbers(column) for column in rows.of("number")}
     names = rows.names()
     _refuse_totals(rows, numbers, names)
     try:
-        made = _features(rows, numbers, model, constant)
+        made = _features(rows, numbers, model, constant, most)
         kept = _kept(rows, numbers, set(made.feature_names))
         table = checked(made.features, names, made.feature_names, kept)
     except ArmsError as error:
         where = rows.cells.source and f"{rows.cells.source}: "
         raise FileFormatError(f"{where}{error}") from error
-    parts = merged(table._replace(recipe=made.recipe))
+    return _with_beside(rows, table._replace(recipe=made.recipe))
+
+
+def by_formula(
+    cells: Cells,
+    formula: str,
+    roles: Mapping[str, str] | None = None,
+    *,
+    drop_incomplete: bool = False,
+) -> Made:
+    """Take a table by a formula of its columns, which is evaluated as Python.
+
+    Columns with numbers alone are numbers there, others are text; roles count for the rest: the
+    name, noise, cost, and what can be measured.
+    """
+    import pandas as pd
+
+    rows = Rows(cells, columns_of(cells, roles))
+    rows = rows.complete() if drop_incomplete else rows
+    frame = {}
+    for column in rows.cells.names:
+        values = rows.cells.numbers(column)
+        texts = [c if c is None else rows.cells.text(c) for c in rows.cells.column(column)]
+        frame[column] = texts if np.isnan(values).any() else values
+    try:
+        table = read_formula(formula, pd.DataFrame(frame), rows.names() or None)
+    except ArmsError as error:
+        where = rows.cells.source and f"{rows.cells.source}: "
+        raise FileFormatError(f"{where}{error}") from error
+    if table.names is None:
+        table = table._replace(names=tuple(f"x{i}" for i in range(1, len(rows.cells) + 1)))
+    return _with_beside(rows, table)
+
+
+def _with_beside(rows: Rows, table: Table) -> Made:
+    """Make arms of features, with what columns say beside them."""
+    names = rows.names()
+    parts = merged(table)
     owner = parts.owners()
     measurable = next(iter(rows.of("measurable")), None)
     if measurable is not None:
         parts = parts.with_roles(any_of(rows.marks(measurable), owner), None)
     sigma, cost = rows.each("noise", owner), rows.each("cost", owner)
     if names is not None:
+        _refuse_guessed_apart(rows, parts)
         rows.remarks += _merged_words(parts)
     return Made(parts, sigma, cost, rows.columns, tuple(rows.remarks))
 
@@ -166,6 +229,7 @@ def _features(
     numbers: Mapping[str, Float[np.ndarray, " N"]],
     model: str | Recipe | None,
     constant: bool,
+    most: int,
 ) -> Table:
     """Return the features, their names and their recipe; the rest of the table comes later."""
     if model is None:
@@ -179,13 +243,25 @@ def _features(
     if not used:
         if not rows.of("name"):
             raise FileFormatError(f"{rows.cells.top()}no column describes the candidates.")
+        if model not in ("straight", "separate"):
+            raise FileFormatError(
+                f"{rows.cells.top()}no column describes the candidates, so there is nothing of "
+                f"which the model {model!r} could be made. Say what a column is, or use 'separate'."
+            )
+        if len(rows.cells) ** 2 > most:
+            raise ArmsError(
+                f"there are {len(rows.cells):,} candidates, and nothing describes them; each would "
+                f"be learnt about by itself. Describe them by columns."
+            )
         return unstructured(len(rows.cells))
     ordered = {name: used[name] for name in rows.cells.names if name in used}
     ones = [column for column in numbers if constant and np.all(numbers[column] == 1.0)]
     if ones and model == "straight":
         ones, constant = [], False
     own = [column for column in numbers if column not in ones]
-    X, names, recipe = make(model, ordered, own, list(texts), list(answers), constant=constant)
+    X, names, recipe = make(
+        model, ordered, own, list(texts), list(answers), constant=constant, most=most
+    )
     return Table(X, None, names, None, recipe)
 
 
@@ -224,6 +300,26 @@ def _refuse_totals(
                 f"{rows.cells.where(len(names) - 1)}: {show(names[-1])} is the total of the rows "
                 "above, not a candidate. Remove it."
             )
+
+
+def _refuse_guessed_apart(rows: Rows, parts: Parts) -> None:
+    """Ask, if candidates are one only because a guess leaves out what tells them apart."""
+    guessed = [c for c in rows.columns if c.role == "ignore" and c.why not in _KNOWN_TO_SAY_NOTHING]
+    if rows.given or parts.owner is None or not guessed:
+        return
+    first: dict[int, int] = {}
+    for i, arm in enumerate(parts.owner.tolist()):
+        j = first.setdefault(arm, i)
+        for column in guessed:
+            cells = rows.cells.column(column.name)
+            if cells[i] != cells[j] and None not in (cells[i], cells[j]):
+                names = parts.given or ()
+                raise UnclearTableError(
+                    f"{rows.cells.where(i)}: {show(names[i])} and {show(names[j])} are described "
+                    f"alike but for column {show(column.name)}, which would be ignored "
+                    f"({column.why}). Say what it is:",
+                    [said(column.name, role) for role in ("category", "ignore")],
+                )
 
 
 def _merged_words(parts: Parts) -> list[str]:

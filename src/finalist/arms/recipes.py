@@ -88,6 +88,22 @@ class Recipe:
             made[constant_name(tuple(made))] = np.ones(rows)
         return np.column_stack(list(made.values())), tuple(made)
 
+    def check(self) -> None:
+        """Refuse a recipe that contradicts itself, as one that somebody else wrote may."""
+        own, levels = {*self.columns}, {*self.levels}
+        bends = self.name in ("bending", "surface")
+        good = (
+            self.name in RECIPES
+            and len(own) == len(self.columns) > 0
+            and levels <= own
+            and all(len({*one}) == len(one) > 0 for one in self.levels.values())
+            and {*self.squares} <= {*self.centres} <= own - levels
+            and (bends or not (self.squares or self.centres))
+            and (self.name not in ("given", "formula") or not levels)
+        )
+        if not good:
+            raise ArmsError("the recipe of the features contradicts itself. Leave it out.")
+
     def with_constant(self) -> "Recipe":
         """Return the recipe that adds a constant."""
         return replace(self, name=self.name.replace("given", "straight"), constant=True)
@@ -97,16 +113,18 @@ class Recipe:
         found = [
             f"{column} against {levels[0]} (the reference)"
             for column, levels in self.levels.items()
-            if levels != ANSWERS and self.name != "separate"
+            if levels and levels != ANSWERS and self.name != "separate"
         ]
         for column in self.squares:
-            at = self.centres[column]
+            at = self.centres.get(column, 0.0)
             from_ = f" {'-' if at > 0 else '+'} {abs(at):.6g}" if at else ""
             found.append(f"{column}^2 is the square of {column}{from_}")
         if self.name == "surface":
             found.append("columns are multiplied two by two")
         if self.name == "separate":
             found.append("each candidate on its own")
+        if self.name == "formula":
+            found.append(self.text)
         words = first_few(found) if len(found) > 1 else "".join(found)
         return f"{self.name}: {words}" if words else ""
 

@@ -98,7 +98,8 @@ class Rows:
             )
         bad = bad[~missing]
         i = int(bad[0])
-        where, cell = self.cells.where(i, column), show(self.cells.column(column)[i])
+        where, found = self.cells.where(i, column), self.cells.column(column)[i]
+        cell = f"the date {found}" if isinstance(found, date | time | timedelta) else show(found)
         if i == 0 and bad.size == 1 and len(self.cells) > 2 and role == "number":
             raise FileFormatError(
                 f"{where}: {cell} is not a number, and all cells below are. If this is a second "
@@ -113,10 +114,6 @@ class Rows:
         raise UnclearTableError(
             f"{where}: {cell} is not {what}{more(bad.size)}. Correct it, or say what it is:",
             [said(column, one) for one in other],
-        )
-        raise FileFormatError(
-            f"{where}: {cell} is not {what}{more(bad.size)}. Correct it, ignore the column "
-            f"(column {column}=ignore){other}."
         )
 
     def texts(self, column: str) -> tuple[Cell, ...]:

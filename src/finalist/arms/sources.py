@@ -120,6 +120,7 @@ class Sources:
         This evaluates Python: a formula can do all that your program can. Write it yourself, and
         never give it text from somebody else. finalist evaluates no formula that comes from a
         file, a page or the API: there it is the name of a column or a remark, text for people.
+        `finalist new --formula` evaluates what is typed there.
 
         Parameters
         ----------

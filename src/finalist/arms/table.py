@@ -12,6 +12,7 @@ from jaxtyping import Float
 from finalist import tables
 from finalist.arms import reading
 from finalist.arms.arms import Arms
+from finalist.arms.models import MAX_NUMBERS
 from finalist.arms.recipes import Recipe
 from finalist.errors import FileFormatError
 from finalist.tables import Dialect, Limits
@@ -121,6 +122,7 @@ def read_candidates(
     intercept: bool = True,
     drop_incomplete: bool = False,
     like: Recipe | None = None,
+    formula: str | None = None,
     dialect: Dialect | None = None,
     name: str = "the table",
     limits: Limits | None = None,
@@ -137,6 +139,9 @@ def read_candidates(
         As in `Arms.from_table`.
     like : Recipe, optional
         Make the features as those of other arms, instead.
+    formula : str, optional
+        Make the features by a formula, instead. It is evaluated as Python: see
+        `Arms.from_formula`.
     dialect : Dialect, optional
     name : str
         What errors call the table if bytes are given.
@@ -156,6 +161,9 @@ def read_candidates(
         arms = Arms.from_npy(source)
         return ArmsTable(arms.with_intercept() if intercept else arms)
     cells = tables.read(source, dialect, name=name, limits=limits)
+    if formula is not None:
+        made = reading.by_formula(cells, formula, columns, drop_incomplete=drop_incomplete)
+        return _of(made, cells.read_as)
     made = reading.by_model(
         cells,
         columns,
@@ -163,5 +171,6 @@ def read_candidates(
         constant=intercept,
         drop_incomplete=drop_incomplete,
         like=like,
+        most=MAX_NUMBERS if limits is None else 4 * limits.cells,
     )
     return _of(made, cells.read_as)

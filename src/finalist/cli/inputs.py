@@ -59,10 +59,16 @@ def _by_model(path: Path, given: "TableOptions") -> "ArmsTable":
         model=given.model,
         intercept=given.intercept,
         drop_incomplete=given.drop_incomplete,
+        formula=given.formula,
         dialect=dialect,
     )
     if given.candidates is None:
         return table
+    if given.formula is not None:
+        raise ProblemError(
+            "--formula and --candidates: features of a second table are made by a --model. Put "
+            "both into one table with a column of yes and no (--column NAME=measurable)."
+        )
     own = {column: role for column, role in roles.items() if role not in _BESIDE}
     others = read_candidates(
         given.candidates,

@@ -195,6 +195,15 @@ ModelOption = Annotated[
         "surface (bending, with products) or separate (each candidate on its own).",
     ),
 ]
+FormulaOption = Annotated[
+    str | None,
+    typer.Option(
+        "--formula",
+        metavar="TEXT",
+        help="Features by a formula of the columns, 'dose + I(dose**2) + C(kind)', instead of a "
+        "model. It is evaluated as Python: write it yourself.",
+    ),
+]
 DropOption = Annotated[
     bool,
     typer.Option("--drop-incomplete", help="Leave out candidates with empty cells."),
@@ -259,6 +268,7 @@ class TableOptions(ProblemOptions):
     intercept: ConstantOption = True
     column: ColumnOption = None
     model: ModelOption = "straight"
+    formula: FormulaOption = None
     drop_incomplete: DropOption = False
 
 

@@ -72,6 +72,9 @@ def checked_given(table: Table, body: Mapping[str, Any]) -> Table:
             raise ArmsError(f"column {show(column)} has {len(cells)} cells for {rows} rows.")
     found = with_given(table, body)
     assert found.recipe is not None
+    found.recipe.check()
+    if table.names is None:
+        raise ArmsError("a table with a recipe needs names of the arms.")
     if found.recipe.name == "separate":
         made, names = np.eye(rows), table.feature_names
     else:
@@ -143,7 +146,7 @@ def pulls_table(state: State, reader: Reader, study_id: int) -> "pd.DataFrame":
             "worker": workers[pulls.worker],
             "issued": times[pulls.issued],
             "told": times[pulls.told],
-            "note": [notes.get(int(i)) for i in number],
+            "note": pd.Series([notes.get(int(i)) for i in number], dtype=object),
         }
     )
 

@@ -4,6 +4,7 @@ A guess is shown with its reason, never silent. Where a wrong guess would cost a
 for a column 1, 2, 3, ... that is a row number or a dose, there is a question instead.
 """
 
+import re
 import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -24,7 +25,14 @@ ROLES: tuple[Role, ...] = get_args(Role)
 #: Roles that one column can have.
 SINGLE: tuple[Role, ...] = ("name", "noise", "cost", "measurable")
 YES, NO = frozenset({"yes", "y", "true", "1", "1.0"}), frozenset({"no", "n", "false", "0", "0.0"})
+#: Days and times of day, as text.
+_DATE = re.compile(
+    r"\d{4}-\d{1,2}-\d{1,2}([T ]\d{1,2}:\d{2}(:\d{2})?)?|\d{1,2}([./])\d{1,2}\3\d{2,4}|"
+    r"\d{1,2}:\d{2}(:\d{2})?"
+)
 _NAMES = ("name", "candidate", "arm")
+#: Names of columns that identify.
+_ID = re.compile(r"(?i)(^|[\s_-])(id|nr|no|number|nummer|index|ean|sku)\.?$|^#$")
 #: Levels of a category, characters of text that describes something, rows that may be numbered.
 MAX_LEVELS, LONG, FEW_ROWS = 20, 60, 5
 
@@ -144,6 +152,8 @@ def _can_name(cells: Sequence[Cell], table: Cells) -> bool:
     texts = [str(cell).strip() for cell in cells]
     if max(map(len, texts), default=0) > LONG:
         return False
+    if all(map(_DATE.fullmatch, texts)):
+        return False
     numeric = sum(not np.isnan(table.number(text)) for text in texts)  # 1E5 is a gene, too
     return has_leading_zeros(texts) or 2 * numeric < len(texts)
 
@@ -182,26 +192,33 @@ def _guess(name: str, table: Cells) -> Column:
 
 
 def _number(name: str, cells: Sequence[Cell]) -> Column:
-    if len(cells) < FEW_ROWS or not is_count(cells):
+    counts = len(cells) >= FEW_ROWS and is_count(cells)
+    if not counts and not (_ID.search(name) and len({*cells}) == len(cells)):
         return Column(name, "number", "numbers")
+    why = "counts the rows" if counts else "is different in all rows"
     return Column(
         name,
         "ignore",
-        "counts the rows",
-        f"column {show(name)} counts the rows, up to {cells[-1]}: is it a row number, or a number "
-        "that describes the candidates? Say which:",
+        why,
+        f"column {show(name)} {why}, up to {cells[-1]}: does it number the candidates, or is it a "
+        "number that describes them? Say which:",
     )
 
 
 def _text(name: str, texts: Sequence[str], rows: int) -> Column:
     levels = Counter(texts)
+    if all(map(_DATE.fullmatch, texts)):
+        return Column(name, "ignore", "dates or times")
+    unit = unit_of(texts[0])
+    if unit and all(unit_of(text) == unit for text in texts):
+        hint = f"without {show(unit)} these would be numbers"
+        return Column(name, "ignore", f"numbers with {show(unit)}; {hint}")
     if max(map(len, texts)) > LONG:
         return Column(name, "ignore", "long text")
     if len(levels) == 1:
-        return Column(name, "ignore", f"the same text in all rows, {show(texts[0], 30)}")
+        some = "all rows" if len(texts) == rows else f"{len(texts)} rows"
+        return Column(name, "ignore", f"the same text in {some}, {show(texts[0], 30)}")
     if len(levels) <= min(MAX_LEVELS, max(3, rows // 2)) and len(levels) < len(texts):
         return Column(name, "category", f"text with {len(levels)} values")
-    unit = unit_of(texts[0])
-    hint = f"; without {show(unit)} these would be numbers" if unit else ""
     many = "all different" if len(levels) == len(texts) else f"{len(levels)} different"
-    return Column(name, "ignore", f"text with {many} values{hint}")
+    return Column(name, "ignore", f"text with {many} values")

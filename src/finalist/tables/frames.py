@@ -1,7 +1,9 @@
 """Data frames of any library, and Parquet files."""
 
 import io
+from collections.abc import Callable
 from datetime import date, time, timedelta
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -38,6 +40,8 @@ def _plain(cell: Any) -> Cell:
         cell = cell.item()
     if isinstance(cell, str):
         return cell if cell.strip() else None
+    if isinstance(cell, Decimal):
+        cell = float(cell)
     if isinstance(cell, float) and cell != cell:
         return None
     if isinstance(cell, int | float | date | time | timedelta):
@@ -45,8 +49,8 @@ def _plain(cell: Any) -> Cell:
     return str(cell)
 
 
-def read_parquet(content: bytes, name: str) -> Any:
-    """Return the table in a Parquet file."""
+def read_parquet(content: bytes, name: str, size: Callable[[int, int], None]) -> Any:
+    """Return the table in a Parquet file; `size` refuses its rows and columns before it is read."""
     try:
         import pyarrow as pa
         import pyarrow.parquet
@@ -55,6 +59,8 @@ def read_parquet(content: bytes, name: str) -> Any:
             "Parquet files need pyarrow. Install it with: pip install 'finalist[parquet]'"
         ) from error
     try:
-        return pyarrow.parquet.read_table(io.BytesIO(content))
+        file = pyarrow.parquet.ParquetFile(io.BytesIO(content))
+        size(file.metadata.num_rows, file.metadata.num_columns)
+        return file.read()
     except (pa.ArrowInvalid, OSError) as error:
         raise FileFormatError(f"{name} is not a Parquet file ({error}).") from error

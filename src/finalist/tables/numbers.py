@@ -18,18 +18,31 @@ _MINUS, _SPACES, _APOSTROPHES = "\u2212\u2013", "\u00a0\u202f\u2009 ", "'\u2019"
 
 
 def _pattern(decimal: str, group: str) -> re.Pattern[str]:
-    plain = rf"(?:\d+{decimal}?\d*|{decimal}\d+)"
+    plain = rf"(?:\d+(?:{decimal}\d*)?|{decimal}\d+)"
     groups = "|".join(rf"(?:{mark}\d{{3}})+" for mark in (group, f"[{_SPACES}]", "['\u2019]"))
     grouped = rf"[1-9]\d{{0,2}}(?:{groups})(?:{decimal}\d*)?"
     return re.compile(rf"[+-]?(?:{plain}|{grouped})(?:[eE][+-]?\d+)?", re.ASCII)
 
 
 _PATTERNS = {".": _pattern(r"\.", ","), ",": _pattern(",", r"\.")}
+#: Characters of a number.
+LONGEST = 400
 _SIGNS = ("point", "comma", "both")
 #: Words for a missing number.
 MISSING = frozenset({"na", "n/a", "n.a.", "nan", "null", "none", "-", "--", "?", "."})
 #: A number with something behind it, such as a unit.
 _UNIT = re.compile(r"[+-]?[\d.,]+\s*([^\d\s.,+-][^\d]{0,9})")
+
+
+def is_missing(text: str) -> bool:
+    """Tell whether a cell says that there is no number: n/a, failed.
+
+    Examples
+    --------
+    >>> is_missing(" N/A "), is_missing("failed"), is_missing("0")
+    (True, True, False)
+    """
+    return text.strip().lower() in MISSING or text.strip().lower() == "failed"
 
 
 def number(text: str, decimal: str = ".") -> float:
@@ -46,6 +59,8 @@ def number(text: str, decimal: str = ".") -> float:
     (nan, nan, nan)
     """
     plain = text.strip()
+    if len(plain) > LONGEST:
+        return math.nan
     if plain[:1] in _MINUS:
         plain = "-" + plain[1:] if plain else plain
     if _PATTERNS[decimal].fullmatch(plain) is None:
@@ -103,6 +118,8 @@ class Decimal:
     ----------
     point, comma, both : (int, int) or None
         Column and row of the first cell that can only have this sign, or can have both.
+    grouped : (int, int) or None
+        Of the first cell with a comma that can have both, in a column that does not settle it.
 
     Examples
     --------
@@ -115,12 +132,13 @@ class Decimal:
         self.point: tuple[int, int] | None = None
         self.comma: tuple[int, int] | None = None
         self.both: tuple[int, int] | None = None
+        self.grouped: tuple[int, int] | None = None
         for j, cells in enumerate(columns):
             self._look(j, cells)
 
     def _look(self, j: int, cells: Sequence[Any]) -> None:
         """Look at a column, if it holds numbers rather than text."""
-        rows = [i for i, cell in enumerate(cells) if isinstance(cell, str)]
+        rows = [i for i, c in enumerate(cells) if isinstance(c, str) and not is_missing(c)]
         texts = [cells[i] for i in rows]
         every = "".join(texts)
         marks = [mark for mark in ".," if mark in every]
@@ -133,11 +151,18 @@ class Decimal:
             kinds = list(kinds)
             if 2 * sum(map(bool, kinds)) < len(texts):
                 return
+        grouped: tuple[int, int] | None = None
+        settled = False
         for i, kind in zip(rows, kinds, strict=False):
             if kind in _SIGNS and getattr(self, kind) is None:
                 setattr(self, kind, (j, i))
-            if enough and kind in ("point", "comma"):
-                return
+            if kind == "both" and "," in cells[i] and grouped is None:
+                grouped = (j, i)
+            settled = settled or kind in ("point", "comma")
+            if enough and settled:
+                break
+        if not settled and self.grouped is None:
+            self.grouped = grouped
 
 
 def kind_of(text: str) -> str:

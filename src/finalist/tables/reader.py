@@ -102,7 +102,8 @@ def _of_bytes(
     content: bytes, dialect: Dialect, name: str, limits: Limits, expected: Collection[str]
 ) -> Cells:
     if content.startswith(PARQUET):
-        return _of_frame(read_parquet(content, name), dialect, name, limits, expected)
+        frame = read_parquet(content, name, lambda r, c: _check_rows(r, c, name, limits))
+        return _of_frame(frame, dialect, name, limits, expected)
     if content.startswith(sheets.OLD):
         raise FileFormatError(
             f"{name} is a file of an old version of Excel, or has a password. Save it as .xlsx."
@@ -253,7 +254,7 @@ def is_count(cells: Sequence[Cell]) -> bool:
 
 def _whole(cell: Cell) -> int | None:
     if isinstance(cell, str):
-        plain = cell.strip()
+        plain = cell.strip()[:18]
         leading = len(plain) > 1 and plain[0] == "0"
         return int(plain) if plain.isascii() and plain.isdigit() and not leading else None
     if isinstance(cell, bool) or not isinstance(cell, int | float):
@@ -292,13 +293,17 @@ def _decimal(table: Cells, expected: Collection[str], commas: bool) -> str | Non
             f"({there}). Correct one of them, or say which counts:",
             ("decimal=.", "decimal=,"),
         )
-    if seen.point is not None or seen.comma is not None or seen.both is None:
+    # Points elsewhere may be of dates: they do not make thousands of commas.
+    unsettled = seen.comma is None and not commas and seen.grouped is not None
+    if not unsettled and (seen.point is not None or seen.comma is not None or seen.both is None):
         return "." if seen.point is not None else "," if seen.comma is not None else None
-    where, one = cell(seen.both)
+    open_ = seen.grouped if unsettled else seen.both
+    assert open_ is not None
+    where, one = cell(open_)
     if commas and "," not in one:
         return "."  # a file with commas between its cells has none in its numbers
     raise UnclearTableError(
         f"{where}: {show(one)} is {number(one, '.'):g} with a decimal point and "
-        f"{number(one, ','):g} with a decimal comma, and no other cell settles it. Say which:",
+        f"{number(one, ','):g} with a decimal comma, and no cell like it settles it. Say which:",
         ("decimal=.", "decimal=,"),
     )

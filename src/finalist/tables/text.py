@@ -3,6 +3,7 @@
 import codecs
 import csv
 import io
+import re
 from collections.abc import Collection
 from typing import NamedTuple
 
@@ -13,9 +14,14 @@ from finalist.text import show
 
 #: What may stand between two cells, with its name.
 DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
+#: A first line that says what is between cells, as Excel reads and writes it.
+_SEPARATOR = re.compile(r'"?sep=([^\w\s"]|\t)"?\r?\n')
 #: Characters that hold the first two lines.
 _HEAD = 2**20
 _BOMS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+#: What encodings of text are called by Python, to begin with; others decode other things.
+_ENCODINGS = ("utf-8", "utf-16", "utf-32", "cp", "iso", "ascii", "mac", "koi8", "gb", "big5",
+              "shift", "euc", "johab")  # fmt: skip
 _SHOWN = {"utf-8-sig": "UTF-8", "utf-8": "UTF-8", "utf-16": "UTF-16", "cp1252": "Windows-1252"}
 
 
@@ -56,13 +62,18 @@ def decode(content: bytes, name: str, encoding: str | None) -> tuple[str, str]:
     if encoding is not None:
         try:
             codec = codecs.lookup(encoding).name
-            return content.decode(encoding).removeprefix("\ufeff"), _SHOWN.get(codec, encoding)
-        except LookupError:
+            if not codec.startswith(_ENCODINGS):
+                raise LookupError
+            text = content.decode(encoding).removeprefix("\ufeff")
+            if "\0" in text and not codec.startswith("utf-8"):
+                raise UnicodeError("it has null characters")
+            return text, _SHOWN.get(codec, encoding)
+        except (LookupError, ValueError) as error:
+            if isinstance(error, UnicodeError):
+                raise FileFormatError(f"{name} is not {encoding} text ({error}).") from error
             raise FileFormatError(
                 f"there is no encoding {encoding!r}; write utf-8, utf-16 or windows-1252."
             ) from None
-        except UnicodeError as error:
-            raise FileFormatError(f"{name} is not {encoding} text ({error}).") from error
     found = next((one for bom, one in _BOMS.items() if content.startswith(bom)), None)
     if found is None and content[1::2].count(0) > len(content) // 4:
         found = "utf-16-le"
@@ -92,6 +103,10 @@ def cut(text: str, name: str, dialect: Dialect, expected: Collection[str] = ()) 
     """
     if dialect.delimiter is not None:
         return _checked(_parse(text, dialect.delimiter, name), name)
+    said = _SEPARATOR.match(text)
+    if said is not None:  # Excel's own line
+        rows = _checked(_parse(text[said.end() :], said[1], name), name)
+        return rows._replace(lines=[line + 1 for line in rows.lines])
     start = text.lstrip("\r\n\t ,;|")
     if not start:
         raise _nothing(name)

@@ -136,10 +136,11 @@ def _float(text: str) -> float:
 
 
 def _number(text: str) -> float:
-    value = _float(text)
+    value = number(text, ",") if kind_of(text) == "comma" else _float(text)
     if not math.isfinite(value):
-        hint = " with a point, not a comma" if "," in text else ""
-        raise ValueError(f"“{text[:40]}” is not a number{hint}.")
+        if kind_of(text) == "both":
+            raise ValueError(f"“{text[:40]}” has two meanings; write it without a comma.")
+        raise ValueError(f"“{text[:40]}” is not a number.")
     return value
 
 
