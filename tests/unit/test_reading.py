@@ -148,6 +148,7 @@ def test_missing_cells_say_where_and_what_can_be_done():
         (b"name,Dose\na,1\nb,2\n,3\n", "line 4, column 'name': the name is ''"),
         (b"name,Dose\na,1\na,2\n", "line 3, column 'name': the name 'a' is taken"),
         (b"name,Dose\na,1\nb,two\nc,3\n", "line 3, column 'Dose': 'two' is not a finite number"),
+        (b"1,2,3\n4,5,6\n7,8,10\n", "line 1: there are numbers where the columns should be named"),
         (b"name,Dose\na,1\nb,1e999\nc,3\n", "'1e999' is not a finite number"),
     ],
 )

@@ -112,6 +112,11 @@ def by_model(
         Numbers that the features may have in all.
     """
     cells = _with_names_alone(cells)
+    if cells.source and not any(np.isnan(cells.number(name)) for name in cells.names):
+        raise FileFormatError(
+            f"{cells.top()}there are numbers where the columns should be named. Add a first line "
+            "with their names."
+        )
     columns = columns_of(cells, _as_in(like, cells, roles or {}))
     refuse_questions(columns, cells)
     rows = Rows(cells, columns)
