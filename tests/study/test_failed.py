@@ -12,6 +12,7 @@ import pytest
 from finalist.client import connect
 from finalist.errors import ConflictError, FinalistError, RewardError
 from finalist.study import Study
+from finalist.study.exports import every_pull
 from finalist.study.results import as_results
 from tests.cli.common import run
 from tests.study import faults
@@ -212,3 +213,11 @@ def test_results_keep_what_failed_apart():
     assert results.failed.tolist() == [False, True, True]
     some = results.taken(results.failed)
     assert (some.pull.tolist(), some.failed.tolist()) == ([4, 5], [True, True])
+
+
+def test_pulls_without_a_note_have_none_in_an_export(tmp_path):
+    """Beside a note, pandas would make them nan."""
+    study, pulls = begun(str(tmp_path / "lab.db"))
+    study.tell(pd.DataFrame({"pull_id": pulls[:2], "result": [1.0, 2.0], "by": ["me", None]}))
+    notes = [row["note"] for row in every_pull(study)]
+    assert notes[:3] == ['{"by": "me"}', None, None]
