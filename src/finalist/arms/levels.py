@@ -14,11 +14,11 @@ import numpy as np
 from jaxtyping import Float
 
 from finalist.errors import ArmsError
+from finalist.tables.columns import NO, YES
 from finalist.text import first_few, show
 
 #: The levels of every yes/no column.
 ANSWERS = ("no", "yes")
-_YES, _NO = frozenset({"yes", "y", "true", "1"}), frozenset({"no", "n", "false", "0"})
 #: A decimal number as people write it. "007" is a code and stays as it is.
 _DECIMAL = re.compile(r"(-?)(0|[1-9][0-9]*)\.([0-9]+)")
 #: Levels that an error names.
@@ -63,7 +63,7 @@ def answer(cell: object) -> bool | None:
     [True, False, True, False, True, None, None]
     """
     word = level_text(cell).lower()
-    return True if word in _YES else False if word in _NO else None
+    return True if word in YES else False if word in NO else None
 
 
 def levels_of(column: str, cells: Sequence[Any]) -> tuple[str, ...]:

@@ -20,6 +20,7 @@ from finalist.arms.roles import Rows
 from finalist.errors import ArmsError, FileFormatError, UnclearTableError
 from finalist.tables.cells import Cells
 from finalist.tables.columns import (
+    BESIDE,
     Column,
     Role,
     columns_of,
@@ -128,7 +129,7 @@ def _as_in(like: Recipe | None, cells: Cells, roles: Mapping[str, str]) -> dict[
     """Return roles with which a table is read as another one was."""
     if like is None:
         return dict(roles)
-    beside = [name for name, role in roles.items() if role in ("noise", "cost", "measurable")]
+    beside = [name for name, role in roles.items() if role in BESIDE]
     for column in (*like.columns, *beside):
         cells.column(column)
     own = {name: role for name, role in roles.items() if name in cells}
@@ -180,7 +181,7 @@ def _made(
     except ArmsError as error:
         where = rows.cells.source and f"{rows.cells.source}: "
         raise FileFormatError(f"{where}{error}") from error
-    return _with_beside(rows, table._replace(recipe=made.recipe))
+    return _with_beside(rows, table._replace(recipe=made.recipe), names is not None)
 
 
 def by_formula(
@@ -204,26 +205,26 @@ def by_formula(
         values = rows.cells.numbers(column)
         texts = [c if c is None else rows.cells.text(c) for c in rows.cells.column(column)]
         frame[column] = texts if np.isnan(values).any() else values
+    names = rows.names()
     try:
-        table = read_formula(formula, pd.DataFrame(frame), rows.names() or None)
+        table = read_formula(formula, pd.DataFrame(frame), names)
     except ArmsError as error:
         where = rows.cells.source and f"{rows.cells.source}: "
         raise FileFormatError(f"{where}{error}") from error
     if table.names is None:
         table = table._replace(names=tuple(f"x{i}" for i in range(1, len(rows.cells) + 1)))
-    return _with_beside(rows, table)
+    return _with_beside(rows, table, names is not None)
 
 
-def _with_beside(rows: Rows, table: Table) -> Made:
-    """Make arms of features, with what columns say beside them."""
-    names = rows.names()
+def _with_beside(rows: Rows, table: Table, named: bool) -> Made:
+    """Make arms of features, with what columns say beside them; `named`: a column has names."""
     parts = merged(table)
     owner = parts.owners()
     measurable = next(iter(rows.of("measurable")), None)
     if measurable is not None:
         parts = parts.with_roles(any_of(rows.marks(measurable), owner), None)
     sigma, cost = rows.each("noise", owner), rows.each("cost", owner)
-    if names is not None:
+    if named:
         _refuse_guessed_apart(rows, parts)
         rows.remarks += _merged_words(parts)
     return Made(parts, sigma, cost, rows.columns, tuple(rows.remarks))

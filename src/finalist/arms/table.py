@@ -15,7 +15,7 @@ from finalist.arms.arms import Arms
 from finalist.arms.models import MAX_NUMBERS
 from finalist.arms.recipes import Recipe
 from finalist.errors import FileFormatError
-from finalist.tables import Dialect, Limits
+from finalist.tables import Cells, Dialect, Limits
 from finalist.tables.columns import Column, Role
 
 
@@ -131,7 +131,7 @@ def read_candidates(
 
     Parameters
     ----------
-    source : path-like, bytes or data frame
+    source : path-like, bytes, data frame or Cells
     columns : mapping of str to str, optional
         Roles of columns: name, number, category, yes/no, ignore, noise, cost, measurable. Those
         of the others are guessed (`finalist.tables.columns`).
@@ -160,7 +160,9 @@ def read_candidates(
     if isinstance(source, str | PathLike) and Path(source).suffix.lower() == ".npy":
         arms = Arms.from_npy(source)
         return ArmsTable(arms.with_intercept() if intercept else arms)
-    cells = tables.read(source, dialect, name=name, limits=limits)
+    if not isinstance(source, Cells):
+        source = tables.read(source, dialect, name=name, limits=limits)
+    cells: Cells = source
     if formula is not None:
         made = reading.by_formula(cells, formula, columns, drop_incomplete=drop_incomplete)
         return _of(made, cells.read_as)

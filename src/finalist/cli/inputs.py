@@ -51,6 +51,7 @@ def load_arms(path: Path, given: "ProblemOptions | None" = None) -> "ArmsTable":
 
 def _by_model(path: Path, given: "TableOptions") -> "ArmsTable":
     from finalist.arms.table import read_candidates
+    from finalist.tables.columns import BESIDE
 
     dialect, roles = dialect_of(given), _roles(given)
     table = read_candidates(
@@ -69,7 +70,7 @@ def _by_model(path: Path, given: "TableOptions") -> "ArmsTable":
             "--formula and --candidates: features of a second table are made by a --model. Put "
             "both into one table with a column of yes and no (--column NAME=measurable)."
         )
-    own = {column: role for column, role in roles.items() if role not in _BESIDE}
+    own = {column: role for column, role in roles.items() if role not in BESIDE}
     others = read_candidates(
         given.candidates,
         own,
@@ -78,10 +79,6 @@ def _by_model(path: Path, given: "TableOptions") -> "ArmsTable":
         dialect=dialect,
     )
     return table.with_candidates(others.arms)
-
-
-#: Roles of columns that only a table of what is measured has.
-_BESIDE = ("noise", "cost", "measurable")
 
 
 def _roles(given: "TableOptions") -> dict[str, str]:

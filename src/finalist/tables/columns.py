@@ -24,6 +24,8 @@ Role = Literal["name", "number", "category", "yes/no", "ignore", "noise", "cost"
 ROLES: tuple[Role, ...] = get_args(Role)
 #: Roles that one column can have.
 SINGLE: tuple[Role, ...] = ("name", "noise", "cost", "measurable")
+#: Roles that only a table of what is measured has.
+BESIDE: tuple[Role, ...] = SINGLE[1:]
 YES, NO = frozenset({"yes", "y", "true", "1", "1.0"}), frozenset({"no", "n", "false", "0", "0.0"})
 #: Days and times of day, as text.
 _DATE = re.compile(

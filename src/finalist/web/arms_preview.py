@@ -183,7 +183,7 @@ def preview(content: bytes, name: str = "the table", reading: Reading | None = N
         return Preview(packed, error)
     table = error = None
     try:
-        table = _read(content, name, reading)
+        table = _read(cells, name, reading)
     except FinalistError as problem:
         error = problem
     if table is not None:
@@ -201,16 +201,14 @@ def preview(content: bytes, name: str = "the table", reading: Reading | None = N
     )
 
 
-def _read(content: bytes, name: str, reading: Reading) -> ArmsTable:
+def _read(cells: Cells, name: str, reading: Reading) -> ArmsTable:
     table = read_candidates(
-        content,
+        cells,
         reading.roles,
         model=reading.model,
         intercept=reading.intercept,
         drop_incomplete=reading.drop_incomplete,
         like=reading.like,
-        dialect=reading.dialect,
-        name=name,
         limits=LIMITS,
     )
     K = len(table.arms)

@@ -17,7 +17,7 @@ from finalist.problem import as_problem
 from finalist.study import Study
 from finalist.study.history import History, event_body, examine, of_known, tells_sigma
 from finalist.study.results import Results
-from finalist.tables.columns import ROLES
+from finalist.tables.columns import BESIDE, ROLES
 from finalist.tables.text import decode
 from finalist.web.arms_preview import Preview, pack, preview, unpack
 from finalist.web.depends import StudiesDep, WorkersDep
@@ -253,8 +253,7 @@ def _tables(form: Form, values: dict[str, str]) -> Tables:
     if found.table is None or not content.strip():
         return Tables(found, content, found.table)
     try:
-        beside = ("noise", "cost", "measurable")
-        own = {column: role for column, role in roles.items() if role not in beside}
+        own = {column: role for column, role in roles.items() if role not in BESIDE}
         like = replace(reading, roles=own, like=found.table.arms.recipe)
         others = preview(content, name, like)
         if others.arms is None:
