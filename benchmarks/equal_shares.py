@@ -14,7 +14,7 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from finalist.inference.information import Information
 from finalist.lab.benchmark.plan import suite
 from finalist.lab.store import Store
 from finalist.problem import Problem
+from finalist.problem.rules import rules_of
 from finalist.simulation.instances import Instance
 from finalist.strategies.gauntlet.best import BestArm
 from finalist.strategies.gauntlet.past import Past
@@ -56,10 +57,9 @@ class InTurn(Planner):
 
 def in_turn(everyone: bool, problem: Problem, seed: int) -> ChangeableRun:
     """Return the gauntlet with equal shares of every arm, or of every survivor."""
-    run = ChangeableRun(problem, 0.1, seed)
-    claims: BestArm = run._claims
-    all_ = np.arange(len(problem.arms))
-    run._planner = InTurn(0.1, seed, lambda: all_ if everyone else claims.survivors)
+    run = ChangeableRun(problem.with_(rules=rules_of(2)), 0.1, seed)  # batches: no order, no split
+    claims, all_ = cast(BestArm, run._claims), np.arange(len(problem.arms))
+    run._course.planner = InTurn(0.1, seed, lambda: all_ if everyone else claims.survivors)
     return run
 
 

@@ -1,6 +1,6 @@
 """An instrument that fails now and then, and a computer that may lose its power.
 
-    python examples/instrument_loop.py lab.db --power-cut 60   # stops dead after 60 readings
+    python examples/instrument_loop.py lab.db --power-cut 30   # stops dead after 30 readings
     python examples/instrument_loop.py lab.db                  # goes on where it was
     python examples/instrument_loop.py lab.db                  # nothing left to do: the verdict
 
@@ -82,12 +82,11 @@ def main() -> None:
     told = int(study.to_frame()["reward"].notna().sum())
     print(f"{chosen.database} has {told} readings of earlier.")
     port, readings = Spectrometer(seed=told), 0
-    while batch := study.ask(size=24):  # after a crash: the pulls that were left open
-        for pull in batch:
-            readings += measured(study, pull, port)
-            if readings == chosen.power_cut:
-                print(f"Power cut after {readings} readings.", flush=True)
-                os._exit(1)  # nothing is closed, nothing is saved: as if the plug were pulled
+    while batch := study.ask(size=1):  # after a crash: the pull that was left open
+        readings += measured(study, batch[0], port)
+        if readings == chosen.power_cut:
+            print(f"Power cut after {readings} readings.", flush=True)
+            os._exit(1)  # nothing is closed, nothing is saved: as if the plug were pulled
     print(study.status())
     study.close()
 

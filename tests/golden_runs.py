@@ -2,7 +2,7 @@
 
     python -m tests.golden_runs --compare 855b9b6   # this tree beside a commit, on this machine
     python -m tests.golden_runs --write FILE        # the hashes of the finalist that is imported
-    python -m tests.golden_runs --clear             # write golden_runs.json again
+    python -m tests.golden_runs --clear [RULES]     # write golden_runs.json again, or a part of it
 
 A hash is over what was pulled, chosen and decided, batch by batch, and over no number that is not
 whole. Runs are by rules 1, those of the gauntlet by all rules that there have been. The last digits
@@ -302,7 +302,8 @@ def outcome_of(strategy: Strategy, problem: Problem, question: Question, seed: i
     made = np.zeros(len(problem.arms), dtype=np.int64)
     while sum(sizes) < MAX_PULLS and len(sizes) < MAX_BATCHES and _may_go_on(run, problem, made):
         batch = run.next(question.size)
-        run.record(batch, rewards.batch(batch.counts))
+        order = getattr(batch, "order", None)  # which batches of earlier commits have not
+        run.record(batch, rewards.batch(batch.counts) if order is None else rewards.sequence(order))
         made += batch.counts
         sizes.append(batch.size)
         survivors.append(run.verdict.survivors)
@@ -377,10 +378,17 @@ CLEAR = (
 CLEAR_SEEDS, CLEAR_BATCHES = SEEDS[:2], 20
 
 
-def write_clear(file: Path) -> None:
-    """Write the runs that small changes of the features leave as they are."""
-    found = {}
+def write_clear(file: Path, rules: int = 0) -> None:
+    """Write the runs that small changes of the features leave as they are.
+
+    With a number of rules only those of the gauntlet by these rules, beside what there is.
+    """
+    mine = f"gauntlet:rules={rules} "
+    kept = json.loads(file.read_text()) if rules else {}
+    found = {name: run for name, run in kept.items() if not name.startswith(mine)}
     for case in cases():
+        if rules and (case.strategy != "gauntlet" or case.rules != rules):
+            continue
         if case.strategy not in CLEAR or case.seed not in CLEAR_SEEDS or case.settings:
             continue
         if case.refused():
@@ -455,12 +463,12 @@ def main() -> int:
     choice = parser.add_mutually_exclusive_group(required=True)
     choice.add_argument("--write", type=Path, metavar="FILE")
     choice.add_argument("--compare", metavar="COMMIT")
-    choice.add_argument("--clear", action="store_true")
+    choice.add_argument("--clear", type=int, nargs="?", const=0, metavar="RULES")
     words = parser.parse_args()
     if words.compare is not None:
         return 1 if compare(words.compare) else 0
-    if words.clear:
-        write_clear(KEPT)
+    if words.clear is not None:
+        write_clear(KEPT, words.clear)
         return 0
     write(words.write)
     print(Path(fl.__file__).parent)

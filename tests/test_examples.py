@@ -105,16 +105,16 @@ def test_the_instrument_loop_survives_a_power_cut(tmp_path):
     import finalist as fl
 
     file = str(tmp_path / "lab.db")
-    command = [sys.executable, str(FOLDER / "instrument_loop.py"), file, "--power-cut", "60"]
+    command = [sys.executable, str(FOLDER / "instrument_loop.py"), file, "--power-cut", "30"]
     cut = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert cut.returncode == 1, cut.stderr
     assert "has 0 readings" in cut.stdout
     with fl.Study.open(file, "dyes") as study:
         before = study.to_frame().set_index("pull_id")["reward"].dropna()
-    assert len(before) == 60
+    assert len(before) == 30
 
     again = instrument(file)
-    assert "has 60 readings" in again
+    assert "has 30 readings" in again
     assert "dye E is the best" in again
     assert "given up after 3 tries" in again
     with fl.Study.open(file, "dyes") as study:

@@ -120,6 +120,10 @@ class ConflictError(StudyError):
     """What was told contradicts what is on record."""
 
 
+class NotNeededError(ConflictError):
+    """A pull that the study was decided without; nothing has to be done about it."""
+
+
 class UnknownStudyError(StudyError, KeyError):
     """No study has this name."""
 

@@ -23,6 +23,7 @@ from finalist.problem import Problem, as_problem
 from finalist.problem.rules import NEWEST
 from finalist.simulation.binomial import exact_lower_bound
 from finalist.simulation.rewards import DrawnRewards
+from finalist.simulation.task import drawn
 from finalist.strategies import Gauntlet
 from finalist.strategies.gauntlet import GauntletRun
 from finalist.strategies.gauntlet.sets import AllPairs
@@ -146,7 +147,7 @@ CASES = (
 
 def watched(case: Case, run: GauntletRun) -> bool:
     """Return whether what is true has been rejected."""
-    claims = run._claims
+    claims = run._course.claims
     if case.level is not None:
         found = run.evidence()
         without = np.exp(-found.share * claims.bets.limit[0])
@@ -177,7 +178,7 @@ def is_rejected(case: Case, index: int) -> bool:
         if run.verdict.decided or watched(case, run):
             break
         batch = run.next()
-        run.record(batch, rewards.batch(batch.counts))
+        run.record(batch, drawn(rewards, batch))
     return watched(case, run)
 
 

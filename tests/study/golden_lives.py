@@ -14,6 +14,7 @@ import pandas as pd
 import finalist as fl
 from finalist.strategies import Strategy
 from finalist.study import Study
+from finalist.study.invariants import until_end
 
 #: Strategies that cannot be in a study: xy-oracle is told the whole parameter, which is the answer.
 EXCLUDED = {"xy-oracle"}
@@ -116,6 +117,12 @@ def measure(study: Study, truth: Truth, size: int | None = None) -> bool:
     return True
 
 
+def end_test(study: Study, truth: Truth) -> None:
+    """Measure what is tested together: arms change after it."""
+    while (rest := until_end(study._log.now())) > 0:
+        assert measure(study, truth, rest)
+
+
 def end(size: int | None = None, most: int = 60) -> Live:
     """Return a life that goes on until there is nothing left to ask."""
 
@@ -202,6 +209,7 @@ def add(arms: fl.Arms, **words: Any) -> Live:
     """Return a life in which arms are added."""
 
     def live(study: Study, truth: Truth) -> None:
+        end_test(study, truth)
         study.add(arms, **words)
 
     return live
@@ -211,6 +219,7 @@ def withdraw(*names: str) -> Live:
     """Return a life in which arms are withdrawn."""
 
     def live(study: Study, truth: Truth) -> None:
+        end_test(study, truth)
         study.withdraw(*names)
 
     return live

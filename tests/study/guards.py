@@ -154,13 +154,8 @@ GUARDS = (
         "killed_restore_leaves",
         SHARING,
     ),
-    Guard("study/state.py", "kept.add(winner)", "pass", "ruled_out_before"),
-    Guard(
-        "study/state.py",
-        "if self.problem.top > 1 else ()",
-        "if False else ()",
-        "followed_all_of_them",
-    ),
+    Guard("study/replay.py", "kept.add(winner)", "pass", "ruled_out_before"),
+    Guard("study/replay.py", "if several else ()", "if False else ()", "followed_all_of_them"),
     Guard(
         "study/storage/forks.py",
         "        if not any(thread == me",

@@ -107,14 +107,16 @@ def test_shifts_need_ten_degrees_of_freedom(K, known):
 # ---- what is certain -----------------------------------------------------------------------
 
 
-def study_of(where, arms, means, scatter=1.0, strategy="gauntlet", most=3, name="s", **words):
+def study_of(
+    where, arms, means, scatter=1.0, strategy="gauntlet", most=3, name="s", size=None, **words
+):
     """Measure up to some batches: each arm has its mean plus and minus a scatter, in turn."""
     words = {"sigma": 1.0, "delta": 0.05} | words
     study = fl.Study.create(where / "lab.db", name, arms, strategy, **words)
     turn = dict.fromkeys(arms.names, 1.0)
     for _ in range(most):
         told = {}
-        for pull in study.ask() or ():
+        for pull in study.ask(size) or ():
             turn[pull.arm] *= -1.0
             told[pull.pull_id] = means[pull.arm] - scatter * turn[pull.arm]
         study.tell(told)
@@ -156,7 +158,7 @@ def test_a_winner_is_certain_if_nothing_speaks_against_it(tmp_path):
 def test_a_check_that_fails_takes_certainty_away_and_another_does_not(tmp_path):
     # Four times sigma: the noise is too large. A hundredth of it: too small, which does no harm.
     for scatter, sure in ((4.0, False), (0.01, True)):
-        status, state = seen_of(study_of(tmp_path, TWO, CLEAR, scatter, name=str(scatter)))
+        status, state = seen_of(study_of(tmp_path, TWO, CLEAR, scatter, name=str(scatter), size=12))
         assert [check.fails for check in checks.checks_of(state)] == [not sure]
         assert (status.certain, promised(state)) == (sure, sure)
         assert len(doubts_of(state)) == (0 if sure else 1)
@@ -177,7 +179,7 @@ def test_a_threshold_without_a_proof_is_never_certain(tmp_path):
 
 def stopped(where, **words):
     """Stop after the pilot: four pulls of the arm with x = 2 and mean 3, with squares of 4."""
-    study = study_of(where, RAY, {"one": 0.0, "two": 3.0}, most=1, **words)
+    study = study_of(where, RAY, {"one": 0.0, "two": 3.0}, most=1, size=4, **words)
     study.stop("enough")
     status, state = seen_of(study)
     assert state.pooled.statistics.count.tolist() == [0, 4]
@@ -189,14 +191,32 @@ def stopped(where, **words):
 NORM, RADIUS = math.sqrt(1 / 16 + 10 / 256), 2.635711667
 
 
-@pytest.mark.parametrize("c", [0.0, 0.1])
-def test_intervals_certainty_and_the_estimate_of_an_error(tmp_path, c):
-    # theta = 1.5. The mean of the first arm is half of the other's: c (1/2 + 1) can be feigned, and
-    # so it can for the difference. What is pulled is as it is.
-    status, _ = stopped(tmp_path, misspecification=c)
+def wealth(t, count):
+    """By hand: half of it is in the ellipsoid, half in bets; V = 16, and v = A_0 / 8 = 1.25."""
+    ellipsoid = math.sqrt(10 / 26) * math.exp((t / NORM) ** 2 / 2)
+    bet = math.sqrt(1.25 / 17.25) * math.exp((16 * t) ** 2 / (2 * 17.25))
+    return ellipsoid / 2 + bet / (2 * count)
+
+
+def test_intervals_certainty_and_the_estimate_of_an_error(tmp_path):
+    status, _ = stopped(tmp_path)  # theta = 1.5
     assert status.verdict == "undecided"
     one, two = status.arms
     assert (one.estimate, two.estimate) == pytest.approx((1.5, 3.0), rel=1e-12)
+    for arm, size in ((one, 1), (two, 2)):  # two means share what is bet on one
+        for end in (arm.low, arm.high):
+            assert wealth((end - arm.estimate) / size, 2) == pytest.approx(20.0, rel=1e-6)
+    assert status.certainty == pytest.approx(1 - 1 / wealth(1.5, 1), abs=1e-12)
+    # Phi(-1.5 / sqrt(1/16)) = Phi(-6)
+    assert status.error_estimate == pytest.approx(9.8658765e-10, rel=1e-6)
+
+
+def test_intervals_and_certainty_where_the_model_may_be_wrong(tmp_path):
+    # The mean of the first arm is half of the other's: c (1/2 + 1) can be feigned, and so it can
+    # for the difference. What is pulled is as it is. There are no bets: the ellipsoid has it all.
+    c = 0.1
+    status, _ = stopped(tmp_path, misspecification=c)
+    one, two = status.arms
     width = RADIUS * NORM
     assert (one.low, one.high) == pytest.approx(
         (1.5 - width - 1.5 * c, 1.5 + width + 1.5 * c), rel=1e-6
@@ -204,10 +224,7 @@ def test_intervals_certainty_and_the_estimate_of_an_error(tmp_path, c):
     assert (two.low, two.high) == pytest.approx((3.0 - 2 * width, 3.0 + 2 * width), rel=1e-6)
     z = (1.5 - 1.5 * c) / NORM
     assert status.certainty == pytest.approx(1 - math.exp(-(z * z - math.log(2.6)) / 2), rel=1e-9)
-    if c > 0.0:
-        assert status.error_estimate is None
-    else:  # Phi(-1.5 / sqrt(1/16)) = Phi(-6)
-        assert status.error_estimate == pytest.approx(9.8658765e-10, rel=1e-6)
+    assert status.error_estimate is None
 
 
 def test_with_doubts_there_are_no_figures(tmp_path):

@@ -209,7 +209,7 @@ def test_a_reward_that_a_decision_used_meanwhile_is_not_amended(pair):
     one.tell({pull: rewards.pop(pull)})
     with (
         just_before_writing(one, lambda: other.tell(rewards)),
-        pytest.raises(ConflictError, match="decision after batch 1 used it"),
+        pytest.raises(ConflictError, match="its batch 1 is decided on"),
     ):
         one.amend(pull, 9.0, "a decimal point")
     is_sound(one)
@@ -531,19 +531,21 @@ def test_winners_of_a_log_are_followed_all_of_them(tmp_path, monkeypatch):
 def test_a_winner_that_was_ruled_out_before_is_no_doubt(tmp_path):
     """Within epsilon of the best, the leader wins though its own test has ruled it out."""
     from finalist.strategies import Verdict
+    from finalist.strategies.gauntlet.best import BestArm
     from finalist.strategies.gauntlet.run import ChangeableRun
 
     with Study.create(tmp_path / "lab.db", "s", ARMS, sigma=0.6, seed=1, epsilon=0.3) as study:
         study.tell(first_batch(study)[1])
         state = study._log.now()
         assert isinstance(state.run, ChangeableRun)
-        state.run._claims.survivors = np.array([0, 3])
-        state.run._claims.winner = 1
+        claims = state.run._course.claims
+        assert isinstance(claims, BestArm)
+        claims.survivors = np.array([0, 3])
+        claims.winner = 1
         assert state.verdict.survivors == (0, 1, 3)
-        state.run._claims.winner = None
-        assert state._logged_verdict({"winner": 1, "rejected": [], "pulls": 12}) == Verdict(
-            1, (0, 1, 3), 12
-        )
+        claims.winner = None
+        body = {"winner": 1, "rejected": [], "pulls": 12}
+        assert state.replay.logged(body, several=False) == Verdict(1, (0, 1, 3), 12)
 
 
 def test_a_strategy_that_cannot_follow_its_log_is_left_out(tmp_path, monkeypatch):

@@ -195,8 +195,9 @@ def test_a_shift_that_is_allowed_for_gives_no_warning(where):
 
 
 def test_a_bent_model_that_is_allowed_for_gives_no_warning(where):
-    x = np.linspace(-1.0, 1.0, 7)
-    line = fl.Arms(np.column_stack([np.ones(7), x]), list("abcdefg"))
+    grid = np.array([[1.0, x, z] for x in (-1.0, 0.0, 1.0) for z in (-1.0, 0.0, 1.0)])
+    line = fl.Arms(grid)
+    bend = dict(zip(line.names, 0.5 * grid[:, 1] * grid[:, 2], strict=True))
     found = {}
     for c in (0.0, 0.05, 1.0):
         rng = np.random.default_rng(8)
@@ -205,12 +206,7 @@ def test_a_bent_model_that_is_allowed_for_gives_no_warning(where):
             batch = study.ask(42)
             if not batch:
                 break
-            study.tell(
-                {
-                    p.pull_id: float(0.5 * x[line.index(p.arm)] ** 2 + 0.1 * rng.standard_normal())
-                    for p in batch
-                }
-            )
+            study.tell({p.pull_id: bend[p.arm] + 0.1 * rng.standard_normal() for p in batch})
         found[c] = " ".join(study.status(forecast=False).warnings)
     assert "not linear" in found[0.0]
     assert "also if they are off by 0.05" in found[0.05]

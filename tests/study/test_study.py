@@ -20,6 +20,7 @@ from finalist.errors import (
     UnknownStudyError,
 )
 from finalist.problem import UNSET
+from finalist.problem.rules import rules_of
 from finalist.study import Study, studies
 from finalist.study.replay import Replay
 from finalist.study.storage.database import Database
@@ -160,14 +161,26 @@ def test_the_open_batch_comes_back_until_it_is_complete(where):
     assert ids(study.ask(10))[0] == 11
 
 
-def test_a_plate_is_a_batch_and_single_pulls_are_parts_of_one(where):
+def test_a_plate_is_a_batch_and_so_is_a_single_pull(where):
     study = create(where)
-    study.tell(HARD.rewards(study.ask(12)))  # the pilot: 4 times the rank
+    study.tell(HARD.rewards(study.ask(12)))
     plate = study.ask(96)
     assert (len(plate), plate.left) == (96, 96)
     study.tell(HARD.rewards(plate))
+    for batches in range(2, 8):
+        assert study.status(forecast=False).batches == batches
+        one = study.ask(1)
+        assert (len(one), one.left) == (1, 1)
+        assert ids(study.ask(1)) == ids(one)
+        study.tell(HARD.rewards(one))
+
+
+def test_by_rules_2_single_pulls_are_parts_of_a_batch(where):
+    problem = fl.Problem(ARMS, noise=fl.Gaussian(0.6), rules=rules_of(2))
+    study = Study.create(where, "one", problem, seed=7)
+    study.tell(HARD.rewards(study.ask(12)))  # the pilot: 4 times the rank
     seen = []
-    while study.status(forecast=False).batches == 2:
+    while study.status(forecast=False).batches == 1:
         one = study.ask(1)
         assert len(one) == 1
         assert ids(study.ask(1)) == ids(one)
@@ -220,11 +233,15 @@ def test_when_others_have_everything_a_worker_waits(where):
 
 def test_workers_with_plates_share_a_block(where):
     study = create(where)
-    study.tell(HARD.rewards(study.ask(12)))
-    first, second = study.ask(4, worker="Ada"), study.ask(4, worker="Bob")
-    assert len(first) == len(second) == 4
-    assert first.batch == second.batch
-    assert not set(ids(first)) & set(ids(second))
+    first, none = study.ask(4, worker="Ada"), study.ask(4, worker="Bob")
+    assert (len(first), none.state) == (4, "waiting")  # nobody knew of Bob
+    study.tell(HARD.rewards(first))
+    for number in range(2, 5):
+        first, second = study.ask(4, worker="Ada"), study.ask(4, worker="Bob")
+        assert len(first) == len(second) == 4
+        assert first.batch == second.batch == number
+        assert not set(ids(first)) & set(ids(second))
+        study.tell(HARD.rewards(study.snapshot().batch))
 
 
 def test_a_budget_ends_a_study_with_the_set(where):
@@ -271,15 +288,16 @@ def test_sizes_that_make_no_sense(where, size):
 # ---- telling -------------------------------------------------------------------------------
 
 
-def test_order_and_parts_do_not_matter(where):
-    one, two = create(where), create(where, "two")
+@pytest.mark.parametrize("sigma", [0.6, None])
+def test_parts_do_not_matter_nor_does_the_order_if_sigma_is_unknown(where, sigma):
+    one, two = create(where, sigma=sigma), create(where, "two", sigma=sigma)
     rng = np.random.default_rng(0)
     for _ in range(3):
         batch = one.ask(12)
         assert ids(batch) == ids(two.ask(12))
         rewards = HARD.rewards(batch)
-        one.tell(rewards)
-        for pull in rng.permutation(ids(batch)):
+        one.tell(dict(reversed(rewards.items())))  # those of one call count as they were issued
+        for pull in ids(batch) if sigma else rng.permutation(ids(batch)):
             two.tell({int(pull): rewards[int(pull)]})
     a, b = one.status(), two.status()
     assert a.arms == b.arms
@@ -455,10 +473,10 @@ def test_giving_up_pulls_after_a_look_is_said_aloud(where):
     study = create(where)
     batch = study.ask(12)
     study.missing(batch[0].pull_id, "never arrived")
-    study.tell(HARD.rewards(batch[1:]))
-    assert study.status().warnings == ()
+    study.tell(LAB.rewards(batch[1:]))
+    assert not any("given up" in words for words in study.status().warnings)
     batch = study.ask(12)
-    study.tell(HARD.rewards(batch[:5]))
+    study.tell({pull.pull_id: 0.0 for pull in batch[:5]})
     for pull in batch[5:]:
         study.missing(pull.pull_id, "no time")
     assert any("7 pulls were given up" in words for words in study.status().warnings)
@@ -537,9 +555,9 @@ def test_notes_of_rewards_are_forked_too(where):
 def test_a_strategy_gets_the_single_results_in_the_order_in_which_they_came(where, monkeypatch):
     seen = []
 
-    def record(self, batch, rewards, lost):
+    def record(self, batch, rewards):
         seen.append(rewards)
-        kept(self, batch, rewards, lost)
+        kept(self, batch, rewards)
 
     kept = Replay.record
     monkeypatch.setattr(Replay, "record", record)
@@ -552,7 +570,7 @@ def test_a_strategy_gets_the_single_results_in_the_order_in_which_they_came(wher
     study.amend(first[3].pull_id, -1.0, "typing error")
     study.tell({pull.pull_id: float(pull.pull_id) for pull in later})
     arms = {pull.pull_id: ARMS.index(pull.arm) for pull in (*batch, again)}
-    came = [*ids(first[2:3]), *ids(first[4:]), again.pull_id, first[3].pull_id, *ids(later)]
+    came = [*ids(first[2:]), again.pull_id, *ids(later)]
     values = [-1.0 if number == first[3].pull_id else float(number) for number in came]
     Study.open(where, "one").status(forecast=False)  # replays the log
     assert len(seen) == 2
@@ -692,7 +710,7 @@ def test_warnings(where):
     assert quiet.status().warnings == ()
     loud = create(where, "loud")
     for _ in range(8):
-        loud.tell(Lab(sigma=1.5).rewards(loud.ask(12)))
+        loud.tell(Lab(sigma=1.5).rewards(loud.ask(40)))
         if not loud.ask():
             break
     assert any("sigma" in words and "does not hold" in words for words in loud.status().warnings)
@@ -703,19 +721,18 @@ def test_warnings(where):
 
 
 def test_a_bent_world_is_noticed(where):
-    arms = fl.Arms(np.column_stack([np.ones(7), np.linspace(-1, 1, 7)]))
-    study = create(where, arms=arms, sigma=0.2)
-    bend = dict(zip(arms.names, 3.0 * np.linspace(-1, 1, 7) ** 2, strict=True))
+    grid = np.array([[1.0, x, z] for x in (-1, 0, 1) for z in (-1, 0, 1)])
+    study = create(where, arms=(arms := fl.Arms(grid)), sigma=0.2)
+    bend = dict(zip(arms.names, 3.0 * grid[:, 1] * grid[:, 2], strict=True))
     rng = np.random.default_rng(0)
     for _ in range(6):
         if batch := study.ask(60):
             study.tell({p.pull_id: bend[p.arm] + 0.2 * rng.standard_normal() for p in batch})
-    # The design pulls the ends; a person tells of the middle as well through more batches.
     assert study.status().warnings
 
 
 def test_shifted_batches_are_noticed(where):
-    study = create(where, arms=fl.Arms.unstructured(["a", "b", "c"]))
+    study = create(where, arms=fl.Arms.unstructured(["a", "b", "c"]), sigma=None)
     rng = np.random.default_rng(1)
     for k in range(8):
         batch = study.ask(30)

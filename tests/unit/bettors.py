@@ -8,6 +8,7 @@ import numpy as np
 from finalist.inference.least_squares import Estimate
 from finalist.problem import Problem
 from finalist.strategies.gauntlet import GauntletRun
+from finalist.strategies.gauntlet.batches import Batches
 from finalist.strategies.gauntlet.claims import Wager
 from finalist.strategies.gauntlet.contrasts import Pairs, contrasts_of
 from finalist.strategies.gauntlet.scores import scores_of
@@ -35,4 +36,5 @@ def bet(
 ) -> None:
     """Bet on a batch whose estimate is `fit`, where `past` is that of all before."""
     run._past.estimate = lambda: past  # type: ignore[method-assign]
-    run._bet(Wager(bets, np.asarray(at), pairs, epsilon), fit)
+    course = Batches(run._past, run._planner, run._claims)
+    course._bet(Wager(bets, np.asarray(at), pairs, epsilon), fit)

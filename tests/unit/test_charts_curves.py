@@ -10,7 +10,7 @@ from finalist.charts.curves import Curve, Range, curves_chart, ranges_chart, spr
 from finalist.charts.geometry import ConvexSet
 from finalist.charts.plane import Panel, region_chart, regions_chart
 from finalist.charts.ratios import shares_chart
-from finalist.charts.theme import PALETTE
+from finalist.charts.theme import PALETTE, to_svg
 from finalist.errors import ChartError
 
 ARMS = Arms([[1.0, 0.0], [0.0, 1.0], [0.8, 0.6]])
@@ -52,6 +52,17 @@ class TestCurves:
             (2.0, 10.0, 9.0, 11.0),
             (3.0, 20.0, 18.0, 22.0),
         ]
+
+    def test_a_logarithmic_horizontal_axis(self) -> None:
+        curve = Curve("a", (5.0, 1000.0), (3.0, 2.0))
+        chart = curves_chart([curve], "x", "y", "T", [], log_x=True)
+        places = [row["x"] for row in having(chart, "reference")]
+        assert places == pytest.approx([np.log10(5.0), 3.0])
+        svg = to_svg(chart)
+        assert ">5<" in svg
+        assert ">1,000<" in svg
+        with pytest.raises(ChartError, match="above 0"):
+            curves_chart([Curve("a", (0.0, 1.0), (1.0, 1.0))], "x", "y", "T", [], log_x=True)
 
     def test_curves_with_intervals_stand_beside_each_other(self) -> None:
         other = Curve("b", self.curve.x, self.curve.y, self.curve.low, self.curve.high)

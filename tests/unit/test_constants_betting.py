@@ -108,8 +108,9 @@ def test_shares_at_the_start():
     assert np.exp(Bets.against(2, 0.05, True, 0.2).wealth) == pytest.approx(
         np.tile([0.4, 0.4, 0.2], (2, 1)), rel=1e-12
     )
-    # Rules 2 leave a fifth untilted, rules 1 nothing; new arms get what old ones got.
-    for number, shares in ((1, [0.5, 0.5, 0.0]), (2, [0.4, 0.4, 0.2])):
+    # Rules 2 and 3 leave a fifth untilted, rules 1 nothing, and by rules 3 there is no expert; new
+    # arms get what old ones got.
+    for number, shares in ((1, [0.5, 0.5, 0.0]), (2, [0.4, 0.4, 0.2]), (3, [0.8, 0.0, 0.2])):
         run = fl.Gauntlet().start(problem_of(rules=rules_of(number)))
         assert np.exp(run._claims.bets.wealth[0]) == pytest.approx(shares, rel=1e-12)
         new = run._claims.bets.carried(np.array([0, -1]), 0.01)

@@ -21,6 +21,7 @@ from finalist.inference.intervals import certainty, error_estimate, pooled_width
 from finalist.inference.least_squares import estimate
 from finalist.inference.statistics import Statistics
 from finalist.problem import as_problem
+from finalist.problem.rules import rules_of
 from finalist.strategies.gauntlet import GauntletRun
 from tests.unit.boundaries import problem_of, tell
 
@@ -147,7 +148,7 @@ def test_lower_bound():
 def test_intervals_of_a_run_are_pooled_ones():
     # The pilot of the gauntlet, 4 pulls of each arm, then 12 more: 16 of each, as in the test of
     # `pooled_widths`.
-    run = fl.Gauntlet().start(problem_of())
+    run = fl.Gauntlet().start(problem_of(rules=rules_of(2)))
     assert isinstance(run, GauntletRun)
     pilot = run.next()
     assert pilot.counts.tolist() == [4, 4, 4]

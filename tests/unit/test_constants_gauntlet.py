@@ -5,12 +5,15 @@ it is the level itself, which shows what a run really tests at.
 """
 
 import math
+import sys
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 
 import finalist as fl
+from finalist.problem.rules import rules_of
 from finalist.strategies.gauntlet.bets import Bets
 from tests.unit.boundaries import problem_of, tell
 
@@ -27,12 +30,29 @@ def through_pilot(run: Any) -> Any:
     return run
 
 
-def clearly(run: Any, means: list[float], **note: Any) -> Any:
+def clearly(run: Any, means: list[float], **attack: Any) -> Any:
     """Tell a run the rewards of a batch that leave no doubt: sigma is 2, the pulls are many."""
     K = len(means)
-    batch = run.next(100 * K)
-    tell(run, [100] * K, means, **{**batch.note, **note})
+    note = run.next(100 * K).note
+    if "epoch" in note:
+        plan = {"pulled": list(range(K)), "times": [100] * K, "later": []}
+        note = {**note, "epoch": {**note["epoch"], **plan}}
+        note["epoch"]["attack"] = {**note["epoch"]["attack"], **attack}
+    else:
+        note = {**note, **attack}
+    tell(run, [100] * K, means, **note)
     return run
+
+
+def attacks(batch: Any) -> Any:
+    """Return the part of a note that says who attacks whom."""
+    return batch.note["epoch"]["attack"] if "epoch" in batch.note else batch.note
+
+
+@pytest.fixture(autouse=True, params=[2, 3], ids=["batches", "epochs"])
+def _rules(request, monkeypatch):
+    by_rules = partial(problem_of, rules=rules_of(request.param))
+    monkeypatch.setattr(sys.modules[__name__], "problem_of", by_rules)
 
 
 @pytest.mark.parametrize(
@@ -71,9 +91,9 @@ LEADERS = (0.0125, 0.05 / 12, 0.05 / 24)
 def test_levels_of_leaders(monkeypatch):
     against, levels = Bets.against, []
 
-    def noted(arms: int, delta: float, capped: bool, untilted: float) -> Bets:
+    def noted(arms: int, delta: float, *more: Any) -> Bets:
         levels.append(delta)
-        return against(arms, delta, capped, untilted)
+        return against(arms, delta, *more)
 
     monkeypatch.setattr(Bets, "against", noted)
     run = after_pilot(problem_of(goal=fl.EpsilonBest(0.5)))
@@ -91,8 +111,10 @@ def test_a_leader_wins_at_its_level(place, monkeypatch):
             clearly(run, [0.0] * 3, leader=leader, rivals=[-1] * 3)
         clearly(run, [0.0] * 3, leader=0, rivals=[-1] * 3)
         run._claims.leaders[0].log_m[1:] = -math.log(LEADERS[place]) * factor
-        monkeypatch.setattr(run, "_bet", lambda *_: None)  # nothing is said now
-        clearly(run, [0.0] * 3, leader=0, rivals=[-1] * 3)
+        with monkeypatch.context() as patched:  # nothing is said now
+            for name in ("place", "place_along"):
+                patched.setattr(Bets, name, lambda *_: None)
+            clearly(run, [0.0] * 3, leader=0, rivals=[-1] * 3)
         assert run.verdict.winner == winner
 
 
@@ -103,9 +125,8 @@ def test_levels_of_sets_and_of_pairs():
     # Every set is attacked by arm 0 or 1 from outside; {0, 1} by arm 2, which is worse.
     sets = [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)]
     inside = [(2, 0), (1, 2), (1, 3), (0, 2), (0, 3), (0, 2)]
-    assert len(batch.note["pairs"]) == len(sets)
-    means = [50.0, 50.0, 0.0, 0.0]
-    tell(run, [100] * 4, means, **{**batch.note, "pairs": [list(p) for p in inside]})
+    assert len(attacks(batch)["pairs"]) == len(sets)
+    clearly(run, [50.0, 50.0, 0.0, 0.0], pairs=[list(p) for p in inside])
     assert run.verdict.winners == (0, 1)
     assert run.evidence().p_value[2:] == pytest.approx([0.05, 0.05], rel=1e-12)
     # The 5 best of 20 are 15504 sets: pairs, at delta / (5 * 15) = 0.05 / 75. An arm that belongs
@@ -133,7 +154,7 @@ def test_levels_after_arms_have_changed():
         p = new.evidence().p_value
         assert p[2:] == pytest.approx([0.05 * share, 0.0125 * share], rel=1e-12)
         begun = run.changed(problem_of(goal=goal), np.arange(3), 0.0125, afresh=True)
-        clearly(begun, [50.0, 49.0, 0.0], rivals=[-1, -1, 0])
+        clearly(through_pilot(begun), [50.0, 49.0, 0.0], rivals=[-1, -1, 0])
         assert begun.evidence().p_value[2] == pytest.approx(0.0125 * share, rel=1e-12)
 
 

@@ -2,6 +2,7 @@
 
 import json
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +13,9 @@ from finalist.errors import FinalistError
 from finalist.inference.bounds import pooled_radius
 from finalist.inference.information import information
 from finalist.inference.statistics import Statistics
-from finalist.problem import as_problem
+from finalist.problem import Problem
+from finalist.problem import as_problem as any_problem
+from finalist.problem.rules import rules_of
 from finalist.simulation.binomial import exact_lower_bound
 from finalist.simulation.rewards import DrawnRewards
 from finalist.strategies import Batch
@@ -21,6 +24,12 @@ from finalist.strategies.gauntlet import best as best_arm
 from finalist.strategies.gauntlet.bets import Bets
 from finalist.strategies.gauntlet.scores import normal_scores
 from tests import instances
+
+
+def as_problem(*arms: Any, **settings: Any) -> Problem:
+    """Return a problem by rules 2, which test each batch on its own; `epochs` has others."""
+    return any_problem(*arms, **{"rules": rules_of(2), **settings})
+
 
 THETA = np.array([1.0, 0.5, -1.0])
 SPHERE = fl.Arms(instances.unit_sphere(12, 3, 1))

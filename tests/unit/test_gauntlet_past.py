@@ -10,13 +10,20 @@ from scipy.stats import chi2, f
 import finalist as fl
 from finalist.inference.least_squares import estimate
 from finalist.inference.statistics import Statistics
-from finalist.problem import as_problem
+from finalist.problem import Problem
+from finalist.problem import as_problem as any_problem
 from finalist.problem.rules import rules_of
 from finalist.simulation.binomial import exact_lower_bound
 from finalist.simulation.rewards import DrawnRewards
 from finalist.strategies import Batch
 from finalist.strategies.gauntlet.past import CONTRADICTION, contradict
 from tests.instances import FEIGNED, FEIGNED_MEANS, FEIGNED_SIGMA
+
+
+def as_problem(*arms: Any, **settings: Any) -> Problem:
+    """Return a problem by rules 2, which test each batch on its own; `epochs` has others."""
+    return any_problem(*arms, **{"rules": rules_of(2), **settings})
+
 
 PLANE = fl.Arms([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [1.0, -1.0]])
 

@@ -15,13 +15,21 @@ from finalist.inference.information import information
 from finalist.inference.least_squares import estimate, weights_of
 from finalist.inference.misspecification import Bias
 from finalist.inference.statistics import Statistics
-from finalist.problem import as_problem
+from finalist.problem import Problem
+from finalist.problem import as_problem as any_problem
+from finalist.problem.rules import rules_of
 from finalist.simulation.rewards import DrawnRewards
 from finalist.strategies import Batch, Gauntlet
 from finalist.strategies.gauntlet.contrasts import Pairs
 from finalist.strategies.gauntlet.run import ChangeableRun
 from tests import instances
 from tests.unit.bettors import scored
+
+
+def as_problem(*arms: Any, **settings: Any) -> Problem:
+    """Return a problem by rules 2, which test each batch on its own; `epochs` has others."""
+    return any_problem(*arms, **{"rules": rules_of(2), **settings})
+
 
 SPHERE = fl.Arms(instances.unit_sphere(12, 4, 1))
 THETA = np.array([1.0, 0.5, -0.3, 0.2])
@@ -221,7 +229,7 @@ def test_differences_outside_the_level_of_the_arms_can_be_decided():
 
 def test_it_pays_for_cheap_pulls():
     arms = fl.Arms(np.vstack([SPHERE.features, 0.999 * SPHERE.features]))  # each arm twice
-    cost = np.repeat([1.0, 10.0], 12)
+    cost = np.repeat([10.0, 1.0], 12)
     theta = 2.0 * THETA
     with_cost = fl.simulate(arms, theta, cost=cost, runs=8, seed=3, sigma=1.0)
     blind = fl.simulate(arms, theta, runs=8, seed=3, sigma=1.0)

@@ -148,8 +148,8 @@ def test_copies_share_the_arms_and_the_problem(monkeypatch):
     assert len({id(one) for one in [run, *seen]}) == 3
     for twin in seen:
         assert twin._problem is problem
-        assert twin._past.Z is arms.coordinates
-        assert twin._past is not run._past
+        assert twin._course.past.Z is arms.coordinates
+        assert twin._course.past is not run._course.past
 
 
 def test_a_decided_run_needs_no_more_pulls():

@@ -12,6 +12,7 @@ import pytest
 
 import finalist as fl
 from finalist.errors import FinalistError, RewardError, SimulationError
+from finalist.problem.rules import rules_of
 from finalist.simulation import engine, task
 from finalist.strategies import Batch
 from tests.fakes import Always, Coin, Fast, Rounds
@@ -279,9 +280,18 @@ def test_batches_have_the_size_that_is_asked_for(name):
     assert result.correct.all()
 
 
-def test_a_size_too_small_to_test_with_is_joined_with_the_next_ones():
+def test_any_size_will_do():
     arms = fl.Arms.unstructured(8)
-    result = fl.simulate(arms, np.arange(8.0), sigma=0.5, runs=3, seed=1, size=3)
+    for size in (1, 3, 7):
+        result = fl.simulate(arms, np.arange(8.0), sigma=0.5, runs=3, seed=1, size=size)
+        assert (result.samples == size * result.batches).all()
+        assert result.correct.all()
+
+
+def test_by_rules_2_a_size_too_small_to_test_with_is_joined_with_the_next_ones():
+    arms = fl.Arms.unstructured(8)
+    problem = fl.Problem(arms, noise=fl.Gaussian(0.5), rules=rules_of(2))
+    result = fl.simulate(problem, np.arange(8.0), runs=3, seed=1, size=3)
     assert (result.samples % 3 == 0).all()
     pilot = math.ceil(4 * 8 / 3)  # not tested, so that three at a time are enough
     assert ((result.samples - 3 * pilot) / (result.batches - pilot) >= 8).all()

@@ -148,6 +148,7 @@ def test_nothing_is_kept_of_a_file_that_was_replaced(place, tmp_path):
     def tell(best):
         with Study.open(place, "x") as study:
             study.tell({pull: 50.0 if arm == best else -50.0 for pull, arm in pulls.items()})
+            study.ask(8)  # what was kept back of the pilot decides
 
     def look(client):
         status = client.get(f"/api/v1/studies/{number}/status").json()

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -48,6 +48,7 @@ def curves_chart(
     title: str,
     subtitle: Sequence[str],
     log: bool = True,
+    log_x: bool = False,
 ) -> AnyChart:
     """Show curves with their intervals, each named at its right end.
 
@@ -57,6 +58,8 @@ def curves_chart(
         At most six that are not references.
     log : bool
         Whether the vertical axis is logarithmic.
+    log_x : bool
+        Whether the horizontal axis is logarithmic.
 
     Examples
     --------
@@ -66,7 +69,9 @@ def curves_chart(
     """
     import altair as alt
 
-    _check(curves, log)
+    _check(curves, log, log_x)
+    if log_x:  # on a linear axis of logarithms, where curves are moved sideways by equal amounts
+        curves = [replace(curve, x=tuple(map(math.log10, curve.x))) for curve in curves]
     domain = _domain([v for c in curves for v in (*c.y, *c.low, *c.high)], log)
     ticks = sorted({float(value) for curve in curves for value in curve.x})
     shifts = _shifts(curves, ticks)
@@ -76,7 +81,11 @@ def curves_chart(
             "x:Q",
             scale=alt.Scale(domain=[ticks[0] - inner, ticks[-1] + inner], nice=False, zero=False),
             axis=alt.Axis(
-                title=x_title, values=ticks, labelExpr="datum.value", labelOverlap=True, grid=False
+                title=x_title,
+                values=ticks,
+                labelExpr="format(pow(10, datum.value), ',.4~r')" if log_x else "datum.value",
+                labelOverlap=True,
+                grid=False,
             ),
         ),
         "y": alt.Y(
@@ -136,13 +145,14 @@ def ranges_chart(
     return finish(chart, title, subtitle)
 
 
-def _check(curves: Sequence[Curve], log: bool) -> None:
+def _check(curves: Sequence[Curve], log: bool, log_x: bool) -> None:
     if not curves or not all(curve.x for curve in curves):
         raise ChartError("there is no curve to show. Pass at least one, with points.")
     if sum(not curve.reference for curve in curves) > len(PALETTE):
         raise ChartError(f"a chart tells {len(PALETTE)} curves apart. Draw two charts.")
-    values = [v for curve in curves for v in curve.y]
-    if not all(math.isfinite(v) and (v > 0 or not log) for v in values):
+    values = [(v, log) for curve in curves for v in curve.y]
+    values += [(v, log_x) for curve in curves for v in curve.x]
+    if not all(math.isfinite(v) and (v > 0 or not positive) for v, positive in values):
         raise ChartError("a curve needs finite numbers, above 0 for a logarithmic axis.")
 
 

@@ -119,7 +119,8 @@ def parse_batch(answer: dict[str, Any]) -> Batch:
 
 def parse_status(answer: dict[str, Any]) -> Status:
     """Return a status from JSON."""
-    words = {key: value for key, value in answer.items() if key not in ("last", "forecast")}
+    words: dict[str, Any] = {"unneeded": 0, "until_test": 0}  # an older server sends none
+    words |= {key: value for key, value in answer.items() if key not in ("last", "forecast")}
     lists = ("winners", "survivors", "assumptions", "warnings", "doubts")
     words |= {key: tuple(words[key]) for key in lists}
     words["arms"] = tuple(ArmStatus(**arm) for arm in answer["arms"])

@@ -61,13 +61,37 @@ def rough_design(
     >>> weights.round(2)
     array([0.33, 0.67])
     """
+    weights, _, gap = rough_minimax(Z, Y, tol, start, steps)
+    return weights, gap
+
+
+def rough_minimax(
+    Z: Float[np.ndarray, "K r"],
+    Y: Float[np.ndarray, "M r"],
+    tol: float = 1e-2,
+    start: Float[np.ndarray, " K"] | None = None,
+    steps: int = MAX_STEPS,
+) -> tuple[Float[np.ndarray, " K"], Float[np.ndarray, " M"], float]:
+    """Return what `rough_design` does, and between both the weights m of the directions.
+
+    Examples
+    --------
+    >>> Y = np.array([[1.0, 0.0], [0.0, 1.0], [0.1, 0.0]])
+    >>> _, m, _ = rough_minimax(np.eye(2), Y, tol=1e-3)
+    >>> m.round(2)
+    array([0.5, 0.5, 0. ])
+    """
     scaled = Y / np.abs(Y).max()
     if max(len(Z), len(Y)) <= SMALL:
-        weights = np.full(len(Z), 1.0 / len(Z))
+        weights, m = np.full(len(Z), 1.0 / len(Z)), np.full(len(Y), 1.0 / len(Y))
         if start is not None:
             weights = ENTRY * weights + (1.0 - ENTRY) * start / start.sum()
-        return weights, _improve(Z, scaled, weights, np.full(len(Y), 1.0 / len(Y)), steps, tol)
-    return WorkingSet(Z, scaled, start).solve(tol)
+        gap = _improve(Z, scaled, weights, m, steps, tol)
+        return weights, m, gap
+    working, m = WorkingSet(Z, scaled, start), np.zeros(len(Y))
+    weights, gap = working.solve(tol)
+    m[working.directions] = working.m / working.m.sum()
+    return weights, m, gap
 
 
 def _improve(

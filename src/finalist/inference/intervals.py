@@ -1,8 +1,7 @@
 """What all pulls together say: intervals, the arm that leads, and how sure that is.
 
 Half-widths and certainty hold for all directions and at all times at once; where sigma is unknown,
-its own bound in the half-widths holds at each time alone. The error estimate is an estimate and no
-more.
+its own bound in the half-widths holds at each time alone.
 """
 
 import math
@@ -10,21 +9,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 
-from finalist.errors import EstimateError
-from finalist.inference.bounds import likely_sigma, pooled_level, pooled_radius
+from finalist.inference.bounds import likely_sigma, pooled_radius
+from finalist.inference.draws import error_estimate as error_estimate
+from finalist.inference.draws import others_of, rivals
 from finalist.inference.information import row_norms
 from finalist.inference.least_squares import Estimate
+from finalist.inference.mixtures import FIRST, SHARE, Batches, Mixture
 from finalist.inference.pooling import batch_arms
 from finalist.problem import Problem
 
-#: Draws of the parameter at once, how often at most, and the most of all draws times arms.
-DRAWS, MAX_ROUNDS, MAX_WORK = 500, 8, 40_000_000
 #: Pulls for each dimension that the start of intervals counts for.
 STARTING = 4
-#: Rivals that are so many standard errors behind are never drawn to be better.
-FAR = 9.0
 
 
 def start_of(problem: Problem) -> Float[np.ndarray, "r r"]:
@@ -128,14 +125,71 @@ def pooled_widths(
     >>> pooled_widths(fit, np.array([[1.0]]), np.array([[4.0]]), 0.95, sigma=1.0).round(2)
     array([0.31])
     """
+    likely = _likely(fit, sigma)
+    found = None if likely is None else Ellipsoid.of(fit, start)
+    if likely is None or found is None:
+        return np.full(len(directions), np.inf)
+    return pooled_radius(found.log_det_ratio, 1.0 - confidence, likely) * found.units(directions)
+
+
+def _likely(fit: Estimate, sigma: float | None) -> float | None:
+    """Return sigma, or its upper 99 % bound from the residuals; None if there is no such number."""
     if sigma is None:
         if fit.degrees_of_freedom < 1 or fit.residual_variance == 0.0:
-            return np.full(len(directions), np.inf)
+            return None
         sigma = likely_sigma(fit.residual_variance, fit.degrees_of_freedom)
-    found = Ellipsoid.of(fit, start)
-    if found is None or not sigma < math.inf:
-        return np.full(len(directions), np.inf)
-    return pooled_radius(found.log_det_ratio, 1.0 - confidence, sigma) * found.units(directions)
+    return sigma if sigma < math.inf else None
+
+
+def mixture(
+    fit: Estimate,
+    directions: Float[np.ndarray, "M r"],
+    start: Float[np.ndarray, "r r"] | None,
+    sigma: float | None,
+    bets: Batches | None,
+    count: int,
+) -> Mixture | None:
+    """Return F of `mixtures` for some of the directions that were fixed in advance.
+
+    Parameters
+    ----------
+    fit, directions, start, sigma
+        As in `pooled_widths`.
+    bets : Batches or None
+        None where the question itself allows no bets: the ellipsoid has all of the wealth.
+    count : int
+        How many directions were fixed in advance.
+
+    Returns
+    -------
+    Mixture or None
+        None where there are no intervals.
+    """
+    likely = _likely(fit, sigma)
+    found = None if likely is None else Ellipsoid.of(fit, start)
+    if likely is None or found is None or start is None:
+        return None
+    units = found.units(directions)
+    none, cost = np.zeros(len(units)), np.full(len(units), found.log_det_ratio / 2.0)
+    if bets is None:
+        return Mixture(none[None], likely * units[None], cost[None])
+    cost, made = cost - math.log(SHARE), bets.about(fit, directions)
+    if made is None:
+        return Mixture(none[None], likely * units[None], cost[None])
+    V, offset = made
+    R = fit.information.inverse_root
+    inner = np.linalg.solve(np.linalg.cholesky(R @ start @ R.T), R)  # of size y'A_0^-1 y
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        v = FIRST / row_norms(directions, inner)
+        unit, price = np.where(V > 0.0, np.sqrt(V + v) / V, np.inf), np.log1p(V / v) / 2.0
+    # What all pulls cannot tell, as levels where batches are shifted, no batch can.
+    sound = np.isfinite(units) & np.isfinite(price) & np.isfinite(offset) & ~np.isnan(unit)
+    price = np.where(sound, price, np.inf) + math.log(max(count, 1) / (1.0 - SHARE))
+    return Mixture(
+        np.stack([none, np.where(sound, offset, 0.0)]),
+        likely * np.stack([units, np.where(sound, unit, np.inf)]),
+        np.stack([cost, price]),
+    )
 
 
 def leader(fit: Estimate, sign: int, among: Sequence[int]) -> int:
@@ -161,66 +215,6 @@ def leaders(fit: Estimate, sign: int, among: Sequence[int], count: int) -> tuple
     return tuple(int(among[i]) for i in order[:count])
 
 
-def error_estimate(
-    fit: Estimate, winner: int, *, sign: int, sigma: float | None, epsilon: float = 0.0
-) -> float | None:
-    """Estimate the probability that another arm is better, by more than epsilon.
-
-    It is the share of draws of the parameter from N(estimate, sigma^2 A^-1), what a flat prior
-    makes of the rewards, in which some arm is better. No guarantee: the prior is a convention,
-    and rewards that chose the pulls also chose the winner. If sigma is unknown the draws have
-    the t distribution that the residuals give. The draws are always the same.
-
-    Parameters
-    ----------
-    fit : Estimate
-        From all pulls.
-    winner : int
-    sign : 1 or -1
-        Whether large rewards are good.
-    sigma : float or None
-    epsilon : float
-
-    Returns
-    -------
-    float or None
-        None when some difference, or the noise, cannot be estimated. It lies between the
-        probabilities for the strongest rival alone and for the sum of all, which are exact.
-
-    Examples
-    --------
-    >>> import finalist as fl
-    >>> from finalist.inference.least_squares import estimate
-    >>> from finalist.inference.statistics import Statistics
-    >>> s = Statistics.empty(2)
-    >>> s.add_many([0, 1], [1.0, 0.0])
-    >>> fit = estimate(fl.Arms.unstructured(2), s)
-    >>> round(error_estimate(fit, 0, sign=1, sigma=1.0), 4)  # Phi(-1 / sqrt(2))
-    0.2398
-    """
-    from scipy.special import ndtr, stdtr
-
-    Y, gaps, widths = _rivals(fit, winner, sign, epsilon)
-    if len(Y) == 0:
-        return 0.0
-    freedom = 0
-    if sigma is None:
-        try:
-            freedom, sigma = fit.degrees_of_freedom, math.sqrt(fit.residual_variance)
-        except EstimateError:
-            return None
-    if sigma == 0.0 or not np.isfinite(widths).all():
-        return None
-    z = _standard_errors(gaps, sigma, widths)
-    if np.isnan(z).any():  # 0 / 0: rounding leaves nothing to tell these arms apart by
-        return None
-    tails = ndtr(-z) if freedom == 0 else stdtr(freedom, -z)
-    near = z < FAR if freedom == 0 else np.ones(len(z), dtype=bool)
-    W = Y[near] @ fit.information.inverse_root.T / widths[near, None]
-    share = _share_below(W, z[near], freedom)
-    return float(np.clip(share, tails.max(), min(float(tails.sum()), 1.0)))
-
-
 def certainty(
     fit: Estimate,
     winner: int,
@@ -230,11 +224,15 @@ def certainty(
     start: Float[np.ndarray, "r r"] | None,
     epsilon: float = 0.0,
     bias: Float[np.ndarray, " K"] | None = None,
+    bets: Batches | None = None,
 ) -> float | None:
     """Return the largest confidence with which no arm is better than the winner, by epsilon.
 
-    At this confidence the intervals of `pooled_widths` just exclude it, for all rivals; it holds
-    however the pulls and the winner were chosen and whenever one looks (`bounds.pooled_level`).
+    At this confidence the intervals of its leads just exclude it, for all rivals. It holds however
+    the pulls and the winner were chosen and whenever one looks: if x* is better by more than
+    epsilon, the lead t over it is below -epsilon; to be certain at level q needs F(-epsilon) >=
+    1/q for this pair, and F falling there; it is convex, so that F(t) >= 1/q. By the proposition
+    of `mixtures` for the directions x* - x that has probability at most q.
 
     Parameters
     ----------
@@ -244,6 +242,8 @@ def certainty(
         As in `pooled_widths`.
     bias : (K,) array, optional
         How far the difference of the winner and each arm may be from the linear model.
+    bets : Batches, optional
+        As in `mixture`.
 
     Returns
     -------
@@ -262,51 +262,12 @@ def certainty(
     >>> round(certainty(estimate(arms, s), 0, sign=1, sigma=1.0, start=start), 4)
     0.9999
     """
-    found = None if sigma is None else Ellipsoid.of(fit, start)
-    if sigma is None or found is None:
+    Y, gaps, _ = rivals(fit, winner, sign, epsilon)
+    found = None if sigma is None else mixture(fit, Y, start, sigma, bets, len(Y))
+    if found is None:
         return None
-    Y, gaps, _ = _rivals(fit, winner, sign, epsilon)
     if len(gaps) == 0:
         return 1.0
     if bias is not None:
-        gaps = gaps - bias[_others(fit, winner)]
-    z = float(_standard_errors(gaps, sigma, found.units(Y)).min())
-    return min(1.0 - pooled_level(found.log_det_ratio, z), math.nextafter(1.0, 0.0))
-
-
-def _standard_errors(
-    gaps: Float[np.ndarray, " m"], sigma: float, widths: Float[np.ndarray, " m"]
-) -> Float[np.ndarray, " m"]:
-    """Return how many standard errors gaps are; infinitely many are as good as very many."""
-    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        return np.asarray(gaps / (sigma * widths))
-
-
-def _rivals(
-    fit: Estimate, winner: int, sign: int, epsilon: float
-) -> tuple[Float[np.ndarray, "M r"], Float[np.ndarray, " M"], Float[np.ndarray, " M"]]:
-    """Return the winner minus each other arm, how far that is above -epsilon, and its width."""
-    Z = fit.arms.coordinates
-    Y = sign * (Z[winner] - Z[_others(fit, winner)])
-    return Y, fit.gaps(Y) + epsilon, fit.widths(Y)
-
-
-def _others(fit: Estimate, winner: int) -> Bool[np.ndarray, " K"]:
-    """Return who could win instead."""
-    others = fit.arms.candidate.copy()
-    others[winner] = False
-    return others
-
-
-def _share_below(W: Float[np.ndarray, "m s"], z: Float[np.ndarray, " m"], freedom: int) -> float:
-    """Return how often some z_i + w_i'g is negative, for standard normal g or t with freedom."""
-    if len(W) == 0:
-        return 0.0
-    rounds = min(max(MAX_WORK // (len(W) * DRAWS), 1), MAX_ROUNDS)
-    rng, below = np.random.default_rng(0), 0
-    for _ in range(rounds):
-        G = rng.standard_normal((DRAWS, W.shape[1]))
-        if freedom > 0:
-            G *= np.sqrt(freedom / rng.chisquare(freedom, DRAWS))[:, None]
-        below += int((G @ W.T + z < 0.0).any(axis=1).sum())
-    return below / (rounds * DRAWS)
+        gaps = gaps - bias[others_of(fit, winner)]
+    return min(1.0 - float(found.level(-gaps).max()), math.nextafter(1.0, 0.0))

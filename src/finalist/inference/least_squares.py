@@ -178,6 +178,13 @@ def weights_of(
     return n if precisions is None else n * precisions
 
 
+def weighted_rows(
+    Z: Float[np.ndarray, "K r"], precisions: Float[np.ndarray, " K"] | None
+) -> Float[np.ndarray, "K r"]:
+    """Return rows that count in least squares, one pull of each, without weights."""
+    return Z if precisions is None else Z * np.sqrt(precisions)[:, None]
+
+
 def estimate(
     arms: Arms,
     statistics: Statistics,

@@ -88,6 +88,13 @@ class Pooled:
         if self.problem.batch_intercept and rewards.pulls > 0:
             self._batches.append(BatchSums.of(rewards))
 
+    def copy(self) -> "Pooled":
+        """Return the same rewards, to which others can be added independently."""
+        new = Pooled(self.problem)
+        new.statistics, new._batches = self.statistics.copy(), list(self._batches)
+        new._centred, new._used = self._centred, self._used
+        return new
+
     def with_earlier(self, rewards: Statistics | None) -> "Pooled":
         """Return these with rewards of one more batch; itself if there is none."""
         if rewards is None:

@@ -208,6 +208,8 @@ class BatchResults(Statistics):
 
 def _sums(arm: Int64[np.ndarray, " n"], value: Float[np.ndarray, " n"], K: int) -> _Sums:
     """Sum up the results of each arm."""
+    if len(arm) == 0:  # bincount would return whole numbers
+        return np.zeros(K, dtype=np.int64), np.zeros(K), np.zeros(K), np.zeros(K)
     n = np.bincount(arm, minlength=K).astype(np.int64)
     size = np.maximum(n, 1)
     rough = np.bincount(arm, value, minlength=K) / size

@@ -26,6 +26,9 @@ class Rules:
         each times the rank.
     untilted : float
         The share of the gauntlet's bets that no data tilt.
+    epochs : bool
+        Whether the gauntlet tests epochs, which batches of any size make up, and splits its pilot
+        where it can. Then pilot, first and fewest are not used.
     forgiving : bool
         Whether the gauntlet leaves out what later rewards contradict when it chooses, and goes by
         arms' own means where the linear model may be wrong.
@@ -42,10 +45,15 @@ class Rules:
     fewest: int = 3
     untilted: float = 0.0
     forgiving: bool = False
+    epochs: bool = False
 
 
 #: All rules that there have been.
-RULES: Mapping[int, Rules] = {1: Rules(1), 2: Rules(2, untilted=0.2, forgiving=True)}
+RULES: Mapping[int, Rules] = {
+    1: Rules(1),
+    2: Rules(2, untilted=0.2, forgiving=True),
+    3: Rules(3, untilted=0.2, forgiving=True, epochs=True),
+}
 #: The rules of new studies and simulations.
 NEWEST = RULES[max(RULES)]
 

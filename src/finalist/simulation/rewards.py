@@ -126,6 +126,11 @@ class DrawnRewards:
             squares[pulled] = step**2 * k * ((n - k) / n)
         return BatchResults.of_batch(counts, total, squares)
 
+    def sequence(self, arms: Int[np.ndarray, " n"]) -> BatchResults:
+        """Return the rewards of a batch one by one, in its order."""
+        shift = self.shift * self.rng.standard_normal() if self.shift > 0.0 else 0.0
+        return BatchResults.of(len(self.means), arms, self.pulls(arms) + shift)
+
     def _chi_square(self, freedom: Int[np.ndarray, " m"]) -> Float[np.ndarray, " m"]:
         some: Bool[np.ndarray, " m"] = freedom > 0
         values = np.zeros(len(freedom))
@@ -162,6 +167,10 @@ class FunctionRewards:
                 rewards.add_many(np.full(n, arm), self._draw(int(arm), n))
                 left -= n
         return rewards
+
+    def sequence(self, arms: Int[np.ndarray, " n"]) -> BatchResults:
+        """Return the rewards of a batch one by one, in its order."""
+        return BatchResults.of(self.arms, arms, self.pulls(arms))
 
     def _draw(self, arm: int, n: int) -> Float[np.ndarray, " n"]:
         values = np.asarray(self.draw(arm, n, self.rng))

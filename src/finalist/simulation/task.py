@@ -18,10 +18,12 @@ from finalist.arms import Arms
 from finalist.errors import ProblemError, SimulationError
 from finalist.inference.intervals import leaders
 from finalist.inference.pooling import Pooled
+from finalist.inference.statistics import BatchResults
 from finalist.problem import Problem, as_problem
 from finalist.problem.values import checked_number
 from finalist.simulation.rewards import DrawnRewards, FunctionRewards, Kind, RewardFunction
-from finalist.strategies import Playable, Run, Strategy, block_size, guaranteed, named
+from finalist.strategies import Batch, Playable, Run, Strategy, block_size, guaranteed, named
+from finalist.strategies.abilities import Looking
 from finalist.text import counted
 
 
@@ -129,10 +131,30 @@ def finish(
         total += batch.size
         if total > most:
             break
-        run.record(batch, rewards.batch(batch.counts))
-        pulls += batch.counts
+        run.record(batch, drawn(rewards, batch))
+        pulls += needed(run, batch, size)
         batches += 1
     return pulls, batches
+
+
+def drawn(rewards: DrawnRewards | FunctionRewards, batch: Batch) -> BatchResults:
+    """Return the rewards of a batch, one by one if their order matters."""
+    if batch.order is None:
+        return rewards.batch(batch.counts)
+    return rewards.sequence(batch.order)
+
+
+def needed(run: Run, batch: Batch, size: int | None) -> Int[np.ndarray, " K"]:
+    """Return the pulls of a batch that it took: a run may decide before the last.
+
+    Whoever asks for a size measures so many at a time, and counts all of them.
+    """
+    if size is not None or not isinstance(run, Looking) or batch.order is None:
+        return batch.counts
+    if run.decided_at is None:
+        return batch.counts
+    spare = run.verdict.pulls - run.decided_at
+    return np.bincount(batch.order[: batch.size - spare], minlength=len(batch.counts))
 
 
 def spend(
@@ -152,8 +174,10 @@ def spend(
         The recommendation, the pulls of each arm, and in how many batches.
     """
     pooled, batches = Pooled(problem), 0
+    pulls = np.zeros(len(problem.arms), dtype=np.int64)
     if size is None and isinstance(run, Playable) and isinstance(rewards, DrawnRewards):
-        batches = int(run.play(rewards, budget).sum())
+        pulls += run.play(rewards, budget)
+        batches = int(pulls.sum())
         pooled.add(run.pooled())
     while not run.verdict.decided and pooled.pulls < budget:
         left = budget - pooled.pulls
@@ -165,14 +189,15 @@ def spend(
                 f"the strategy returns a batch of {batch.size} with {counted(left, 'pull')} left, "
                 "and has no winner; it must accept the size it is asked for."
             )
-        values = rewards.batch(batch.counts)
+        values = drawn(rewards, batch)
         run.record(batch, values)
         pooled.add(values)
+        pulls += needed(run, batch, size)
         batches += 1
     winners = run.verdict.winners
     if not winners:
         winners = leaders(pooled.estimate(), problem.sign, run.verdict.survivors, problem.top)
-    return winners, pooled.statistics.count, batches
+    return winners, pulls, batches
 
 
 def make_task(

@@ -26,6 +26,40 @@ class Sized(Protocol):
         ...
 
 
+@runtime_checkable
+class Looking(Protocol):
+    """A run that looks at the evidence also while results of a batch arrive."""
+
+    @property
+    def decided_at(self) -> int | None:
+        """The number of results after which it was decided; None before that."""
+        ...
+
+    @property
+    def until_end(self) -> int:
+        """Pulls that must be made before the question may change."""
+        ...
+
+    def until_test(self, batch: Batch | None = None) -> int:
+        """Return how many pulls after a batch, or from now, nothing is tested."""
+        ...
+
+    def look(
+        self, batch: Batch, rewards: Statistics, seen: Int[np.ndarray, " K"] | None = None
+    ) -> bool:
+        """Decide by what has arrived of a batch, if that is enough; return whether it is.
+
+        Parameters
+        ----------
+        batch : Batch
+            With the counts of what has arrived.
+        rewards : Statistics
+        seen : (K,) array of int, optional
+            The counts of an earlier look at the same results, which need not be taken again.
+        """
+        ...
+
+
 @dataclass(frozen=True, eq=False)
 class Evidence:
     """The evidence against "this arm is best", for every arm.

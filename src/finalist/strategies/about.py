@@ -108,7 +108,7 @@ def block_size(run: Run, size: int | None, *, whole: bool = False) -> int | None
     >>> import finalist as fl
     >>> run = fl.Gauntlet().start(fl.Problem(fl.Arms.unstructured(8), noise=fl.Gaussian(1.0)))
     >>> block_size(run, 12), block_size(run, 12, whole=True)
-    (12, 36)
+    (12, 12)
     """
     if size is None or not isinstance(run, Sized) or not (whole or size < run.least_size):
         return size

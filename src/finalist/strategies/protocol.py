@@ -49,10 +49,13 @@ class Batch:
         How often each arm is pulled, read-only.
     note : mapping
         Whatever else was decided for it, as JSON values.
+    order : (n,) array of int, optional
+        The arms in the order in which to pull them, where that matters.
     """
 
     counts: Int[np.ndarray, " K"]
     note: Mapping[str, Any] = field(default_factory=dict)
+    order: Int[np.ndarray, " n"] | None = None
 
     def __post_init__(self) -> None:
         self.counts.flags.writeable = False

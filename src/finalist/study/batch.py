@@ -49,7 +49,7 @@ class Pull:
 
 @dataclass(frozen=True)
 class Batch(Sequence[Pull]):
-    """Pulls to measure, in random order; empty when there is nothing to do.
+    """Pulls to measure, in this order; empty when there is nothing to do.
 
     A strategy's `finalist.strategies.Batch` is another thing: how often to pull each arm.
 

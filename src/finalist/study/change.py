@@ -9,11 +9,12 @@ from finalist.arms import Arms
 from finalist.errors import ConflictError, StudyError
 from finalist.problem import PerArm
 from finalist.study.checks import promised, risk_of
+from finalist.study.invariants import until_end
 from finalist.study.log import Log
 from finalist.study.replay import changeable
 from finalist.study.rules import check_text
-from finalist.study.settings import roles
-from finalist.study.state import State, changed_problem
+from finalist.study.settings import changed_problem, roles
+from finalist.study.state import State
 from finalist.study.storage.writer import Writer
 from finalist.study.tables import arms_table, given_body, subset, union
 from finalist.text import counted
@@ -43,6 +44,12 @@ def require_between(now: State) -> None:
     if now.open is not None:
         raise ConflictError(
             f"batch {now.open.number} is open; the arms can change when it is complete."
+        )
+    left = until_end(now)
+    if left > 0:
+        raise ConflictError(
+            f"the test under way needs {counted(left, 'more pull')}; the arms can change after "
+            f"that. Ask for them: ask(size={left})."
         )
     if now.verdict.decided:
         raise ConflictError(

@@ -96,7 +96,7 @@ def is_look(batches: int, work: int) -> bool:
 
 def checks_of(state: "State") -> list[Check]:
     """Return what the tests of a study have found: what has failed before, and what is so now."""
-    moment = (len(state.decisions), state.stage, state.end)
+    moment = (len(state.measured), state.stage, state.end)
     if state.checked is None or state.checked[0] != moment:
         now = found(state.problem, state.pooled.estimate(), state.measured, state.since)
         checks = {check.kind: check for check in now} | state.failed

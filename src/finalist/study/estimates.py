@@ -5,12 +5,15 @@ from jaxtyping import Bool, Float
 
 from finalist.arms import Arms
 from finalist.arms.span import SPAN_TOLERANCE
-from finalist.inference.intervals import certainty, error_estimate, leader, pooled_widths, start_of
+from finalist.inference.intervals import certainty, error_estimate, leader, start_of
+from finalist.inference.leads import Leads, leads, mean_widths
 from finalist.inference.least_squares import Estimate
 from finalist.inference.misspecification import Bias
+from finalist.inference.mixtures import Batches
 from finalist.problem import Problem
 from finalist.strategies import promise_of
-from finalist.study.checks import doubts_of
+from finalist.study.checks import doubts_of, promised
+from finalist.study.pulls import Fate
 from finalist.study.state import State
 
 #: The confidence of the interval of each arm, all arms and times together.
@@ -45,22 +48,66 @@ def figures(state: State, fit: Estimate, arm: int) -> tuple[float | None, float 
     error = None
     if bias is None:
         error = error_estimate(fit, arm, sign=sign, sigma=sigma, epsilon=epsilon)
-    start = _start(state)
-    return error, certainty(
-        fit, arm, sign=sign, sigma=sigma, start=start, epsilon=epsilon, bias=feigned
+    sure = certainty(
+        fit,
+        arm,
+        sign=sign,
+        sigma=sigma,
+        start=_start(state),
+        epsilon=epsilon,
+        bias=feigned,
+        bets=_bets(state),
     )
+    return error, sure
 
 
 def widths(state: State, fit: Estimate) -> Float[np.ndarray, " K"]:
     """Return half-widths of intervals for the means, for all arms and times at once."""
     problem, Z = state.problem, fit.arms.coordinates
-    found = pooled_widths(fit, Z, _start(state), CONFIDENCE, problem.scale)
+    found = mean_widths(fit, _start(state), CONFIDENCE, problem.scale, _bets(state))
     if doubts_of(state):
         return np.full(len(Z), np.inf)
     bias = _bias(problem, fit)
     if bias is not None and np.isfinite(found).any():
         found = found + bias.of_arms(np.arange(len(Z)))
     return np.where(_have_level(state.arms), found, np.inf)
+
+
+def leads_of(state: State, fit: Estimate, arm: int | None) -> Leads | None:
+    """Return how far an arm is ahead of each other candidate; None if that cannot be told.
+
+    The ends of intervals hold for all candidates and times at once, beside the confidence with
+    which a winner is the best. They are NaN where they have no proof.
+    """
+    problem = state.problem
+    if arm is None or not problem.arms.candidate[arm]:
+        return None
+    doubtful = bool(doubts_of(state)) or problem.misspecification > 0.0
+    best = state.verdict.winner == arm and problem.epsilon == 0.0 and problem.top == 1
+    won, start = best and promised(state), None if doubtful else _start(state)
+    sign, bets = problem.sign, _bets(state)
+    return leads(fit, arm, start, CONFIDENCE, problem.scale, bets, sign=sign, won=won)
+
+
+def _bets(state: State) -> Batches | None:
+    """Return what bets on single numbers are made of; None if the question allows none.
+
+    There are none where the model may be wrong: what it can feign is known for all pulls together.
+    They are left out where pulls were given up after rewards of their batch: its counts may have
+    been chosen by these. So is a last batch that was cut short by the decision.
+    """
+    if state.problem.misspecification > 0.0:
+        return None
+    found = Batches(state.problem, state.measured[: state.cut])
+    return found.left_out() if late_of(state) else found
+
+
+def late_of(state: State) -> tuple[int, int] | None:
+    """Count pulls given up when rewards of their batch were known; with the first such batch."""
+    pulls, first = state.pulls, np.full(len(state.issued) + 1, np.inf)
+    first[list(state.first_told)] = list(state.first_told.values())
+    late = np.flatnonzero((pulls.fate == Fate.MISSING) & (first[pulls.batch] < pulls.told))
+    return (len(late), int(pulls.batch[late[0]])) if len(late) else None
 
 
 def _bias(problem: Problem, fit: Estimate) -> Bias | None:

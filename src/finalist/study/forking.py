@@ -21,6 +21,7 @@ from finalist.problem.remodel import with_model
 from finalist.problem.rules import NEWEST
 from finalist.study.creation import begin
 from finalist.study.log import Log
+from finalist.study.measure import decide
 from finalist.study.pulls import Fate
 from finalist.study.replay import Replay
 from finalist.study.results import Results
@@ -83,6 +84,8 @@ def copy_until(log: Log, name: str, until: int) -> None:
                 if "model" in body:  # the study that it came from still counts
                     body |= {"model": None, "risk": body["risk"] + log.row.settings["delta"]}
             writer.append(number, event.number, event.kind, body, rewards=told)
+        new = Log(log.storage, writer.study(name))
+        decide(new, writer, new.within(writer))  # as it was decided when the batch was issued
 
 
 def _fork_with(log: Log, name: str, model: str) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Bool, Int
 
+from finalist.strategies.abilities import Looking
 from finalist.study.pulls import Fate
 from finalist.study.storage.rows import EventRow
 
@@ -77,7 +78,7 @@ def _assigned(state: "State", event: EventRow, _: Any) -> str | None:
 
 def _told(state: "State", event: EventRow, rewards: Any) -> str | None:
     pulls = np.empty(0, dtype=np.int64) if rewards is None else np.asarray(rewards[0])
-    wrong = pulls[~_are(state, pulls, Fate.OPEN)]
+    wrong = pulls[~(_are(state, pulls, Fate.OPEN) | _are(state, pulls, Fate.UNNEEDED))]
     if len(wrong):
         return f"pull {wrong[0]} has a reward, or takes none"
     if event.body.get("count", len(pulls)) != len(pulls):
@@ -104,17 +105,28 @@ def _decided(state: "State", event: EventRow, _: Any) -> str | None:
     number, batch = event.body["batch"], state.open
     if batch is None or batch.number != number:
         return f"batch {number} is not open"
-    return None if state.complete() else f"batch {number} is not complete"
+    left = len(state.pulls.open(number))
+    if left != event.body.get("unneeded", 0) or (left and event.body["winner"] is None):
+        return f"batch {number} is not complete"
+    return None
 
 
 def _changed(state: "State", event: EventRow, _: Any) -> str | None:
     if state.open is not None or state.verdict.decided:
         return "the arms change while a batch is open, or after the decision"
+    if until_end(state) > 0:
+        return "the arms change before the test under way is over"
     if event.body["stage"] != state.stage + 1:
         return f"it is stage {event.body['stage']} and stage {state.stage + 1} is due"
     if not _within(np.asarray(event.body["kept"]), -1, len(state.arms)):
         return "its arms are not those of the study"
     return None
+
+
+def until_end(state: "State") -> int:
+    """Return how many more pulls the test under way needs, if the strategy has one."""
+    run = state.run
+    return run.until_end if state.replay.follows and isinstance(run, Looking) else 0
 
 
 def _of_open_batch(state: "State", pull: int, fate: Fate) -> str | None:

@@ -28,7 +28,7 @@ class Log:
     def now(self) -> State:
         """Return the state after every event that is in the storage."""
         with self.storage.read() as reader:
-            return self._synchronise(reader)
+            return self.within(reader)
 
     @contextmanager
     def writing(self) -> Iterator[tuple[Writer, State]]:
@@ -36,7 +36,7 @@ class Log:
         try:
             with self.storage.write() as writer:
                 writer.lock(self.row.id)
-                yield writer, self._synchronise(writer)
+                yield writer, self.within(writer)
         except BaseException:
             self._state = None
             raise
@@ -56,8 +56,8 @@ class Log:
         event = writer.append(self.row.id, now.last + 1, kind, body, client=client, rewards=rewards)
         now.apply(event, None if rewards is None else (rewards.pull, rewards.value))
 
-    def _synchronise(self, reader: Reader) -> State:
-        """Apply the events that are new."""
+    def within(self, reader: Reader) -> State:
+        """Return the state after every event that a reader sees, in its transaction."""
         state, self._reader = self._state, reader
         if state is None:
             settings = from_json(self.row.settings, read_arms(reader, self.row.id, 0))

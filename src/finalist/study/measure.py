@@ -25,6 +25,7 @@ from finalist.study.rules import (
     check_told,
     nothing,
     of_worker,
+    require_needed,
     row_of,
     share_of,
     waiting,
@@ -68,7 +69,7 @@ def ask(log: Log, size: int | None, worker: str | None) -> Batch:
         mine = of_worker(state, worker)
         if len(mine) > 0:
             return batch_of(state, mine[:size])
-        if len(share_of(state, size, worker)) == 0:
+        if len(share_of(state, size, worker)) == 0 and worker in state.workers:
             return waiting(state)
         assign(log, size, worker)
 
@@ -78,21 +79,27 @@ def issue(log: Log, state: State, size: int | None, worker: str | None) -> None:
     state.replay.require_run()
     last, number = state.last, len(state.issued) + 1  # `state` itself goes on with the log
     batch = state.run.next(batch_size(state, size, worker))
-    rng = np.random.default_rng([state.settings.seed, number])
-    order = rng.permutation(np.repeat(np.arange(len(batch.counts)), batch.counts))
+    order = batch.order
+    if order is None:  # a drift must not look like a difference of arms
+        rng = np.random.default_rng([state.settings.seed, number])
+        order = rng.permutation(np.repeat(np.arange(len(batch.counts)), batch.counts))
     body = {"batch": number, "arms": order.tolist(), "note": dict(batch.note)}
     with log.writing() as (writer, now):
         if now.last == last:
             log.append(writer, now, "issued", body)
+            decide(log, writer, now)  # what was kept back of a pilot may be enough
 
 
 def assign(log: Log, size: int | None, worker: str) -> None:
-    """Write down which pulls of the open batch are a worker's, unless all are given out."""
+    """Write down which pulls of the open batch are a worker's, unless all are given out.
+
+    Somebody new who finds none is written down too: the next batch has some for everybody.
+    """
     with log.writing() as (writer, now):
         if now.open is None or len(of_worker(now, worker)) > 0:
             return
         new = share_of(now, size, worker)
-        if len(new) > 0:
+        if len(new) > 0 or worker not in now.workers:
             log.append(writer, now, "assigned", {"worker": worker, "pulls": new.tolist()})
 
 
@@ -126,7 +133,7 @@ def tell(log: Log, told: Results, client_id: str | None) -> Told:
             log.append(writer, now, "told", body, client=client_id, rewards=fresh)
         for pull, note in zip(lost.pull.tolist(), lost.note, strict=True):
             log.append(writer, now, "voided", {"pull": pull, "reason": _reason(note)})
-        _decide(log, writer, now)
+        decide(log, writer, now)
         return Told(len(fresh), len(lost), now)
 
 
@@ -169,10 +176,11 @@ def _earlier(
     return int(event.body["count"]), int(event.body.get("failed", 0))
 
 
-def _decide(log: Log, writer: Writer, now: State) -> None:
-    """Let the strategy decide if the open batch is complete."""
-    if now.complete():
-        now.count(writer.append(log.row.id, now.last + 1, "decided", now.decide()))
+def decide(log: Log, writer: Writer, now: State) -> None:
+    """Let the strategy decide if the open batch is complete, or enough of it has arrived."""
+    body = now.decision()
+    if body is not None:
+        now.count(writer.append(log.row.id, now.last + 1, "decided", body))
 
 
 def void(log: Log, pull_id: int, reason: str) -> Pull:
@@ -182,6 +190,7 @@ def void(log: Log, pull_id: int, reason: str) -> Pull:
         row = row_of(now, pull_id)
         if now.pulls.fate[row] == Fate.VOID:
             raise ConflictError(f"pull {pull_id} is void already.")
+        require_needed(now, pull_id)
         _require_open(now, pull_id, "void")
         if now.pulls.fate[row] != Fate.OPEN:
             raise ConflictError(
@@ -200,13 +209,14 @@ def missing(log: Log, pull_id: int, reason: str) -> None:
         row = row_of(now, pull_id)
         if now.pulls.fate[row] == Fate.MISSING:
             return
+        require_needed(now, pull_id)
         if now.pulls.fate[row] != Fate.OPEN:
             raise ConflictError(
                 f"pull {pull_id} is {Fate(now.pulls.fate[row]).name.lower()}, so it is not "
                 "missing. Correct a wrong reward with `amend`."
             )
         log.append(writer, now, "missing", {"pull": row + 1, "reason": reason})
-        _decide(log, writer, now)
+        decide(log, writer, now)
 
 
 def amend(log: Log, pull_id: int, reward: float, reason: str) -> None:
@@ -215,6 +225,7 @@ def amend(log: Log, pull_id: int, reward: float, reason: str) -> None:
     with log.writing() as (writer, now):
         row = row_of(now, pull_id)
         told = Results([row + 1], [reward])
+        require_needed(now, pull_id)
         if now.pulls.fate[row] != Fate.TOLD:
             raise ConflictError(f"pull {pull_id} has no reward; use `tell`.")
         _require_open(now, pull_id, "amend")
@@ -222,12 +233,13 @@ def amend(log: Log, pull_id: int, reward: float, reason: str) -> None:
         old = float(now.pulls.reward[row])
         body = {"pull": row + 1, "old": old, "reason": reason}
         log.append(writer, now, "amended", body, rewards=told)
+        decide(log, writer, now)
 
 
 def _require_open(now: State, pull_id: int, verb: str) -> None:
     batch = int(now.pulls.batch[pull_id - 1])
     if now.open is None or now.open.number != batch:
         raise ConflictError(
-            f"pull {pull_id} cannot be changed ({verb}): the decision after batch {batch} used "
-            f"it. study.fork(name, until={batch}) starts anew from before that batch."
+            f"pull {pull_id} cannot be changed ({verb}): its batch {batch} is decided on. "
+            f"study.fork(name, until={batch}) starts anew from before that batch."
         )

@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from finalist.inference.statistics import BatchResults
+
 
 class Fate(IntEnum):
     """What became of a pull."""
@@ -19,6 +21,8 @@ class Fate(IntEnum):
     TOLD = 1
     VOID = 2
     MISSING = 3
+    #: Still open when the study was decided.
+    UNNEEDED = 4
 
 
 _COLUMNS = {
@@ -29,6 +33,7 @@ _COLUMNS = {
     "worker": np.int32,  # number of the worker, -1 for none
     "issued": np.int64,  # event
     "told": np.int64,  # event, 0 for none
+    "arrived": np.int64,  # the first such event: amending a reward does not move it
 }
 
 
@@ -66,11 +71,12 @@ class Pulls:
         self._rows["reward"][rows] = rewards
         self._rows["fate"][rows] = Fate.TOLD
         self._rows["told"][rows] = event
+        self._rows["arrived"][rows[self._rows["arrived"][rows] == 0]] = event
 
-    def close(self, pull: int, fate: Fate, event: int) -> None:
-        """Enter that a pull has no reward."""
-        self._rows["fate"][pull - 1] = fate
-        self._rows["told"][pull - 1] = event
+    def close(self, pulls: int | Int[np.ndarray, " n"], fate: Fate, event: int) -> None:
+        """Enter that a pull, or several, have no reward."""
+        self._rows["fate"][pulls - 1] = fate
+        self._rows["told"][pulls - 1] = event
 
     def assign(self, pulls: Int[np.ndarray, " n"], worker: int) -> None:
         """Give pulls to a worker."""
@@ -89,6 +95,22 @@ class Pulls:
     def open(self, batch: int) -> Int[np.ndarray, " n"]:
         """Return the numbers of the pulls of a batch that are still to be measured."""
         return np.flatnonzero((self.batch == batch) & (self.fate == Fate.OPEN)) + 1
+
+    def counts(self, batch: int, K: int, fate: Fate | None = None) -> Int[np.ndarray, " K"]:
+        """Return how often a batch pulls each of K arms: all but void pulls, or those of a fate."""
+        which = self.fate != Fate.VOID if fate is None else self.fate == fate
+        return np.bincount(self.arm[which & (self.batch == batch)], minlength=K)
+
+    def results(self, batch: int, K: int) -> BatchResults:
+        """Return the results of a batch of K arms, in order of arrival.
+
+        Those of one call count in the order in which they were issued: the order in which they were
+        given may depend on their values, as in a table that is sorted by them.
+        """
+        rows = np.flatnonzero((self.batch == batch) & (self.fate == Fate.TOLD))
+        order = np.argsort(self.arrived[rows], kind="stable")
+        arms = self.arm[rows].astype(np.int64)
+        return BatchResults.of(K, arms, self.reward[rows], order=order)
 
     def known(self, pulls: Int[np.ndarray, " n"]) -> Bool[np.ndarray, " n"]:
         """Return which numbers belong to pulls."""

@@ -6,6 +6,9 @@ has changed, the log is right: the strategy follows it if it can, and is left ou
 nothing is called certain.
 """
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 from jaxtyping import Float, Int
 
@@ -13,7 +16,15 @@ from finalist.errors import StudyError
 from finalist.inference.statistics import Statistics
 from finalist.problem import Problem
 from finalist.strategies import Batch, Run, Verdict
-from finalist.strategies.abilities import Changeable, Evidence, Evident, Following, Informed, Lossy
+from finalist.strategies.abilities import (
+    Changeable,
+    Evidence,
+    Evident,
+    Following,
+    Informed,
+    Looking,
+    Lossy,
+)
 
 #: The evidence after each batch is kept for charts, up to so many arms.
 MAX_ARMS = 1000
@@ -63,12 +74,32 @@ class Replay:
             )
         self.run.inform(before)
 
-    def record(self, batch: Batch, rewards: Statistics, lost: Int[np.ndarray, " K"]) -> None:
-        """Give the strategy the rewards of a batch, and say how many of each arm were lost."""
+    def record(self, batch: Batch, rewards: Statistics) -> None:
+        """Give the strategy the rewards of a batch."""
         if self._logged is None:
             self.run.record(batch, rewards)
-            if lost.any() and isinstance(self.run, Lossy):
-                self.run.lose(lost)
+
+    def look(
+        self, batch: Batch, rewards: Statistics, seen: Int[np.ndarray, " K"] | None = None
+    ) -> bool:
+        """Let the strategy decide by what has arrived of a batch, if that is enough."""
+        run = self.run
+        return self.follows and isinstance(run, Looking) and run.look(batch, rewards, seen)
+
+    def lose(self, lost: Int[np.ndarray, " K"]) -> None:
+        """Say how many pulls of each arm were lost in the batch recorded last."""
+        if self._logged is None and lost.any() and isinstance(self.run, Lossy):
+            self.run.lose(lost)
+
+    def logged(self, body: Mapping[str, Any], *, several: bool) -> Verdict:
+        """Return what a decision in the log says; where several win, they are those left."""
+        winner, gone = body["winner"], set(body["rejected"])
+        kept = {arm for arm in self.verdict.survivors if arm not in gone}
+        if winner is None:
+            return Verdict(None, tuple(sorted(kept)), body["pulls"])
+        kept.add(winner)  # within epsilon of the best, also an arm that was ruled out may be
+        winners = (winner, *sorted(kept - {winner})) if several else ()
+        return Verdict(winner, tuple(sorted(kept)), body["pulls"], winners)
 
     def follow(self, logged: Verdict, batch: int) -> None:
         """Take a decision from the log, where the strategy would decide otherwise."""

@@ -6,7 +6,13 @@ from typing import cast
 import numpy as np
 from jaxtyping import Bool, Int
 
-from finalist.errors import ConflictError, RewardError, StudyError, UnknownPullError
+from finalist.errors import (
+    ConflictError,
+    NotNeededError,
+    RewardError,
+    StudyError,
+    UnknownPullError,
+)
 from finalist.files import printable
 from finalist.strategies import block_size
 from finalist.strategies.abilities import Sized
@@ -14,7 +20,7 @@ from finalist.study.batch import AskState, Batch, named_pulls
 from finalist.study.pulls import Fate
 from finalist.study.results import Results
 from finalist.study.state import State
-from finalist.text import show
+from finalist.text import first_few, show
 
 #: Characters of a name, a note or a reason.
 MAX_TEXT = 10_000
@@ -52,10 +58,13 @@ def check_size(size: object) -> None:
 def batch_size(state: State, size: int | None, worker: str | None) -> int | None:
     """Return the size of the next batch; None for what the strategy likes best.
 
-    When several workers share a batch it is whole parts of what one of them can measure.
+    When several workers share a batch it is whole parts of what one of them can measure, one for
+    each who has asked so far.
     """
     run = state.run
     block = block_size(run, size, whole=worker is not None)
+    if worker is not None and size is not None and block is not None:
+        block = max(block, size * len({*state.workers, worker}))
     if state.left is None:
         return block
     if block is None and isinstance(run, Sized):
@@ -135,6 +144,17 @@ def _no_pull(pull_id: object, state: State) -> str:
     return f"there is no pull {show(pull_id)} in this study; {issued}."
 
 
+def require_needed(state: State, pull_id: int) -> None:
+    """Refuse to give up or change a pull that the study was decided without."""
+    if state.pulls.fate[pull_id - 1] == Fate.UNNEEDED:
+        winners = first_few([state.arms.names[i] for i in state.verdict.winners])
+        verb = "wins" if len(state.verdict.winners) == 1 else "win"
+        raise NotNeededError(
+            f"pull {pull_id} is not needed any more: the study is decided without it, {winners} "
+            f"{verb}. There is nothing to do."
+        )
+
+
 def check_told(state: State, told: Results) -> Bool[np.ndarray, " n"]:
     """Refuse what cannot be told; return which of the rewards and failures are new."""
     for i in np.flatnonzero(~state.pulls.known(told.pull))[:1]:
@@ -155,7 +175,8 @@ def check_told(state: State, told: Results) -> Bool[np.ndarray, " n"]:
         )
     measured = told.taken(~told.failed)
     state.problem.noise.refuse(measured.value, measured.where)
-    return np.asarray(fate == Fate.OPEN)
+    late = (fate == Fate.UNNEEDED) & ~told.failed  # measured all the same: nothing is thrown away
+    return np.asarray((fate == Fate.OPEN) | late)
 
 
 def _check_arms(state: State, told: Results) -> None:

@@ -28,7 +28,12 @@ def counted_arms(arms: Arms) -> str:
 
 
 def sentence(snapshot: Snapshot) -> str:
-    """Say what is certain."""
+    """Say what is certain, and when more will be where tests wait for several batches."""
+    left = counted(snapshot.until_test, "measurement")
+    return _sentence(snapshot) + (f" The next test is after {left}." if snapshot.until_test else "")
+
+
+def _sentence(snapshot: Snapshot) -> str:
     known = snapshot.recommendation is not None  # a winner without a guarantee can be estimated
     verdict, names, risk = snapshot.verdict, snapshot.arms.names, f"{sum(snapshot.levels):.3g}"
     if promise_of(snapshot.strategy) == "budget":

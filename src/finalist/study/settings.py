@@ -77,6 +77,16 @@ def with_roles(arms: Arms, body: Mapping[str, Any]) -> Arms:
     return arms if masks == [None, None] else arms._marked(*masks)
 
 
+def changed_problem(problem: Problem, arms: Arms, body: Mapping[str, Any]) -> Problem:
+    """Return the question with other arms, as the event that changed them says."""
+    changes: dict[str, Any] = {"arms": with_roles(arms, body)}
+    if body.get("sigma") is not None:
+        changes["noise"] = type(problem.noise)(tuple(body["sigma"]))  # type: ignore[call-arg]
+    if body.get("cost") is not None:
+        changes["cost"] = tuple(body["cost"])
+    return problem.with_(**changes)
+
+
 def _checked_seed(seed: object) -> int:
     whole = isinstance(seed, int | np.integer) and not isinstance(seed, bool)
     if not (whole and 0 <= cast(int, seed) < 2**63):

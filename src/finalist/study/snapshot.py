@@ -10,6 +10,7 @@ from jaxtyping import Float, Int
 
 from finalist.arms import Arms
 from finalist.errors import StudyError
+from finalist.inference.leads import Leads
 from finalist.inference.least_squares import Estimate
 from finalist.planning import Forecast, forecast
 from finalist.problem import Problem
@@ -18,7 +19,7 @@ from finalist.strategies.abilities import Speaking
 from finalist.study.batch import Batch, OpenPulls, SettledPull
 from finalist.study.change import require_between
 from finalist.study.checks import Check, checks_of, doubts_of, promised, risk_of
-from finalist.study.estimates import figures, recommended, widths
+from finalist.study.estimates import figures, late_of, leads_of, recommended, widths
 from finalist.study.history import History
 from finalist.study.pulls import Decision, Fate, Fork
 from finalist.study.replay import changeable
@@ -54,13 +55,15 @@ class Snapshot:
         Why there is nothing left to ask: "decided", "stopped", "budget" or "exhausted".
     stopped : str or None
         The reason for which the study was stopped.
-    told, open_pulls, void, missing, lost : int
-        Pulls with a reward; without one yet; given up and replaced; given up; and given up in
-        complete batches.
+    told, open_pulls, void, missing, unneeded, lost : int
+        Pulls with a reward; without one yet; given up and replaced; given up; still open when the
+        study was decided; and given up in batches that are decided on.
+    until_test : int
+        Measurements until the next test, where that is beyond the open batch; otherwise 0.
     late : tuple of int, or None
         Pulls given up when rewards of their batch were known, and the first such batch.
     batches, complete : int
-        Batches issued, and those of them that are complete.
+        Batches issued, and those of them that are decided on.
     budget_left : int or None
     history_pulls : int
         Measurements made before the study.
@@ -73,6 +76,9 @@ class Snapshot:
     means, widths : (K,) arrays
         Estimates of x'theta (NaN if unknown), which a model of the mean makes means of rewards,
         and half-widths of their intervals (infinite if none).
+    leads : Leads or None
+        How far the recommended arm is ahead of each other candidate, with intervals for all of
+        them and all times, beside the confidence that a winner is the best.
     evidence : Evidence or None
         Against each arm, if the strategy has any.
     decisions : tuple of Decision
@@ -129,7 +135,9 @@ class Snapshot:
     open_pulls: int
     void: int
     missing: int
+    unneeded: int
     lost: int
+    until_test: int
     late: tuple[int, int] | None
     batches: int
     complete: int
@@ -140,6 +148,7 @@ class Snapshot:
     fit: Estimate = field(repr=False)
     means: Float[np.ndarray, " K"] = field(repr=False)
     widths: Float[np.ndarray, " K"] = field(repr=False)
+    leads: Leads | None = field(repr=False)
     evidence: Any = field(repr=False)
     decisions: tuple[Decision, ...] = field(repr=False)
     checks: tuple[Check, ...]
@@ -220,10 +229,9 @@ def take(row: StudyRow, state: State, events: Sequence[dict[str, Any]] = ()) -> 
     chosen = recommended(state, fit) if ended else None
     open_end = ended and not (certain and verdict.decided)
     error, sure = figures(state, fit, chosen) if open_end and chosen is not None else (None, None)
-    told, open_pulls, void, missing = (
-        int(np.count_nonzero(state.pulls.fate == fate))
-        for fate in (Fate.TOLD, Fate.OPEN, Fate.VOID, Fate.MISSING)
-    )
+    open_pulls, told, void, missing, unneeded = np.bincount(
+        state.pulls.fate, minlength=len(Fate)
+    ).tolist()
     return Snapshot(
         row=row,
         event=state.last,
@@ -238,8 +246,10 @@ def take(row: StudyRow, state: State, events: Sequence[dict[str, Any]] = ()) -> 
         open_pulls=open_pulls,
         void=void,
         missing=missing,
+        unneeded=unneeded,
+        until_test=state.until_test,
         lost=int(state.lost.sum()),
-        late=_late(state),
+        late=late_of(state),
         batches=len(state.issued),
         complete=len(state.decisions),
         budget_left=state.left,
@@ -249,6 +259,7 @@ def take(row: StudyRow, state: State, events: Sequence[dict[str, Any]] = ()) -> 
         fit=fit,
         means=fit.means(),
         widths=widths(state, fit),
+        leads=leads_of(state, fit, chosen),
         evidence=state.replay.evidence(),
         decisions=tuple(
             one for one in state.decisions if state.issued[one.batch - 1].stage == state.stage
@@ -302,14 +313,6 @@ def _fixed(state: State) -> str | None:
 
 
 # ---- pulls and words --------------------------------------------------------------------
-
-
-def _late(state: State) -> tuple[int, int] | None:
-    """Count pulls that were given up when rewards of their batch were already known."""
-    pulls, first = state.pulls, np.full(len(state.issued) + 1, np.inf)
-    first[list(state.first_told)] = list(state.first_told.values())
-    late = np.flatnonzero((pulls.fate == Fate.MISSING) & (first[pulls.batch] < pulls.told))
-    return (len(late), int(pulls.batch[late[0]])) if len(late) else None
 
 
 def _open_pulls(state: State) -> OpenPulls | None:

@@ -5,7 +5,7 @@ batch was issued; no design is solved. Whatever changes a state goes through her
 just been written or is read again years later.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -18,13 +18,13 @@ from finalist.inference.pooling import BatchSums, Pooled
 from finalist.inference.statistics import BatchResults
 from finalist.problem import Problem
 from finalist.strategies import Batch, Run, Verdict
-from finalist.strategies.abilities import Explaining
+from finalist.strategies.abilities import Explaining, Looking
 from finalist.study.checks import Check, found, is_look, work_of
 from finalist.study.history import History, examine
 from finalist.study.invariants import impossible
 from finalist.study.pulls import Decision, Fate, Fork, Issued, Pulls
 from finalist.study.replay import Replay
-from finalist.study.settings import Settings, with_roles
+from finalist.study.settings import Settings, changed_problem
 from finalist.study.storage.errors import damaged
 from finalist.study.storage.rows import EventRow
 
@@ -50,6 +50,8 @@ class State:
         self.since = 0  # how many of them were before the arms last changed
         self.cells = 0  # means of arms in all complete batches
         self.decisions: list[Decision] = []
+        self.seen: Int[np.ndarray, " K"] | None = None  # counts of the last look at the open batch
+        self.cut: int | None = None  # the batches before one that was decided on inside
         self.first_told: dict[int, int] = {}  # batch: event of its first reward
         self.workers: list[str] = []
         self.stopped: str | None = None
@@ -68,7 +70,7 @@ class State:
             "told": self._tell,
             "voided": self._void,
             "missing": self._missing,
-            "amended": self._tell,
+            "amended": self._amend,
             "decided": self._decided,
             "changed": self._change,
         }
@@ -107,8 +109,9 @@ class State:
 
     @property
     def used(self) -> int:
-        """Pulls that count for the budget: all but void ones."""
-        return int(np.count_nonzero(self.pulls.fate != Fate.VOID))
+        """Pulls that count for the budget: all but void ones and those that are not needed."""
+        free = (self.pulls.fate == Fate.VOID) | (self.pulls.fate == Fate.UNNEEDED)
+        return int(np.count_nonzero(~free))
 
     @property
     def left(self) -> int | None:
@@ -146,10 +149,19 @@ class State:
         run = self.run
         if batch.words or not isinstance(run, Explaining) or not self.replay.follows:
             return batch.words
-        rows = self.pulls.of(batch.number) - 1
-        rows = rows[self.pulls.fate[rows] != Fate.VOID]
-        counts = np.bincount(self.pulls.arm[rows], minlength=len(self.arms))
-        return run.purpose(Batch(counts, batch.note))
+        return run.purpose(Batch(self.pulls.counts(batch.number, len(self.arms)), batch.note))
+
+    @property
+    def until_test(self) -> int:
+        """Measurements until the next test, where that is beyond the open batch; otherwise 0."""
+        run, batch = self.run, self.open
+        if self.end is not None or not self.replay.follows or not isinstance(run, Looking):
+            return 0
+        if batch is None:
+            return run.until_test()
+        counts = self.pulls.counts(batch.number, len(self.arms))
+        after = run.until_test(Batch(counts, batch.note))
+        return after + len(self.pulls.open(batch.number)) if after > 0 else 0
 
     def complete(self) -> bool:
         """Return whether the open batch has nothing left to measure."""
@@ -202,20 +214,30 @@ class State:
         body = event.body
         order = np.array(body["arms"], dtype=np.int64)
         self.issued.append(Issued(body["batch"], self.stage, body["note"]))
+        self.seen = None
         self.pulls.add(order, body["batch"], event.number)
 
     def _assign(self, event: EventRow, _: Any) -> None:
         worker = event.body["worker"]
         if worker not in self.workers:
             self.workers.append(worker)
-        self.pulls.assign(np.array(event.body["pulls"]), self.workers.index(worker))
+        pulls = np.array(event.body["pulls"], dtype=np.int64)
+        self.pulls.assign(pulls, self.workers.index(worker))
 
     def _tell(self, event: EventRow, rewards: Any) -> None:
         if rewards is not None:
             pulls, values = rewards
+            late = self.pulls.fate[pulls - 1] == Fate.UNNEEDED
+            if late.any():  # it is decided without them; what is known of the arms gets better
+                arms = self.pulls.arm[pulls[late] - 1].astype(np.int64)
+                self._learn(BatchResults.of(len(self.arms), arms, values[late]))
             self.pulls.tell(pulls, values, event.number)
             for batch in np.unique(self.pulls.batch[pulls - 1]).tolist():
                 self.first_told.setdefault(batch, event.number)
+
+    def _amend(self, event: EventRow, rewards: Any) -> None:
+        self._tell(event, rewards)
+        self.seen = None  # looks at the open batch are computed anew
 
     def _void(self, event: EventRow, _: Any) -> None:
         pull = event.body["pull"]
@@ -235,47 +257,55 @@ class State:
             if self.measured:
                 self._look()  # what a status said then stays said
             return
-        self.decide(self._logged_verdict(body))
+        self.decide(self.replay.logged(body, several=self.problem.top > 1))
 
-    def _logged_verdict(self, body: Mapping[str, Any]) -> Verdict:
-        """Return what a decision in the log says; where several win, they are those left."""
-        winner, gone = body["winner"], set(body["rejected"])
-        kept = {arm for arm in self.verdict.survivors if arm not in gone}
-        if winner is None:
-            return Verdict(None, tuple(sorted(kept)), body["pulls"])
-        kept.add(winner)  # within epsilon of the best, also an arm that was ruled out may be
-        several = (winner, *sorted(kept - {winner})) if self.problem.top > 1 else ()
-        return Verdict(winner, tuple(sorted(kept)), body["pulls"], several)
+    def decision(self) -> dict[str, Any] | None:
+        """Decide if the open batch is complete, or what has arrived of it is enough.
+
+        Return the body of the event that says so; None if it is not time yet.
+        """
+        if self.complete():
+            return self.decide()
+        if self.open is None:
+            return None
+        before = set(self.verdict.survivors)
+        rewards = self.pulls.results(self.open.number, len(self.arms))
+        part = Batch(rewards.count.copy(), self.open.note)
+        found, self.seen = self.replay.look(part, rewards, self.seen), rewards.count
+        return self._conclude(rewards, before) if found else None
 
     def decide(self, logged: Verdict | None = None) -> dict[str, Any]:
         """Give the open batch to the strategy; return the body of the event that says so.
 
-        `logged` is what was decided, where that is known already.
+        `logged` is what was decided, where that is known already: maybe before it was complete.
         """
         batch = self.open
         assert batch is not None
         if logged is None:
             self.replay.require_run()
-        rows = self.pulls.of(batch.number) - 1
-        missing = self.pulls.arm[rows[self.pulls.fate[rows] == Fate.MISSING]]
-        rows = rows[self.pulls.fate[rows] == Fate.TOLD]
-        rewards = BatchResults.of(
-            len(self.arms),
-            self.pulls.arm[rows].astype(np.int64),
-            self.pulls.reward[rows],
-            order=np.argsort(self.pulls.told[rows], kind="stable"),
-        )
         before = set(self.verdict.survivors)
-        self.pooled.add(rewards)
-        lost = np.bincount(missing, minlength=len(self.arms))
+        rewards = self.pulls.results(batch.number, len(self.arms))
+        part = Batch(rewards.count.copy(), batch.note)
+        if self.complete() or not self.replay.look(part, rewards):
+            self.replay.record(part, rewards)
+        return self._conclude(rewards, before, logged)
+
+    def _conclude(
+        self, rewards: BatchResults, before: set[int], logged: Verdict | None = None
+    ) -> dict[str, Any]:
+        """Close the open batch, whose results the strategy has."""
+        batch = self.open
+        assert batch is not None
+        lost = self.pulls.counts(batch.number, len(self.arms), Fate.MISSING)
         self.lost += lost
-        self.replay.record(Batch(rewards.count.copy(), batch.note), rewards, lost)
+        self.replay.lose(lost)
+        unneeded = self.pulls.open(batch.number)
+        self.pulls.close(unneeded, Fate.UNNEEDED, self.last + 1)
+        if len(unneeded) > 0:
+            self.cut = len(self.measured)
         if logged is not None:
             self.replay.follow(logged, batch.number)
-        self.measured.append(BatchSums.of(rewards))
-        self.cells += len(self.measured[-1].arms)
-        if is_look(len(self.measured), work_of(self)):
-            self._look()
+        self._learn(rewards)
         # The choice behind it is no longer needed; rivals of many arms would fill the memory.
         self.issued[-1] = replace(batch, note={})
         verdict = self.verdict
@@ -284,12 +314,21 @@ class State:
         self.decisions.append(
             Decision(batch.number, verdict.pulls, verdict.winner, tuple(out), shares)
         )
-        return {
+        body = {
             "batch": batch.number,
             "pulls": verdict.pulls,
             "winner": verdict.winner,
             "rejected": out,
         }
+        return body | {"unneeded": len(unneeded)} if len(unneeded) else body
+
+    def _learn(self, rewards: BatchResults) -> None:
+        """Add rewards to what is known of the arms, and test the assumptions."""
+        self.pooled.add(rewards)
+        self.measured.append(BatchSums.of(rewards))
+        self.cells += len(self.measured[-1].arms)
+        if is_look(len(self.measured), work_of(self)):
+            self._look()
 
     def _look(self) -> None:
         """Test the assumptions; one that fails has failed for good."""
@@ -305,13 +344,3 @@ class State:
         self.pooled, self.since = self.pooled.taken(kept, problem), len(self.measured)
         self.lost = np.where(kept >= 0, self.lost[kept], 0)
         self.levels.append(body["level"])
-
-
-def changed_problem(problem: Problem, arms: Arms, body: Mapping[str, Any]) -> Problem:
-    """Return the question with other arms, as the event that changed them says."""
-    changes: dict[str, Any] = {"arms": with_roles(arms, body)}
-    if body.get("sigma") is not None:
-        changes["noise"] = type(problem.noise)(tuple(body["sigma"]))  # type: ignore[call-arg]
-    if body.get("cost") is not None:
-        changes["cost"] = tuple(body["cost"])
-    return problem.with_(**changes)

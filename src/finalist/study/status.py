@@ -10,6 +10,7 @@ from jaxtyping import Float
 from finalist.planning import Forecast
 from finalist.study import sentences
 from finalist.study.snapshot import Snapshot
+from finalist.text import counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,6 +37,10 @@ class ArmStatus:
         Whether it may still be the best.
     measurable, candidate : bool
         Whether it can be pulled, and whether it can win.
+    behind, behind_low, behind_high : float or None
+        When the study has ended: how far it is behind the recommended arm, with an interval that
+        holds for all candidates and times together, with 95 % beside the risk of the winner. None
+        for that arm itself and where nothing is known.
     """
 
     name: str
@@ -49,6 +54,9 @@ class ArmStatus:
     survives: bool
     measurable: bool = True
     candidate: bool = True
+    behind: float | None = None
+    behind_low: float | None = None
+    behind_high: float | None = None
 
 
 @dataclass(frozen=True)
@@ -95,8 +103,11 @@ class Status:
         a recommendation without a guarantee.
     sentence : str
         What is certain, in one sentence.
-    pulls, open_pulls, batches : int
-        Rewards so far, pulls without a reward in the open batch, complete batches.
+    pulls, open_pulls, unneeded, batches : int
+        Rewards so far, pulls without a reward in the open batch, pulls that the study was decided
+        without, batches that are decided on.
+    until_test : int
+        Measurements until the next test, where that is beyond the open batch; otherwise 0.
     budget_left : int or None
     assumptions, warnings : tuple of str
     doubts : tuple of str
@@ -128,7 +139,9 @@ class Status:
     sentence: str
     pulls: int
     open_pulls: int
+    unneeded: int
     batches: int
+    until_test: int
     budget_left: int | None
     assumptions: tuple[str, ...]
     warnings: tuple[str, ...]
@@ -155,6 +168,8 @@ class Status:
 
     def __str__(self) -> str:
         lines = [self.sentence, *([] if self.advice is None else [self.advice])]
+        if self.unneeded:
+            lines.append(f"{counted(self.unneeded, 'pull was', 'pulls were')} not needed.")
         if self.forecast is not None:
             lines.append(self.forecast.words())
         return "\n".join([*lines, *(f"Warning: {words}" for words in self.warnings)])
@@ -202,7 +217,9 @@ def status(snapshot: Snapshot, forecast: Forecast | None = None) -> Status:
         sentence=sentences.sentence(snapshot),
         pulls=snapshot.told,
         open_pulls=snapshot.open_pulls,
+        unneeded=snapshot.unneeded,
         batches=snapshot.complete,
+        until_test=snapshot.until_test,
         budget_left=snapshot.budget_left,
         assumptions=tuple(sentences.assumptions(snapshot)),
         warnings=tuple(sentences.warnings(snapshot)),
@@ -221,7 +238,7 @@ def _verdict(snapshot: Snapshot) -> Literal["continue", "winner", "uncertain", "
 
 
 def _arms(snapshot: Snapshot) -> tuple[ArmStatus, ...]:
-    arms, found = snapshot.arms, snapshot.evidence
+    arms, found, leads = snapshot.arms, snapshot.evidence, snapshot.leads
     names, candidate, none = arms.names, arms.candidate, np.full(len(arms), np.nan)
     valid = found is not None and snapshot.stage == 0 and not snapshot.doubts
     alive = np.zeros(len(arms), dtype=bool)
@@ -237,6 +254,7 @@ def _arms(snapshot: Snapshot) -> tuple[ArmStatus, ...]:
         alive.tolist(),
         arms.measurable.tolist(),
         candidate.tolist(),
+        *map(_numbers, (none,) * 3 if leads is None else (leads.estimate, leads.low, leads.high)),
     )
     return tuple(map(ArmStatus, *columns))
 

@@ -171,15 +171,15 @@ class Study:
     def ask(self, size: int | None = None, worker: str | None = None) -> Batch:
         """Return what to measure next.
 
-        A batch stays open until all its pulls have rewards, and is returned until then: also to
-        others who ask, and after a crash. Rows are in random order.
+        A batch stays open until it has all its rewards, or enough to decide, and is returned until
+        then: also to others, and after a crash. The first rows tell most: keep their order.
 
         Parameters
         ----------
         size : int, optional
             How many pulls can be measured now: a plate of 96, or 1. A batch has that size if the
-            strategy can test with it; otherwise it is larger, handed out in parts of that size,
-            and tested when all of it is told.
+            strategy can use it; otherwise it is larger, handed out in parts of that size, and
+            tested when all of it is told.
         worker : str, optional
             Who asks. Each worker has its own pulls, never those of another: `size` of them, or
             without a size a part of what is left.
@@ -197,9 +197,9 @@ class Study:
         Parameters
         ----------
         results : mapping, pairs, data frame, or path of a file (CSV, .xlsx, .ods, ...)
-            Rewards by pull id, in any order, of some pulls or all. "failed" instead of a reward
-            gives up the pull, as `void` does. Telling the same again changes nothing; another
-            reward for a pull that has one is refused (see `amend`).
+            Rewards by pull id, of some pulls or all. "failed" instead of a reward gives up the
+            pull, as `void` does. Telling the same again changes nothing; another reward for a pull
+            that has one is refused (see `amend`).
         client_id : str, optional
             A name for this call: repeating it, because no answer came, changes nothing, and with
             other rewards or notes it is refused.
@@ -209,7 +209,8 @@ class Study:
         Returns
         -------
         int
-            How many rewards were new. They are on the disk.
+            How many were new; they are on the disk. Rewards of pulls that were still open when
+            the study was decided are kept too: they improve estimates and leave the verdict alone.
         """
         told = as_results(results, Dialect(**dialect), own=lambda: OwnColumns(self.arms).headers)
         return measuring.tell(self._log, told, client_id).new
@@ -275,7 +276,7 @@ class Study:
         """Stop without a winner, for whatever reason, and return what is certain.
 
         You may stop at any time: with probability at least 1 - risk the best arm is among the
-        survivors, if the strategy has such a guarantee. `resume` goes on.
+        survivors, if the strategy guarantees that. `resume` goes on.
         """
         changes.mark(self._log, reason)
         return self.status(forecast=False)
@@ -295,8 +296,7 @@ class Study:
         """
         return self._status(forecast)[1]
 
-    def _status(self, forecast: bool) -> tuple[int, Status]:
-        """Return the number of the last event as well."""
+    def _status(self, forecast: bool) -> tuple[int, Status]:  # with the number of the last event
         state = self._log.now()
         found = take(self._log.row, state)
         return state.last, status_of(found, forecast_of(state, found) if forecast else None)

@@ -165,6 +165,7 @@ def _measure(study: "Study", table: "Replicates") -> None:
             }
             study.tell(drawn)
             follow(study.status(forecast=False))
+        follow(study.status(forecast=False))  # what was kept back of the pilot may have decided
 
 
 @contextmanager

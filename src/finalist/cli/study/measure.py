@@ -42,7 +42,7 @@ Example:
 
 With -o it writes a sheet to fill in, .xlsx, .csv or .tsv: the candidates with their own columns and
 an empty column 'result'. Write the measured values there, 'failed' if a measurement failed, and
-pass the file to 'finalist tell'. Rows are in random order; measure them in that order. The same
+pass the file to 'finalist tell'. Measure in the order of the rows. The same
 batch is returned until all of it is told. If there is nothing to measure, no file is written.
 --format csv prints what a CSV file would contain; --format json has the keys
 
@@ -261,6 +261,9 @@ def _told(told: "Told", found: "Status", ask_again: str) -> list[str]:
     if found.advice is not None:
         lines.append(printable(found.advice))
     lines += [f"Warning: {printable(words)}" for words in found.warnings]
+    if found.unneeded:
+        pulls = counted(found.unneeded, "measurement was", "measurements were")
+        lines.append(f"{pulls} not needed any more.")
     if found.open_pulls:
         verb = "is" if found.open_pulls == 1 else "are"
         pulls = counted(found.open_pulls, "measurement")

@@ -35,10 +35,11 @@ keys
   name, verdict (continue, winner, uncertain, undecided), certain,
   winner, winners, top, leader, survivors, risk, recommendation,
   error_estimate, certainty, advice, sentence, pulls, open_pulls,
-  batches, budget_left, assumptions, warnings, doubts, old_results,
-  forecast (median, low, high, cap, words), unit, arms (list of name, pulls,
-  estimate, low, high, evidence, p_value, rival, survives, measurable,
-  candidate)
+  unneeded, batches, until_test, budget_left, assumptions, warnings,
+  doubts, old_results, forecast (median, low, high, cap, words), unit,
+  arms (list of name, pulls, estimate, low, high, evidence, p_value,
+  rival, survives, measurable, candidate, behind, behind_low,
+  behind_high)
 
 'recommendation' is the arm to take when a study has ended. Without a guarantee (the budget is
 spent, or the strategy is for a fixed budget or has no proof; then 'risk' is null) it is null if
@@ -154,10 +155,13 @@ def certain(found: "Status") -> Iterator[str]:
 
 
 def _pulls(found: "Status") -> str:
-    batches = counted(found.batches, "complete batch", "complete batches")
+    whole = "" if found.unneeded else "complete "
+    batches = counted(found.batches, f"{whole}batch", f"{whole}batches")
     words = f"{counted(found.pulls, 'reward')} in {batches}"
     if found.open_pulls:
         words += f"; {counted(found.open_pulls, 'pull is', 'pulls are')} without a reward"
+    if found.unneeded:
+        words += f"; {counted(found.unneeded, 'pull was', 'pulls were')} not needed"
     if found.budget_left is not None:
         verb = "is" if found.budget_left == 1 else "are"
         words += f"; {counted(found.budget_left, 'pull')} of the budget {verb} left"

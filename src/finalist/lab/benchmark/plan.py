@@ -53,7 +53,7 @@ def _quick() -> list[Instance]:
 
 
 #: Instances of the standard suite that the settings of the gauntlet were tuned on
-#: (`benchmarks/gauntlet.py`); the others were held out.
+#: (`benchmarks/gauntlet/families.py`); the others were held out.
 TUNED_ON = frozenset(
     {
         "paper, d = 5, omega = 0.01",

@@ -6,6 +6,7 @@ leads is bet on being within epsilon of each survivor, at the level delta / (2 j
 """
 
 from collections.abc import Iterator, Mapping
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -180,6 +181,19 @@ class BestArm:
             others = self.survivors[self.survivors != leader]
             if self.leaders[leader].rejected[others].all():
                 self.winner = leader
+
+    def end_epoch(self) -> None:
+        """Let bets begin anew from what the past says."""
+        for bets in (self.bets, *self.leaders.values()):
+            bets.path[:] = 0.0
+
+    def copy(self) -> "BestArm":
+        """Return claims that change independently of these."""
+        new = copy(self)
+        new.bets = self.bets.copy()
+        new.leaders = {leader: bets.copy() for leader, bets in self.leaders.items()}
+        new._rival, new._rejected_at = self._rival.copy(), self._rejected_at.copy()
+        return new
 
     def _on_leader(self, leader: int) -> Wager:
         """Bet on the leader being good enough, against each survivor, at a level of its own."""

@@ -29,7 +29,7 @@ sub-Gaussian noise only E exp(l Z) <= exp(l^2 / 2), l >= 0, is known: no cap.
 
 import math
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -39,6 +39,56 @@ _M = np.arange(30)
 GRID: Float[np.ndarray, " g"] = 2.5 * 1.4 ** -_M.astype(float)
 PRIOR: Float[np.ndarray, " g"] = np.log(8.0 / ((_M + 8.0) * (_M + 9.0)))
 PRIOR -= math.log(float(np.exp(PRIOR).sum()))
+
+
+@dataclass(frozen=True, eq=False)
+class Odds:
+    """How the money of a bet is spread over drifts, before data tilt it.
+
+    Attributes
+    ----------
+    grid : (g,) array
+        Drifts in units of 1 / sqrt(V1).
+    prior : (g,) array
+        Logarithms of their weights.
+    temper : float
+        The part of what earlier pulls say by which weights are tilted: leader and rivals are maxima
+        of estimates, so the gaps between them seem too large.
+    expert : float
+        The share of the expert, of what is tilted.
+    """
+
+    grid: Float[np.ndarray, " g"]
+    prior: Float[np.ndarray, " g"]
+    temper: float = 1.0
+    expert: float = 0.5
+
+    def shares(self, untilted: float) -> Float[np.ndarray, " 3"]:
+        """Return the logarithms of what the tilted grid, the expert and the untilted grid have."""
+        tilted = 1.0 - untilted
+        with np.errstate(divide="ignore"):
+            return np.log([(1.0 - self.expert) * tilted, self.expert * tilted, untilted])
+
+
+def _flat_then_falling(first: int) -> Odds:
+    """Return 1.8 * 1.4^-m / sqrt(V1), m = first..29, with weights that are flat up to m = 10.
+
+    That is flat over three decades of pulls, and falls slowly, as 1 / m^2, for all that may be
+    smaller. A flat prior on the logarithm of a gap that may be anything is within a percent of
+    the best in one dimension.
+    """
+    m = np.arange(first, 30)
+    beyond = np.maximum(m - 8.0, 1.0)
+    weights = np.where(m <= 10, 0.9 / 11, 0.3 / (beyond * (beyond + 1.0)))
+    return Odds(1.8 * 1.4 ** -m.astype(float), np.log(weights / weights.sum()), 0.7, 0.0)
+
+
+#: The odds of rules 1 and 2, then of rules 3: for problems that dozens of pulls decide, the grid
+#: begins with four larger drifts.
+FIRST_ODDS = Odds(GRID, PRIOR)
+ODDS, ODDS_OF_FEW = _flat_then_falling(0), _flat_then_falling(-4)
+#: A look that adds less than this part to what an epoch tells is left out: it is rounding.
+SMALLEST_STEP = 1e-9
 #: Bets against more arms than this are placed by several threads, so many at a time.
 MANY = 20_000
 
@@ -60,6 +110,11 @@ class Bets:
     wealth : (K, 3) array
         Log of what the tilted grid, the expert and the untilted grid would have made alone of
         their shares at the start: their shares of a bet.
+    path : (2, K) array
+        S and V of the rewards of the open epoch that are bet on already; 0 at its start.
+    untilted : float
+        The share that no data tilt.
+    odds : Odds
     """
 
     limit: Float[np.ndarray, " K"]
@@ -67,22 +122,27 @@ class Bets:
     log_m: Float[np.ndarray, " K"]
     scale: Float[np.ndarray, " K"]
     wealth: Float[np.ndarray, "K 3"]
+    path: Float[np.ndarray, "2 K"]
     untilted: float = 0.0
+    odds: Odds = FIRST_ODDS
 
     @classmethod
-    def against(cls, arms: int, delta: float, capped: bool, untilted: float = 0.0) -> "Bets":
+    def against(
+        cls, arms: int, delta: float, capped: bool, untilted: float = 0.0, odds: Odds = FIRST_ODDS
+    ) -> "Bets":
         """Return the bets against a number of arms before the first batch."""
-        limit = np.full(arms, -math.log(delta))
-        half = 0.5 * (1.0 - untilted)
-        with np.errstate(divide="ignore"):
-            shares = np.log([half, half, untilted])
-        return cls(
-            limit, capped, np.zeros(arms), np.zeros(arms), np.tile(shares, (arms, 1)), untilted
-        )
+        limit, shares = np.full(arms, -math.log(delta)), odds.shares(untilted)
+        wealth, path = np.tile(shares, (arms, 1)), np.zeros((2, arms))
+        return cls(limit, capped, np.zeros(arms), np.zeros(arms), wealth, path, untilted, odds)
+
+    def copy(self) -> "Bets":
+        """Return bets that change independently of these."""
+        log_m, scale, wealth = self.log_m.copy(), self.scale.copy(), self.wealth.copy()
+        return replace(self, log_m=log_m, scale=scale, wealth=wealth, path=self.path.copy())
 
     def carried(self, kept: Int[np.ndarray, " n"], delta: float) -> "Bets":
         """Return these bets for other arms: old ones by number, new ones (-1) at level delta."""
-        new = Bets.against(len(kept), delta, self.capped, self.untilted)
+        new = Bets.against(len(kept), delta, self.capped, self.untilted, self.odds)
         old = kept >= 0
         for name in ("limit", "log_m", "scale", "wealth"):
             getattr(new, name)[old] = getattr(self, name)[kept[old]]
@@ -125,14 +185,14 @@ class Bets:
         """
         from finalist.strategies.gauntlet import kernels
 
-        caps = np.full(len(z), np.nan)
+        caps, odds = np.full(len(z), np.nan), self.odds
         drifts = np.zeros((len(z), 0)) if expert is None else expert
         rows = (z, speed, *past, drifts, tested, self.limit)
         state = (self.log_m, self.scale, self.wealth, caps)
 
         def settle(some: slice) -> None:
             z, speed, drift, time, expert, tested, limit = (a[some] for a in rows)
-            rule = (tested, self.capped, limit, GRID, PRIOR)
+            rule = (tested, self.capped, limit, odds.grid, odds.prior, odds.temper)
             kernels.bet(z, speed, drift, time, expert, *rule, *(a[some] for a in state))
 
         if len(z) < MANY:
@@ -141,3 +201,37 @@ class Bets:
             with ThreadPoolExecutor() as pool:
                 list(pool.map(settle, (slice(k, k + MANY) for k in range(0, len(z), MANY))))
         return caps
+
+    def place_along(
+        self,
+        S: Float[np.ndarray, "L t"],
+        V: Float[np.ndarray, "L t"],
+        at: Int[np.ndarray, " t"],
+        before: tuple[Float[np.ndarray, " K"], Float[np.ndarray, " K"]],
+        odds: Odds,
+    ) -> None:
+        """Bet on the looks of an epoch, one after the other, and settle.
+
+        Parameters
+        ----------
+        S, V : (L, t) arrays
+            What the epoch says up to each look, for a sigma of 1.
+        at : (t,) array of int
+            Of which arms.
+        before : pair of (K,) arrays
+            What was known before the epoch: S and V.
+        odds : Odds
+        """
+        from finalist.strategies.gauntlet import kernels
+
+        rule = (self.capped, self.limit, odds.grid, odds.prior, odds.temper)
+        state = (self.log_m, self.scale, self.wealth, self.path, SMALLEST_STEP)
+
+        def settle(some: slice) -> None:
+            kernels.bet_along(S[:, some], V[:, some], at[some], *before, *rule, *state)
+
+        if len(at) < MANY:
+            settle(slice(None))
+        else:
+            with ThreadPoolExecutor() as pool:
+                list(pool.map(settle, (slice(k, k + MANY) for k in range(0, len(at), MANY))))

@@ -14,7 +14,7 @@ from jaxtyping import Float, Int
 from finalist.inference.information import Information
 from finalist.problem import Problem
 from finalist.strategies.abilities import Evidence
-from finalist.strategies.gauntlet.bets import Bets
+from finalist.strategies.gauntlet.bets import FIRST_ODDS, ODDS, Bets
 from finalist.strategies.gauntlet.contrasts import Pairs
 from finalist.strategies.gauntlet.past import Past
 from finalist.strategies.gauntlet.stakes import Stakes
@@ -25,6 +25,9 @@ from finalist.strategies.protocol import Batch, Verdict
 Intervals = Callable[
     [Float[np.ndarray, "M r"]], tuple[Float[np.ndarray, " M"], Float[np.ndarray, " M"]]
 ]
+
+#: V1 is set anew where a direction has so many times more or less of it.
+FACTOR = 30.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +48,16 @@ class Wager:
         z[at], some[at] = scores[tested], True
         speed, before, expert = stakes.among(n, at)
         self.bets.place(z, speed, some, before, expert)
+
+    def open(self, at: Int[np.ndarray, " t"], scale: Float[np.ndarray, " t"]) -> None:
+        """Set V1 of claims that are tested for the first time, or in quite another direction.
+
+        Gaps to one rival and to another may differ by any factor (arms that are nearly the same),
+        and a grid that is laid out for the one says nothing of the other.
+        """
+        old = self.bets.scale[at]
+        other = (old < scale / FACTOR) | (old > scale * FACTOR)
+        self.bets.scale[at[other]] = scale[other]
 
 
 @runtime_checkable
@@ -91,10 +104,20 @@ class Claims(Protocol):
         """Conclude from the bets on a batch of so many pulls."""
         ...
 
+    def end_epoch(self) -> None:
+        """Begin all bets anew from what the past says: the path of an epoch is part of it now."""
+        ...
+
+    def copy(self) -> "Claims":
+        """Return claims that change independently of these."""
+        ...
+
 
 def bets_against(problem: Problem, claims: int, level: float) -> Bets:
     """Return bets against a number of claims, by the rules of the problem."""
-    return Bets.against(claims, level, problem.noise.normal, problem.rules.untilted)
+    rules = problem.rules
+    odds = ODDS if rules.epochs else FIRST_ODDS
+    return Bets.against(claims, level, problem.noise.normal, rules.untilted, odds)
 
 
 def can_test(problem: Problem, counts: Int[np.ndarray, " K"], info: Information) -> bool:

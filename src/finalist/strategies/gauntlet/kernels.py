@@ -19,6 +19,12 @@ TOLERANCE = 1e-11
 LARGEST_SCORE = 1e4
 #: Drifts are cut here: a bet may take any, and the square of this one is a number.
 LARGEST_DRIFT = 1e8
+#: At looks inside an epoch there is a cap if it is reached below this score. A higher one would
+#: hardly ever be reached: without it the factor is as valid, and smaller by less than 1e-8.
+NEAR = 7.0
+#: What is added to sums of weighted likelihood ratios, of which the largest ratio is 1: logarithms
+#: are numbers, and a factor grows by less than this part of its largest value.
+SMALLEST = 1e-300
 #: From here on the ratio of Mills is a continued fraction; below, the error function is exact.
 FAR, TERMS = 10.0, 20
 
@@ -146,9 +152,38 @@ def find_cap(room, drifts, log_weights):
     return high
 
 
+@inlined
+def reaches(room, drifts, weights):
+    """Return whether LR(NEAR) >= exp(room): otherwise a cap is worth nothing."""
+    top = -math.inf
+    for j in range(len(drifts)):
+        value = drifts[j] * (NEAR - 0.5 * drifts[j])
+        top = value if value > top else top
+    if not top >= room:
+        return False
+    total = 0.0
+    for j in range(len(drifts)):
+        total += weights[j] * math.exp(drifts[j] * (NEAR - 0.5 * drifts[j]) - room)
+    return total >= 1.0
+
+
 @kept(error_model="numpy", nogil=True)
 def bet(
-    z, speed, drift, time, expert, tested, capped, limit, grid, prior, log_m, scale, wealth, caps
+    z,
+    speed,
+    drift,
+    time,
+    expert,
+    tested,
+    capped,
+    limit,
+    grid,
+    prior,
+    temper,
+    log_m,
+    scale,
+    wealth,
+    caps,
 ):
     """Place the bets of all tested arms and settle them.
 
@@ -166,6 +201,8 @@ def bet(
         log(1 / delta).
     grid, prior : (g,) arrays
         Drifts in units of 1 / sqrt(V1), and the logarithms of their weights.
+    temper : float
+        The part of what earlier pulls say by which the weights are tilted.
     log_m, scale : (K,) arrays, wealth : (K, 3) array
         Of `betting.Bets`, changed in place.
     caps : (K,) array
@@ -182,7 +219,7 @@ def bet(
         for i in range(g):
             rate = grid[i] / math.sqrt(scale[k])
             drifts[i] = min(rate * speed[k], LARGEST_DRIFT)
-            tilted[i] = prior[i] + rate * (drift[k] - 0.5 * rate * time[k])
+            tilted[i] = prior[i] + temper * rate * (drift[k] - 0.5 * rate * time[k])
             usable = usable and drifts[i] >= 0.0
         usable = normalise(tilted) and usable
         for i in range(g):  # the same drifts, by what the past says and by what was said at first
@@ -207,3 +244,84 @@ def bet(
             log_weights[g:] = -math.log(q)
             wealth[k, 1] += log_likelihood_ratio(score, drifts[g:], log_weights[g:])
         wealth[k, 2] += log_likelihood_ratio(score, drifts[:g], prior)
+
+
+@kept(error_model="numpy", nogil=True)
+def bet_along(
+    S, V, at, drift, time, capped, limit, grid, prior, temper, log_m, scale, wealth, path, smallest
+):
+    """Place the bets on the looks of an epoch, one after the other, until an arm is rejected.
+
+    Parameters
+    ----------
+    S, V : (L, t) arrays
+        What the epoch says up to each look, for some arms; V is 0 where it says nothing yet.
+    at : (t,) array of int
+        Which arms.
+    drift, time : (K,) arrays
+        S and V of what was before the epoch.
+    capped, limit, grid, prior, temper, log_m, scale, wealth
+        As in `bet`; there is no expert.
+    path : (2, K) array
+        S and V of the last look, changed in place.
+    smallest : float
+        A look that adds less than this part to V is left out.
+    """
+    g = len(grid)
+    drifts, rates, parts = np.empty(g), np.empty(g), np.empty(g)
+    tilted, weights, plain = np.empty(g), np.empty(g), np.exp(prior)
+    for i in range(len(at)):
+        k = at[i]
+        usable = scale[k] > 0.0
+        for j in range(g):
+            rates[j] = grid[j] / math.sqrt(scale[k])
+        for n in range(len(S)):
+            if not usable or log_m[k] >= limit[k]:
+                break
+            more = V[n, i] - path[1, k]
+            if not more > smallest * V[n, i]:
+                continue
+            speed = math.sqrt(more)
+            z = (S[n, i] - path[0, k]) / speed
+            before, known = temper * drift[k] + path[0, k], temper * time[k] + path[1, k]
+            path[0, k], path[1, k] = S[n, i], V[n, i]
+            able, top = True, -math.inf
+            for j in range(g):
+                drifts[j] = min(rates[j] * speed, LARGEST_DRIFT)
+                tilted[j] = prior[j] + rates[j] * (before - 0.5 * rates[j] * known)
+                able = able and drifts[j] >= 0.0
+                top = tilted[j] if tilted[j] > top else top
+            total = 0.0
+            for j in range(g):
+                tilted[j] = math.exp(tilted[j] - top)
+                total += tilted[j]
+            share = 1.0 / (1.0 + math.exp(wealth[k, 2] - wealth[k, 0]))
+            if not (able and math.isfinite(total) and math.isfinite(share)):
+                continue  # the past gives nothing to bet on: the wealth stays
+            for j in range(g):
+                tilted[j] /= total
+                weights[j] = share * tilted[j] + (1.0 - share) * plain[j]
+            score = min(max(z, -LARGEST_SCORE), LARGEST_SCORE) if z == z else -LARGEST_SCORE
+            room, cap = limit[k] - log_m[k], math.inf
+            if capped and reaches(room, drifts, weights):
+                for j in range(g):
+                    parts[j] = math.log(weights[j])
+                cap = find_cap(room, drifts, parts)
+            if score >= cap:
+                log_m[k] = limit[k]
+            elif cap < math.inf:
+                log_m[k] = limit[k] + min(log_growth(score, cap, drifts, parts), 0.0)
+            top = -math.inf
+            for j in range(g):
+                parts[j] = drifts[j] * (score - 0.5 * drifts[j])
+                top = parts[j] if parts[j] > top else top
+            ratio = first = last = SMALLEST
+            for j in range(g):
+                part = math.exp(parts[j] - top)
+                ratio += weights[j] * part
+                first += tilted[j] * part
+                last += plain[j] * part
+            if cap == math.inf:
+                log_m[k] = min(log_m[k] + top + math.log(ratio), limit[k])
+            wealth[k, 0] += top + math.log(first)
+            wealth[k, 2] += top + math.log(last)

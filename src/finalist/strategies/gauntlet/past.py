@@ -6,16 +6,21 @@ what the rewards after them contradict is left out. That too is a choice from th
 """
 
 import math
+from collections.abc import Mapping, Sequence
+from copy import copy
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from finalist.design.rounding import MAX_PULLS
 from finalist.errors import ProblemError
+from finalist.inference.information import Information
 from finalist.inference.least_squares import Estimate, weights_of
-from finalist.inference.pooling import Pooled, ShiftedEstimate, batch_arms
+from finalist.inference.pooling import BatchSums, Pooled, ShiftedEstimate, batch_arms
 from finalist.inference.statistics import Statistics
 from finalist.problem import Problem
+from finalist.strategies.gauntlet.reserve import Reserve, weighted_estimate
 from finalist.strategies.protocol import Batch
 from finalist.text import counted
 
@@ -40,9 +45,15 @@ class Past:
     gone : int
         Rewards of arms that were withdrawn.
     recorded, batches : int
-        Batches so far, and how many of them were tested.
-    last : (K,) array of int
-        The counts of the last one that was tested.
+        Batches so far, and how many of them (or how many epochs) were tested.
+    last, last_info : (K,) array of int, Information or None
+        The counts of the last one that was tested, and what it told, where that was computed.
+    reserve : Reserve or None
+        A pilot that is split: only what it reveals is known until the rest is tested.
+    begun : bool
+        Whether the first epoch has begun.
+    sums : list of BatchSums
+        Batches, or epochs, one by one: the counts of each were fixed before its rewards were seen.
     """
 
     def __init__(self, problem: Problem) -> None:
@@ -54,7 +65,11 @@ class Past:
         self.lost: Int[np.ndarray, " K"] = np.zeros(K, dtype=np.int64)
         self.gone = self.recorded = self.batches = 0
         self.last: Int[np.ndarray, " K"] = np.zeros(K, dtype=np.int64)
-        self._tested, self._pilot = Pooled(problem), Pooled(problem)
+        self.last_info: Information | None = None
+        self._tested, self._pilot, self._known = Pooled(problem), Pooled(problem), Pooled(problem)
+        self.reserve = Reserve.empty(K) if looks_inside(problem) else None
+        self.begun = self.few = False
+        self.sums: list[BatchSums] = []
         self._estimate: Estimate | None = None
         self._of_pilot: Estimate | None = None
         self._of_history: Estimate | None = None
@@ -79,10 +94,58 @@ class Past:
             self.last = batch.counts
         self.recorded += 1
         self.pooled.add(rewards)
+        self.learn(rewards, tested=tested)
+
+    def learn(self, rewards: Statistics, *, tested: bool) -> None:
+        """Take rewards that are tested, or never will be but for a reserve, to choose by."""
+        self.sums.append(BatchSums.of(rewards))
+        self._known.add(rewards)
         (self._tested if tested else self._pilot).add(rewards)
         self._estimate = None
         if not tested:
             self._of_pilot = None
+            if self.reserve is not None:
+                self.reserve.add(rewards)
+
+    def reveal(self, steps: Sequence[Mapping[str, Any]]) -> None:
+        """Reveal parts of the reserve, as the note of a batch says."""
+        for step in steps:
+            assert self.reserve is not None
+            self.reserve.reveal(self.problem, step["pulls"], np.array(step["noise"]))
+            self._estimate = None
+
+    @property
+    def kept(self) -> Reserve | None:
+        """What is kept back for the first epoch; None if nothing is."""
+        reserve = self.reserve
+        return reserve if reserve is not None and reserve.kept > 0.0 else None
+
+    def release(self) -> None:
+        """End the reserve: it is tested, and all of it is known."""
+        self.reserve, self._estimate = None, None
+
+    def with_reserve(self, reserve: Reserve) -> "Past":
+        """Return this past with another reserve."""
+        new = copy(self)
+        new.reserve, new._estimate = reserve, None
+        return new
+
+    def before_results(self, pulls: Int[np.ndarray, " n"]) -> "Past":
+        """Return this past when some pulls are made whose results are not known yet."""
+        if len(pulls) == 0:
+            return self
+        new = copy(self)
+        new.lost = self.lost + np.bincount(pulls, minlength=len(self.lost))
+        return new
+
+    def copy(self) -> "Past":
+        """Return a past that changes independently of this one."""
+        new = copy(self)
+        new.pooled, new._known = self.pooled.copy(), self._known.copy()
+        new._tested, new._pilot = self._tested.copy(), self._pilot.copy()
+        new.lost, new.sums = self.lost.copy(), list(self.sums)
+        new.reserve = None if self.reserve is None else self.reserve.copy()
+        return new
 
     def taken(self, kept: Int[np.ndarray, " n"], problem: Problem) -> "Past":
         """Return what concerns other arms: old ones by number, -1 for new ones."""
@@ -91,9 +154,11 @@ class Past:
         new.pooled = self.pooled.taken(kept, problem)
         new._tested = self._tested.taken(kept, problem)
         new._pilot = self._pilot.taken(kept, problem)
+        new._known = self._known.taken(kept, problem)
         new.lost[old] = self.lost[kept[old]]
         new.gone = self.gone + self.pooled.pulls - new.pooled.pulls
-        new.recorded, new.batches = self.recorded, self.batches
+        new.recorded, new.batches, new.few = self.recorded, self.batches, self.few
+        new.reserve = None  # whoever changes arms has seen all results
         return new
 
     @property
@@ -104,6 +169,8 @@ class Past:
     @property
     def piloting(self) -> bool:
         """Whether too little is known to choose rivals; missing rewards make a pilot longer."""
+        if self.problem.rules.epochs and self.begun:
+            return False
         if self.pooled.pulls < self.problem.rules.pilot * self.arms.rank:
             return True
         past = self.estimate()
@@ -163,7 +230,9 @@ class Past:
     def _estimated(self) -> Estimate:
         if not self.problem.rules.forgiving:
             return self.pooled.with_earlier(self.history).estimate()
-        own, sigma = self.pooled, self.problem.scale
+        if self.reserve is not None:
+            return self._revealed()
+        own, sigma = self._known, self.problem.scale
         if self._of_pilot is None:
             self._of_pilot = self._pilot.estimate()
         if self._tested.pulls > 0 and contradict(self._tested.estimate(), self._of_pilot, sigma):
@@ -176,6 +245,29 @@ class Past:
         if contradict(alone, self._of_history, sigma):
             return alone
         return own.with_earlier(self.history).estimate()
+
+    def _revealed(self) -> Estimate:
+        """Return the estimate from what the reserve reveals, and from what was before."""
+        assert self.reserve is not None
+        worth, total, before = self.reserve.shown, self.reserve.shown_total, self.history
+        alone = weighted_estimate(self.problem, worth, total)
+        if before is None:
+            return alone
+        if self._of_history is None:
+            self._of_history = Pooled(self.problem).with_earlier(before).estimate()
+        if contradict(alone, self._of_history, self.problem.scale):
+            return alone
+        return weighted_estimate(self.problem, worth + before.count, total + before.total)
+
+
+def looks_inside(problem: Problem) -> bool:
+    """Return whether the pilot is split and evidence is looked at inside epochs.
+
+    Both need normal noise of a known size, and a model that is right for each single reward.
+    """
+    known = problem.noise.normal and problem.noise.sigma is not None
+    exact = problem.misspecification == 0.0 and not problem.batch_intercept
+    return problem.rules.epochs and known and exact
 
 
 def contradict(now: Estimate, before: Estimate, sigma: float | None) -> bool:

@@ -10,12 +10,15 @@ from scipy.linalg import qr
 from finalist.arms import Arms
 from finalist.arms.span import SPAN_TOLERANCE
 from finalist.design import Rounded, rough_design, round_design
+from finalist.design.exchange import exchange
 from finalist.design.linalg import spanning_arms
+from finalist.design.rough import rough_minimax
 from finalist.inference.information import Information, information
-from finalist.inference.least_squares import weights_of
+from finalist.inference.least_squares import weighted_rows, weights_of
 from finalist.inference.misspecification import Bias
 from finalist.problem import Problem
 from finalist.strategies.gauntlet.past import Past
+from finalist.strategies.gauntlet.reserve import Reserve
 from finalist.strategies.gauntlet.targets import LEAST_MISSING, Comparisons, Targets
 from finalist.strategies.phased.phase import share
 from finalist.strategies.static.static import static_design
@@ -24,6 +27,8 @@ from finalist.strategies.static.static import static_design
 TOLERANCE, ROUGH, MANY = 2e-2, 5e-2, 256
 #: The part of the pulls with which rejected arms are looked at again.
 AGAIN = 0.1
+#: Pulls are exchanged in epochs of up to so many times the rank; larger ones round well.
+EXCHANGED = 40
 #: Up to so many survivors may be compared without the model, where it may be wrong.
 FEW = 200
 
@@ -65,6 +70,15 @@ class Planner:
         """Return the counts of a batch for what claims want to know, and what it can estimate."""
         return allocate(self.targets(past, wanted), size)
 
+    def plan_epoch(
+        self, past: Past, wanted: Comparisons, size: int, reserve: Reserve | None
+    ) -> tuple[Int[np.ndarray, " K"], Information, Float[np.ndarray, "r r"]]:
+        """Return the counts of an epoch, what it can estimate with a reserve, and what it is for.
+
+        The last is M: what the epoch should make small is tr(M A^-1).
+        """
+        return allocate_epoch(self.targets(past, wanted), size, reserve)
+
     def targets(self, past: Past, wanted: Comparisons) -> Targets:
         """Return what claims want to know, with what the past says of it."""
         fit, problem = past.estimate(), past.problem
@@ -105,6 +119,53 @@ def allocate(targets: Targets, size: int) -> tuple[Int[np.ndarray, " K"], Inform
     if direct is None or _worst_score(targets, *linear) > _worst_score(targets, *direct):
         return linear
     return direct
+
+
+def allocate_epoch(
+    targets: Targets, size: int, reserve: Reserve | None
+) -> tuple[Int[np.ndarray, " K"], Information, Float[np.ndarray, "r r"]]:
+    """Return the counts of an epoch, what they can estimate, and M."""
+    designer, r = Designer(targets), targets.Z.shape[1]
+    weights, M = np.zeros(len(targets.Z)), np.zeros((r, r))
+    directions = targets.directions()
+    for Y in directions:
+        design, m = designer.solve(Y)
+        weights += design / len(directions)
+        M += (Y * m[:, None]).T @ Y / len(directions)
+    doubtful = targets.doubtful()
+    if len(doubtful) > 0:
+        design, m = designer.solve(doubtful)
+        weights = (1.0 - AGAIN) * weights + AGAIN * design
+        D = doubtful * (AGAIN * np.trace(M) / np.einsum("ij,ij,i->", doubtful, doubtful, m)) ** 0.5
+        M += (D * m[:, None]).T @ D
+    weights = np.where(weights < min(0.2 / size, 0.3 * weights.max()), 0.0, weights)
+    counts = within(_round_heaviest(weights, size), targets.room)
+    p, Z = targets.precisions, targets.Z
+    start = np.zeros(len(Z)) if reserve is None else reserve.worth
+    if p is not None:
+        start = start * p
+    if size <= EXCHANGED * r and targets.costs is None and targets.bias == 0.0:
+        W = weighted_rows(Z, p)
+        some = useful_arms(Z, weights, targets.room)
+        A = (Z * start[:, None]).T @ Z
+        counts[some] = exchange(W[some], counts[some], M, A, targets.room[some])
+    counts, info = estimable(Z, counts, targets.needed, targets.room, p, start)
+    if targets.bias > 0.0:
+        direct = _compare_directly(targets, size)
+        if direct is not None and _worst_score(targets, counts, info) <= _worst_score(
+            targets, *direct
+        ):
+            counts, info = direct
+    return counts, info, M
+
+
+def useful_arms(
+    Z: Float[np.ndarray, "K r"], weights: Float[np.ndarray, " K"], room: Int[np.ndarray, " K"]
+) -> Int[np.ndarray, " n"]:
+    """Return the arms among which pulls are exchanged."""
+    if len(Z) <= MANY:
+        return np.flatnonzero(room > 0)
+    return np.flatnonzero(weights > 0.0)
 
 
 def _compare_directly(
@@ -216,14 +277,20 @@ class Designer:
 
     def design(self, Y: Float[np.ndarray, "n r"]) -> Float[np.ndarray, " K"]:
         """Return a design for some directions."""
-        weights = rough_design(self._Z, Y, self._tolerance, self._start)[0]
+        return self.solve(Y)[0]
+
+    def solve(
+        self, Y: Float[np.ndarray, "n r"]
+    ) -> tuple[Float[np.ndarray, " K"], Float[np.ndarray, " n"]]:
+        """Return a design for some directions, and which of them it is for."""
+        weights, m, _ = rough_minimax(self._Z, Y, self._tolerance, self._start)
         if len(weights) < self._K:
             found, weights = weights, np.zeros(self._K)
             weights[self._usable] = found
         if self._costs is not None:
             weights = weights / self._costs
             weights /= weights.sum()
-        return weights
+        return weights, m
 
 
 def estimable(
@@ -232,11 +299,16 @@ def estimable(
     needed: Float[np.ndarray, "n r"],
     room: Int[np.ndarray, " K"],
     precisions: Float[np.ndarray, " K"] | None = None,
+    start: Float[np.ndarray, " K"] | None = None,
 ) -> tuple[Int[np.ndarray, " K"], Information]:
-    """Move pulls until the batch can estimate the needed directions, or has no pull to spare."""
+    """Move pulls until the batch can estimate the needed directions, or has no pull to spare.
+
+    `start` are weights of what is known beside it.
+    """
     counts = counts.copy()
     while True:
-        info = information(Z, weights_of(counts, precisions))
+        weights = weights_of(counts, precisions)
+        info = information(Z, weights if start is None else weights + start)
         outside = ~info.spans(needed)
         spare = _spare(Z, counts, info.rank) if outside.any() else None
         if spare is None:
@@ -258,6 +330,11 @@ def _spare(Z: Float[np.ndarray, "K r"], counts: Int[np.ndarray, " K"], rank: int
     pulled = np.flatnonzero(counts)
     if len(pulled) <= rank:
         return None
-    unit = Z[pulled] / np.linalg.norm(Z[pulled], axis=1, keepdims=True)
-    order = qr(unit.T, mode="r", pivoting=True, check_finite=False)[1]
+    norms = np.linalg.norm(Z[pulled], axis=1, keepdims=True)
+    order = qr(
+        (Z[pulled] / np.where(norms > 0.0, norms, 1.0)).T,
+        mode="r",
+        pivoting=True,
+        check_finite=False,
+    )[1]
     return int(pulled[order[-1]])

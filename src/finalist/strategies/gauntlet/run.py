@@ -15,19 +15,22 @@ to any rival is not positive.)
 What makes it short is where it measures: the optimal design for the differences of the leader and
 the survivors, weighted by their gaps and by the evidence that is still missing. Neither the
 guarantee nor the evidence depends on that choice, nor on the choice of rivals, as long as both
-are made before the batch is seen. The first pulls, a pilot, are for choosing only.
+are made before the batch is seen. What is tested together is a batch (`batches`, by rules 1 and 2)
+or an epoch (`epochs`), which batches of any size make up.
 
 What only chooses (`past`, `planner`, `targets`, `rivals`, `stakes`) is apart from what touches a
-test (`scores`, `bets`, `kernels`), and is never given a batch's rewards before its test.
+test (`scores`, `bets`, `kernels`), and is never given rewards before their test.
 """
+
+from typing import cast
 
 import numpy as np
 from jaxtyping import Float, Int
 
-from finalist.errors import ProblemError, RewardError
-from finalist.inference.information import Information
-from finalist.inference.intervals import pooled_widths, start_of
-from finalist.inference.least_squares import Estimate, estimate
+from finalist.errors import ProblemError
+from finalist.inference import mixtures
+from finalist.inference.intervals import leader, pooled_widths, start_of
+from finalist.inference.leads import Leads, leads
 from finalist.inference.statistics import Statistics
 from finalist.problem import Problem
 from finalist.strategies.abilities import (
@@ -37,17 +40,18 @@ from finalist.strategies.abilities import (
     Explaining,
     Following,
     Informed,
+    Looking,
     Lossy,
     Sized,
     Speaking,
 )
+from finalist.strategies.gauntlet.batches import Batches
 from finalist.strategies.gauntlet.best import BestArm
-from finalist.strategies.gauntlet.claims import Claims, Wager
-from finalist.strategies.gauntlet.contrasts import contrasts_of
+from finalist.strategies.gauntlet.claims import Claims
+from finalist.strategies.gauntlet.course import Course
+from finalist.strategies.gauntlet.epochs import Epochs
 from finalist.strategies.gauntlet.past import Past
 from finalist.strategies.gauntlet.planner import Planner
-from finalist.strategies.gauntlet.scores import scores_of
-from finalist.strategies.gauntlet.stakes import stakes_of
 from finalist.strategies.gauntlet.top import TopArms
 from finalist.strategies.protocol import (
     Batch,
@@ -60,7 +64,7 @@ from finalist.strategies.protocol import (
 from finalist.text import counted
 
 
-class GauntletRun(Run, Sized, Evident, Speaking, Explaining, Informed, Lossy):
+class GauntletRun(Run, Sized, Evident, Speaking, Explaining, Informed, Lossy, Looking):
     """The gauntlet at work.
 
     Parameters
@@ -73,13 +77,27 @@ class GauntletRun(Run, Sized, Evident, Speaking, Explaining, Informed, Lossy):
 
     def __init__(self, problem: Problem, growth: float, seed: int) -> None:
         self._problem = problem
-        self._past, self._planner = Past(problem), Planner(growth, seed)
-        self._claims: Claims = self._claims_of(problem)
+        self._go(Past(problem), Planner(growth, seed), self._claims_of(problem))
         self._other_arms = False  # whether arms were added or withdrawn
-        self._planned: tuple[Int[np.ndarray, " K"], Information] | None = None
+
+    def _go(self, past: Past, planner: Planner, claims: Claims) -> None:
+        kind = Epochs if self._problem.rules.epochs else Batches
+        self._course: Course = kind(past, planner, claims)
 
     def _claims_of(self, problem: Problem) -> Claims:
         return TopArms(problem)
+
+    @property
+    def _past(self) -> Past:
+        return self._course.past
+
+    @property
+    def _planner(self) -> Planner:
+        return self._course.planner
+
+    @property
+    def _claims(self) -> Claims:
+        return self._course.claims
 
     # ---- the loop ------------------------------------------------------------------------
 
@@ -87,69 +105,46 @@ class GauntletRun(Run, Sized, Evident, Speaking, Explaining, Informed, Lossy):
         """Return the next batch, of exactly `size` pulls if that is given and arms have room."""
         check_size(size)
         refuse_decided(self.verdict)
-        past = self._past
-        if not past.room().any():
+        if not self._past.room().any():
             raise ProblemError(
                 f"every arm has had its {self._problem.max_pulls_per_arm} pulls and there is no "
                 "winner; stop with the survivors."
             )
-        wanted = self.own_size if size is None else size
-        if past.piloting:
-            return self._pilot(wanted)
-        self._planned = counts, info = self._planner.plan(past, self._claims.wanted(past), wanted)
-        note = {"kind": "test", **self._claims.attack(past, counts, info), "batch": past.recorded}
-        return Batch(counts, note)
-
-    def _pilot(self, size: int) -> Batch:
-        note = {"kind": "pilot", "leader": -1, "rivals": [], "batch": self._past.recorded}
-        return Batch(self._planner.pilot(self._past, size), note)
+        return self._course.next(size)
 
     def record(self, batch: Batch, rewards: Statistics) -> None:
         """Turn a complete batch into evidence, from its rewards alone; then learn from it."""
         check_record(self.verdict, len(self._past.Z), batch, rewards)
-        self._check_due(batch, rewards)
-        if batch.note["kind"] == "test":
-            fit = self._fit(batch, rewards)
-            for wager in self._claims.wagers(batch.note):
-                self._bet(wager, fit)
-            self._claims.settle(batch.note, self._past, rewards.pulls)
-        self._past.add(batch, rewards)  # the chooser's only door to rewards
+        self._course.check_due(batch, rewards)
+        self._course.record(batch, rewards)
 
-    def _bet(self, wager: Wager, fit: Estimate) -> None:
-        """Bet on a batch; `fit` is the estimate from it alone."""
-        problem, past, epsilon = self._problem, self._past, wager.epsilon
-        counts, info = fit.statistics.count, fit.information
-        contrasts = contrasts_of(problem, past.Z, counts, info, wager.pairs)
-        stakes = stakes_of(past, contrasts, epsilon)  # by counts and past, not by these rewards
-        scores = scores_of(problem, fit, contrasts, epsilon)
-        if scores is not None:
-            wager.place(scores, contrasts.tested, stakes)
+    def look(
+        self, batch: Batch, rewards: Statistics, seen: Int[np.ndarray, " K"] | None = None
+    ) -> bool:
+        """Decide by what has arrived of a batch, if that is enough; return whether it is.
 
-    def _check_due(self, batch: Batch, rewards: Statistics) -> None:
-        """Refuse batches that were not issued for this moment: each is tested once, in order."""
-        number, recorded = batch.note.get("batch"), self._past.recorded
-        if number is None or "kind" not in batch.note:
-            raise ProblemError("this batch has no note; record batches as `next` returns them.")
-        if number != recorded:
-            raise ProblemError(
-                f"this is batch {number} and batch {recorded} is due; each batch is recorded "
-                "once, in the order of issue."
-            )
-        unknown = self._problem.noise.sigma is None
-        if unknown and np.isnan(rewards.m2[batch.counts > 0]).any():
-            raise RewardError(
-                "sigma is unknown and these rewards are sums without their scatter; give each "
-                "reward, or add_batch(count, total, squares)."
-            )
-        self._claims.check(batch.note)
+        `Looking` has the parameters.
+        """
+        course = self._course
+        if not isinstance(course, Epochs) or not course.may_decide(batch, rewards, seen):
+            return False
+        check_record(self.verdict, len(course.past.Z), batch, rewards)
+        course.check_due(batch, rewards)
+        tried = course.copy()
+        tried.record(batch, rewards, complete=False)
+        if tried.used is None:
+            return False
+        self._course = tried
+        return True
 
-    def _fit(self, batch: Batch, rewards: Statistics) -> Estimate:
-        """Return the estimate from a batch alone."""
-        # A batch that was just planned has been factorised; a replay does it here.
-        counts, info = self._planned or (None, None)
-        known = info if counts is batch.counts else None
-        precisions = self._problem.precisions
-        return estimate(self._past.arms, rewards, known=known, precisions=precisions)
+    @property
+    def until_end(self) -> int:
+        """Pulls that must be made before arms may change: the rest of the open epoch."""
+        return self._course.until_end if isinstance(self._course, Epochs) else 0
+
+    def until_test(self, batch: Batch | None = None) -> int:
+        """Return how many pulls after a batch, or from now, nothing is tested."""
+        return self._course.until_test(batch) if isinstance(self._course, Epochs) else 0
 
     # ---- what people look at -------------------------------------------------------------
 
@@ -157,6 +152,11 @@ class GauntletRun(Run, Sized, Evident, Speaking, Explaining, Informed, Lossy):
     def verdict(self) -> Verdict:
         """What is certain after the batches recorded so far."""
         return self._claims.verdict(self._past.pulls)
+
+    @property
+    def decided_at(self) -> int | None:
+        """The number of results after which it was decided; None before that."""
+        return self._course.used
 
     def evidence(self) -> Evidence:
         """Return the evidence against every arm, as people look at it."""
@@ -171,10 +171,7 @@ class GauntletRun(Run, Sized, Evident, Speaking, Explaining, Informed, Lossy):
 
     def purpose(self, batch: Batch) -> str:
         """Say what a batch is for that is not recorded yet."""
-        if batch.note["kind"] == "pilot":
-            pilot = self._problem.rules.pilot * self._past.arms.rank
-            return f"Pilot: the first {pilot} pulls say where to measure and are not tested."
-        return self._claims.purpose(batch, self._past)
+        return self._course.purpose(batch)
 
     def interval(
         self, directions: Float[np.ndarray, "M r"], confidence: float = 0.95
@@ -185,23 +182,44 @@ class GauntletRun(Run, Sized, Evident, Speaking, Explaining, Informed, Lossy):
         their own that has nothing to do with delta (`bounds.pooled_radius`). When sigma is
         unknown it is taken from the residuals, at the upper end of what is likely at one time.
         """
-        fit = self._past.pooled.estimate()
+        fit, sigma = self._past.pooled.estimate(), self._problem.scale
+        return fit.gaps(directions), pooled_widths(fit, directions, self._start, confidence, sigma)
+
+    def leads(self, confidence: float = 0.95) -> Leads:
+        """Return how far the winner is ahead of each other candidate, with intervals.
+
+        They hold for all candidates and at all times at once, with a confidence of their own
+        beside that of the winner (`mixtures`). Before there is a winner they are wider, and those
+        of the best estimate.
+        """
+        problem, verdict, fit = self._problem, self.verdict, self._past.pooled.estimate()
+        arm = verdict.winner
+        if arm is None:
+            arm = leader(fit, problem.sign, verdict.survivors)
+        won = verdict.decided and problem.epsilon == 0.0 and problem.top == 1
+        bets = (
+            None if problem.misspecification > 0.0 else mixtures.Batches(problem, self._past.sums)
+        )
+        words = fit, arm, self._start, confidence, problem.scale, bets
+        return leads(*words, sign=problem.sign, won=won)
+
+    @property
+    def _start(self) -> Float[np.ndarray, "r r"] | None:
+        """What intervals start from; None where they have no proof."""
         # With other arms nothing was fixed in advance, and directions at large have no bound on
         # what a model leaves out that may be wrong.
         none = self._other_arms or self._problem.misspecification > 0.0
-        start = None if none else start_of(self._problem)
-        sigma = self._problem.scale
-        return fit.gaps(directions), pooled_widths(fit, directions, start, confidence, sigma)
+        return None if none else start_of(self._problem)
 
     @property
     def least_size(self) -> int:
-        """The smallest batch that can test every survivor; 1 while the pilot lasts."""
-        return 1 if self._past.piloting else self._past.least_size
+        """The smallest batch that is ever tested."""
+        return self._course.least_size
 
     @property
     def own_size(self) -> int:
         """The size of the next batch unless another is asked for."""
-        return self._planner.size(self._past)
+        return self._course.own_size
 
     # ---- what a study may add ------------------------------------------------------------
 
@@ -217,8 +235,6 @@ class GauntletRun(Run, Sized, Evident, Speaking, Explaining, Informed, Lossy):
 class ChangeableRun(GauntletRun, Changeable, Following):
     """The gauntlet for one winner, whose arms may change and which can follow a log."""
 
-    _claims: BestArm
-
     def _claims_of(self, problem: Problem) -> BestArm:
         return BestArm(problem)
 
@@ -230,9 +246,15 @@ class ChangeableRun(GauntletRun, Changeable, Following):
         Intervals end here: their proof needs a start that was fixed in advance, and arms may be
         chosen by rewards. `Changeable` has the parameters.
         """
-        new = ChangeableRun(problem, self._planner.growth, self._planner.seed)
-        new._claims = self._claims.changed(problem, kept, level, afresh=afresh)
-        new._past = self._past.taken(kept, problem)
+        course = self._course
+        if self.until_end > 0:
+            raise ProblemError(
+                f"{counted(self.until_end, 'more pull')} of what is tested together must be made "
+                "before arms change; ask for them, and add or withdraw arms then."
+            )
+        claims = cast(BestArm, course.claims).changed(problem, kept, level, afresh=afresh)
+        new = ChangeableRun(problem, course.planner.growth, course.planner.seed)
+        new._go(course.past.taken(kept, problem), course.planner, claims)
         new._other_arms = True
         return new
 
@@ -242,4 +264,4 @@ class ChangeableRun(GauntletRun, Changeable, Following):
         The evidence gives way: it is at the limit for an arm that is out, and below it for one
         that is not.
         """
-        self._claims.follow(decision, self._past.pooled.pulls)
+        cast(BestArm, self._claims).follow(decision, self._past.pooled.pulls)

@@ -49,6 +49,14 @@ class Stakes:
         expert = expected_drifts(gaps * speed, np.sqrt(variances) * speed)
         return speed, (gaps / variances, 1.0 / variances), expert
 
+    def before(
+        self, claims: int, at: Int[np.ndarray, " n"]
+    ) -> tuple[Float[np.ndarray, " K"], Float[np.ndarray, " K"]]:
+        """Return what the past says, S and V, for all claims of which these are bet against."""
+        S, V = np.zeros((2, claims))
+        S[at], V[at] = self.gap / self.variance, 1.0 / self.variance
+        return S, V
+
 
 def stakes_of(past: Past, contrasts: Contrasts, epsilon: float) -> Stakes:
     """Return what all earlier pulls suggest for the pairs that a batch tests, in their order."""

@@ -24,7 +24,7 @@ class Gauntlet(Declared):
     >>> import finalist as fl
     >>> run = Gauntlet().start(fl.Problem(fl.Arms.unstructured(3), noise=fl.Gaussian(1.0)))
     >>> run.next().counts
-    array([4, 4, 4])
+    array([1, 1, 1])
     """
 
     name: ClassVar[str] = "gauntlet"

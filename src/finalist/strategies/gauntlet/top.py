@@ -15,6 +15,7 @@ best and one inside does not, and a true claim about this pair has been rejected
 
 import math
 from collections.abc import Iterator, Mapping
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -185,6 +186,16 @@ class TopArms:
         if found is not None:
             means = self._problem.sign * (past.Z @ fit.phi)[self.candidates]
             self._winners = found[np.argsort(-means[found], kind="stable")]
+
+    def end_epoch(self) -> None:
+        """Let bets begin anew from what the past says."""
+        self.bets.path[:] = 0.0
+
+    def copy(self) -> "TopArms":
+        """Return claims that change independently of these."""
+        new = copy(self)
+        new.bets, new._rival = self.bets.copy(), self._rival.copy()
+        return new
 
 
 def _listed(names: list[str]) -> str:

@@ -109,9 +109,7 @@ def state(status: Status, stopped: str | None = None) -> tuple[str, str]:
 
 def verdict(status: Status) -> str:
     """Say in one sentence where a study stands."""
-    if (
-        status.verdict != "continue" or status.risk is None
-    ):  # which says so if there is no guarantee
+    if status.verdict != "continue" or status.risk is None:  # it says if nothing is guaranteed
         return status.sentence
     left, noun = len(status.survivors), contenders(status)
     if status.pulls == 0:
@@ -262,29 +260,30 @@ def _created(body: Mapping[str, Any], _: Status) -> str:
     return f"Created with finalist {body.get('version', '')}."
 
 
-def _issued(body: Mapping[str, Any], _: Status) -> str:
-    return f"Batch {body['batch']} was issued: {count(len(body['arms']), 'pull')}."
-
-
 def _decided(body: Mapping[str, Any], status: Status) -> str:
     if "stopped" in body:
         why = body["stopped"]
         return "Resumed." if why is None else f"Stopped: {printable(why, 300)}"
-    found = f"Decision after batch {body['batch']}, {count(body['pulls'], 'pull')} in all: "
+    left = body.get("unneeded", 0)
+    batch = f"{'in' if left else 'after'} batch {body['batch']}"
+    found = f"Decision {batch}, {count(body['pulls'], 'pull')} in all: "
     if body["winner"] is not None:
-        if status.risk is not None and len(status.winners) > 1:
-            return f"{found}{listed(status.winners)} win."
-        if status.risk is not None:
-            return f"{found}{listed(body['named'])} wins."
-        if status.winner is None:
-            return f"{found}the strategy is done."
-        several = len(status.winners) > 1
-        chosen = status.winners if several else body["named"]
-        return f"{found}{listed(chosen)} {'are' if several else 'is'} recommended."
+        rest = f" {count(left, 'pull was', 'pulls were')} not needed." if left else ""
+        return f"{found}{_won(body, status)}.{rest}"
     out = len(body["rejected"])
     if not out:
         return f"{found}no further arm is out."
     return f"{found}{listed(body['named'], out)} {'is' if out == 1 else 'are'} out."
+
+
+def _won(body: Mapping[str, Any], status: Status) -> str:
+    """Say who has won, or is recommended."""
+    several = len(status.winners) > 1
+    chosen = listed(status.winners if several else body["named"])
+    if status.risk is not None:
+        return f"{chosen} {'win' if several else 'wins'}"
+    verb = "are" if several else "is"
+    return "the strategy is done" if status.winner is None else f"{chosen} {verb} recommended"
 
 
 def _changed(body: Mapping[str, Any], _: Status) -> str:
@@ -306,15 +305,15 @@ def _lost(body: Mapping[str, Any], _: Status) -> str:
 
 _EVENTS: dict[str, Callable[[Mapping[str, Any], Status], str]] = {
     "created": _created,
-    "issued": _issued,
+    "issued": lambda body, _: (
+        f"Batch {body['batch']} was issued: {count(len(body['arms']), 'pull')}."
+    ),
     "decided": _decided,
     "voided": _lost,
     "missing": _lost,
     "note": lambda body, _: str(body["text"]),
     "history": lambda body, _: f"{count(len(body['arms']), 'earlier measurement')} brought in.",
-    "assigned": lambda body, _: (
-        f"{count(len(body['pulls']), 'pull')} given to {name(body['worker'])}."
-    ),
+    "assigned": lambda b, _: f"{count(len(b['pulls']), 'pull')} for {name(b['worker'])}.",
     "told": lambda body, _: f"{count(body['count'], 'reward')} told.",
     "amended": lambda body, _: (
         f"The reward of pull {body['pull']} was amended, it was {number(body['old'])}: "

@@ -9,10 +9,11 @@ import numpy as np
 from finalist.complexity import complexity
 from finalist.errors import ChartError, FinalistError
 from finalist.inference.information import information
-from finalist.inference.intervals import start_of
+from finalist.inference.intervals import pooled_widths, start_of
 from finalist.planning import Forecast
 from finalist.problem import Feature, as_problem
 from finalist.study import Snapshot
+from finalist.study.estimates import CONFIDENCE
 from finalist.text import counted
 from finalist.web.cache import Cache
 from finalist.web.pages import format as words
@@ -219,8 +220,11 @@ def _start(snapshot: Snapshot) -> np.ndarray:
 
 
 def _radius(snapshot: Snapshot) -> float | None:
-    """Return the radius of the ellipse: half an interval over the size of its direction."""
-    X = snapshot.arms.features
+    """Return the radius of the ellipse: half an interval over the size of its direction.
+
+    The interval is that which holds for all directions, not that of the mean of an arm.
+    """
+    X, problem = snapshot.arms.features, snapshot.problem
     info = information(X, snapshot.fit.statistics.count.astype(float))
     known = np.flatnonzero(np.isfinite(snapshot.means + snapshot.widths))
     if len(known) == 0 or info.rank < snapshot.arms.rank:
@@ -228,7 +232,9 @@ def _radius(snapshot: Snapshot) -> float | None:
     image = info.inverse_root @ X[known[0]]
     back = info.inverse_root.T @ image
     size = float(np.sqrt(image @ image + back @ _start(snapshot) @ back))
-    return float(snapshot.widths[known[0]]) / size if size > 0 else None
+    y, start = snapshot.arms.coordinates[known[:1]], start_of(problem)
+    width = float(pooled_widths(snapshot.fit, y, start, CONFIDENCE, problem.scale)[0])
+    return width / size if size > 0 else None
 
 
 def _plane(snapshot: Snapshot) -> "AnyChart":

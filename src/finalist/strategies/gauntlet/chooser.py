@@ -1,0 +1,165 @@
+"""What is measured next, by rules 3: all that is fixed before a batch of the pilot or an epoch."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from finalist.design.exchange import ordered
+from finalist.inference.least_squares import weighted_rows
+from finalist.strategies.gauntlet import sizes
+from finalist.strategies.gauntlet.claims import Claims
+from finalist.strategies.gauntlet.past import Past
+from finalist.strategies.gauntlet.pilot import (
+    LONG,
+    SHORT,
+    Revealing,
+    first_pulls,
+    further_pulls,
+    is_long,
+    spans,
+)
+from finalist.strategies.gauntlet.planner import EXCHANGED, Planner
+from finalist.strategies.gauntlet.reserve import Reserve
+
+#: Dozens of pulls: so many times the rank.
+DOZENS = 25.0
+#: Looks come after this part of all pulls.
+LOOK = 0.01
+#: An epoch of more pulls is looked at when it is complete: it takes sums, not each result.
+LONGEST = 10_000
+#: Bets in all looks of an epoch, at most: with many arms looks are rarer.
+MANY_BETS = 4000
+
+
+@dataclass(frozen=True, eq=False)
+class Chooser:
+    """Chooses by a past, which has no reward that is still to be tested.
+
+    Attributes
+    ----------
+    planner : Planner
+    claims : Claims
+        What is to be told apart.
+    looks : bool
+        Whether there are looks inside epochs.
+    """
+
+    planner: Planner
+    claims: Claims
+    looks: bool
+
+    def pilot(self, past: Past) -> tuple[int, Past, list[dict[str, Any]]]:
+        """Return how many more pulls the pilot takes, the past as it is then, and what is shown."""
+        if past.reserve is not None:
+            revealing = Revealing(past, self.planner.seed)
+            more = revealing.more(self.claims.wanted, self._limit())
+            return more, revealing.past, revealing.steps
+        r, done = past.arms.rank, past.pooled.pulls
+        if done < SHORT * r or not spans(past):
+            return max(SHORT * r - done, 1), past, []
+        if done < LONG * r and is_long(past, self.claims.wanted(past), self._limit()):
+            return LONG * r - done, past, []
+        return 0, past, []
+
+    def pilot_order(self, past: Past, n: int) -> Int[np.ndarray, " n"]:
+        """Return the next n pulls of a pilot, in random order."""
+        if past.reserve is None or past.reserve.revealed == 0.0:
+            counts = first_pulls(past, n)
+        else:
+            counts = further_pulls(past, self.claims.wanted(past), n)
+        rng = np.random.default_rng([self.planner.seed, past.recorded, 2])
+        return rng.permutation(np.repeat(np.arange(len(counts)), counts))
+
+    def _limit(self) -> float:
+        return float(np.median(self.claims.bets.limit))
+
+    def plan(
+        self, past: Past, size: int | None, reserve: Reserve | None
+    ) -> tuple[Int[np.ndarray, " K"], dict[str, Any], Float[np.ndarray, "r r"]]:
+        """Return the counts of the next epoch, what is noted of it, and M (`Planner.plan_epoch`).
+
+        Parameters
+        ----------
+        past : Past
+        size : int or None
+            What is asked for at a time: an epoch is whole batches.
+        reserve : Reserve or None
+            What is tested with it.
+        """
+        problem, wanted = past.problem, self.claims.wanted(past)
+        missing = sizes.missing(past, wanted, self._limit())
+        n = sizes.epoch_size(past, missing, self.planner.growth, self.looks)
+        if reserve is None:
+            n = max(n, past.arms.rank)
+        if size is not None:  # a batch with a constant of its own is an epoch
+            n = size if problem.batch_intercept else size * math.ceil(n / size)
+        counts, info, M = self.planner.plan_epoch(past, wanted, n, reserve)
+        few = past.few if past.batches > 0 else missing <= DOZENS * past.arms.rank
+        plan: dict[str, Any] = {
+            "attack": self.claims.attack(past, counts, info),
+            "pulled": np.flatnonzero(counts).tolist(),
+            "times": counts[counts > 0].tolist(),
+            "every": self._every(past, int(counts.sum())),
+            "few": bool(few),
+        }
+        return counts, plan, M
+
+    def _every(self, past: Past, n: int) -> int:
+        """Return after how many results a look is due; 0 for none but at the end."""
+        if not self.looks or n > LONGEST:
+            return 0
+        bets = np.count_nonzero(~self.claims.bets.rejected)
+        rare = math.ceil(n * bets / MANY_BETS)
+        return max(1, math.ceil(LOOK * past.pooled.pulls), rare)
+
+    def ordered(
+        self,
+        past: Past,
+        counts: Int[np.ndarray, " K"],
+        M: Float[np.ndarray, "r r"],
+        reserve: Reserve | None,
+    ) -> Int[np.ndarray, " n"]:
+        """Return the pulls of an epoch in an order in which first parts tell most."""
+        p, Z = past.problem.precisions, past.Z
+        W = weighted_rows(Z, p)
+        start = None if reserve is None else (W * reserve.worth[:, None]).T @ W
+        if counts.sum() > EXCHANGED * past.arms.rank:
+            return interleaved(counts)
+        return ordered(W, counts, M, start)
+
+
+def is_plan(plan: Mapping[str, Any], K: int) -> bool:
+    """Return whether the plan of an epoch in a note can be one of K arms."""
+    lists = all(isinstance(plan.get(name), list) for name in ("pulled", "times", "later"))
+    if not lists or not isinstance(plan.get("attack"), dict):
+        return False
+    numbers = [*plan["pulled"], *plan["later"]]
+    whole = all(isinstance(i, int) and 0 <= i < K for i in numbers)
+    times = all(isinstance(n, int) and n > 0 for n in plan["times"])
+    looks = isinstance(plan.get("every"), int) and isinstance(plan.get("few"), bool)
+    return whole and times and looks and len(plan["pulled"]) == len(plan["times"])
+
+
+def counts_of(plan: Mapping[str, Any], K: int) -> Int[np.ndarray, " K"]:
+    """Return how often an epoch pulls each of K arms, by its plan in a note."""
+    counts: Int[np.ndarray, " K"] = np.zeros(K, dtype=np.int64)
+    counts[plan["pulled"]] = plan["times"]
+    return counts
+
+
+def interleaved(counts: Int[np.ndarray, " K"]) -> Int[np.ndarray, " n"]:
+    """Return pulls in an order in which each arm comes at even distances.
+
+    Examples
+    --------
+    >>> interleaved(np.array([4, 2]))
+    array([0, 1, 0, 0, 1, 0])
+    """
+    arms = np.repeat(np.arange(len(counts)), counts)
+    first = np.cumsum(counts) - counts
+    place = (np.arange(len(arms)) - first[arms] + 0.5) / counts[arms]
+    return np.asarray(arms[np.argsort(place, kind="stable")])

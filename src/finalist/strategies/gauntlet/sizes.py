@@ -1,0 +1,88 @@
+"""How many pulls a pilot and an epoch have, by rules 3: from the past and what is missing."""
+
+import math
+
+import numpy as np
+
+from finalist.inference.information import Information, information
+from finalist.inference.least_squares import weights_of
+from finalist.strategies.gauntlet.past import Past
+from finalist.strategies.gauntlet.targets import Comparisons
+
+#: The first epoch: at most and at least so many times the rank, else a part of what is missing.
+FIRST_MOST, FIRST_LEAST, LEAST, PART = 1.0, 0.5, 1.0, 0.15
+#: Later ones: at most so many times the rank or the growth; otherwise a part of what is missing,
+#: more of it where dozens of pulls may decide.
+MOST, SHARE = 2.0, 1.0
+FEW_MISSING = 0.3
+#: Gaps count as at least so many standard errors in what is missing.
+LEAST_GAP = 0.7
+
+
+def missing_pulls(
+    past: Past,
+    wanted: Comparisons,
+    limit: float,
+    info: Information,
+    pulls: float,
+    lowered: float = 0.0,
+    least: float = LEAST_GAP,
+) -> float:
+    """Return how many pulls like some others the slowest comparison still needs.
+
+    A gap g adds g^2 / (2 v) to the log of the evidence, v = y'A^-1 y for a sigma of 1.
+
+    Parameters
+    ----------
+    past : Past
+    wanted : Comparisons
+    limit : float
+        log(1 / level) of the bets.
+    info : Information
+        Of other pulls.
+    pulls : float
+        How many they were.
+    lowered, least : float
+        Gaps are lowered by so many standard errors, and are at least so many.
+    """
+    fit = past.estimate()
+    Y, scale = past.Z[wanted.first] - past.Z[wanted.second], past.scale(fit)
+    errors = np.sqrt(fit.information.variances(Y))
+    known = np.isfinite(errors)  # of others the past says nothing
+    Y, errors, open_ = Y[known], errors[known], wanted.missing[known]
+    gaps = past.problem.sign * (Y @ fit.phi) / scale + past.problem.epsilon / scale
+    gaps = np.maximum(gaps - lowered * errors, least * errors)
+    rate = 1.0 / (info.variances(Y) * pulls)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        needed = open_ * limit / (0.5 * gaps**2 * rate)
+    return float(np.nan_to_num(needed, nan=0.0, posinf=1e15).max(initial=0.0))
+
+
+def missing(past: Past, wanted: Comparisons, limit: float) -> float:
+    """Return how many pulls like those of the last epoch, or of the pilot, are still missing.
+
+    After a pilot gaps are the most uncertain, and count as smaller.
+    """
+    p = past.problem.precisions
+    if past.last.any():  # not so after arms have changed
+        info = past.last_info or information(past.Z, weights_of(past.last, p))
+        return missing_pulls(past, wanted, limit, info, int(past.last.sum()))
+    info = information(past.Z, weights_of(past.pooled.statistics.count, p))
+    return missing_pulls(past, wanted, limit, info, past.pooled.pulls, 0.5, 0.5)
+
+
+def epoch_size(past: Past, missing: float, growth: float, looks: bool) -> int:
+    """Return the size of the next epoch by what is missing, unless another is asked for."""
+    r, done = past.arms.rank, past.pooled.pulls
+    if past.batches == 0 and looks:
+        return max(math.ceil(min(FIRST_MOST * r, max(FIRST_LEAST * r, PART * missing))), 1)
+    if past.batches == 0:
+        size = min(3.0 * r, max(1.2 * r, PART * missing))
+    elif looks:
+        most = max(MOST * r, SHARE * growth * done)
+        part = FEW_MISSING if past.few else PART
+        size = min(most, max(LEAST * r, 0.005 * done, part * missing))
+    else:
+        size = min(max(2.0 * r, growth * done), max(1.2 * r, 0.005 * done, PART * missing))
+    # Where residuals have to tell sigma, there have to be some.
+    return max(math.ceil(size), 2 * r + 1 if past.problem.noise.sigma is None else r)
