@@ -342,3 +342,38 @@ def test_a_limit_on_pulls_makes_another_cell(tmp_path):
     )
     assert free.pulls_per_arm.max() > 12
     assert short.pulls_per_arm.max() <= 12
+
+
+def test_an_interrupt_anywhere_in_a_write_is_an_interrupt(path):
+    def put(at: int) -> bool:
+        """Interrupt at the `at`-th call inside `put`; return whether there were as many."""
+        calls = 0
+
+        def count(_frame: Any, event: str, _arg: Any) -> None:
+            nonlocal calls
+            calls += event == "call"
+            if event == "call" and calls == at:
+                signal.raise_signal(signal.SIGINT)
+
+        before = sys.getprofile()
+        sys.setprofile(count)
+        try:
+            kept.put({"cell": at}, {"x": np.arange(3)})
+        finally:
+            sys.setprofile(before)
+        return calls >= at
+
+    with Store(path) as kept:
+        put(0)  # NumPy imports what writes archives
+        interrupted = 0
+        for at in range(1, 10_000):
+            try:
+                if not put(at):
+                    break
+            except KeyboardInterrupt:
+                interrupted += 1
+        else:
+            pytest.fail("put makes more calls than were tried")
+        assert interrupted > 50
+        assert kept.get({"cell": at})["x"].tolist() == [0, 1, 2]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

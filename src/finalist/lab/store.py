@@ -9,7 +9,9 @@ the rules number, so a new version or new rules compute everything again.
 import hashlib
 import io
 import json
+import signal
 import sqlite3
+import threading
 import weakref
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -154,7 +156,7 @@ class Store:
             ) from error
 
     def put(self, settings: Mapping[str, Any], arrays: Mapping[str, ArrayLike]) -> None:
-        """Store the arrays of a cell; on return they are on disk.
+        """Store the arrays of a cell; on return they are on disk. Ctrl-C waits until then.
 
         Parameters
         ----------
@@ -163,11 +165,12 @@ class Store:
         arrays : mapping of str to array
         """
         key, text = _key(settings)
-        buffer = io.BytesIO()
-        np.savez_compressed(buffer, allow_pickle=False, **_plain(arrays))
-        row = (key, text, datetime.now(UTC).isoformat(timespec="seconds"), buffer.getvalue())
-        with self._errors(), self._transaction("IMMEDIATE"):
-            self._connection.execute("INSERT OR REPLACE INTO cells VALUES (?, ?, ?, ?)", row)
+        with _uninterrupted(), self._errors():
+            buffer = io.BytesIO()
+            np.savez_compressed(buffer, allow_pickle=False, **_plain(arrays))
+            row = (key, text, datetime.now(UTC).isoformat(timespec="seconds"), buffer.getvalue())
+            with self._transaction("IMMEDIATE"):
+                self._connection.execute("INSERT OR REPLACE INTO cells VALUES (?, ?, ?, ?)", row)
 
     def __len__(self) -> int:
         with self._errors():
@@ -258,6 +261,27 @@ class Store:
     def keep(self, task: Task, part: range, ended: Sequence[Outcome]) -> None:
         """Store the outcomes of a complete block of runs."""
         self.put(_cell(settings_of(task), part), arrays_of(ended))
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Hold Ctrl-C back while the body runs, and raise it afterwards.
+
+    Inside NumPy's writer of archives an interrupt comes out as a ValueError about an open handle.
+    Only the main thread gets interrupts; a handler that was not set from Python stays.
+    """
+    handler = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or handler is None:
+        yield
+        return
+    held: list[int] = []
+    signal.signal(signal.SIGINT, lambda number, _: held.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+    if held:
+        signal.raise_signal(signal.SIGINT)
 
 
 def settings_of(task: Task) -> dict[str, Any]:
