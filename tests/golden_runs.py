@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import finalist as fl
-from finalist.errors import NotYetSupportedError
+from finalist.errors import NotYetSupportedError, ProblemError
 from finalist.problem import Problem, as_problem
 from finalist.strategies import STRATEGIES, Playable, Run, Strategy, named, promise_of
 
@@ -263,6 +263,8 @@ class Case:
             strategy.start(problem)
         except NotYetSupportedError:
             return True
+        except ProblemError:  # an indifference zone has to be given
+            return promise_of(strategy) == "zone"
         return False
 
     def run(self, jostle: int | None = None) -> "Outcome":

@@ -166,6 +166,12 @@ def test_strategies_with_a_budget_are_left_out(monkeypatch: pytest.MonkeyPatch) 
         parse_spec("spender")
 
 
+def test_strategies_with_an_indifference_zone_are_left_out() -> None:
+    assert "kn" not in confident()
+    with pytest.raises(ProblemError, match=r"'kn' promises delta only where .* by epsilon or more"):
+        parse_spec("kn")
+
+
 def test_marks_say_what_is_known_and_not_proven(monkeypatch: pytest.MonkeyPatch) -> None:
     instance = tiny()[0]
     told = {name: marks(Spec(name), instance) for name in ("gauntlet", "xy-oracle")}

@@ -32,6 +32,10 @@ LEFT_OUT = {
         "gse",
         "peace",
         "g-budget",
+        "bechhofer",
+        "rinott",
+        "kn",
+        "biz",
     ],
 }
 

@@ -11,7 +11,7 @@ from finalist.errors import ProblemError
 from finalist.inference.statistics import Statistics
 from finalist.strategies import GSE, STRATEGIES, Batch, GBudget, Verdict, promise_of
 from finalist.strategies.budget.eliminations import EliminationRun
-from finalist.testing import BUDGET_RULES, RULES, check_strategy, rules_of
+from finalist.testing import BUDGET_RULES, RULES, ZONE_RULES, check_strategy, rules_of
 
 
 class Right:
@@ -219,7 +219,8 @@ def test_what_is_right_keeps_every_rule():
 
 def test_a_strategy_says_by_its_promise_which_rules_are_its_own():
     for name, cls in STRATEGIES.items():
-        assert rules_of(name) is (BUDGET_RULES if promise_of(cls) == "budget" else RULES)
+        expected = {"confidence": RULES, "budget": BUDGET_RULES, "zone": ZONE_RULES}
+        assert rules_of(name) is expected[promise_of(cls)]
     assert rules_of(lambda arms, theta: Made()) is BUDGET_RULES  # noqa: ARG005
     with pytest.raises(
         ProblemError, match="'two best' is not a rule; the rules are it is a strategy"

@@ -20,7 +20,7 @@ class About(NamedTuple):
 
     Attributes
     ----------
-    promise : "confidence" or "budget"
+    promise : "confidence", "budget" or "zone"
         What a winner is.
     proven : bool
         Whether there is a proof that a promised probability of error is kept.
@@ -69,13 +69,14 @@ def promise_of(strategy: Strategy | type[Strategy]) -> Promise:
 def guaranteed(strategy: Strategy) -> bool:
     """Return whether it is proven that a winner is wrong with probability at most delta.
 
-    A strategy whose threshold has no proof says so: its attribute `proven` is false.
+    A strategy whose threshold has no proof says so: its attribute `proven` is false. One with an
+    indifference zone has a proof only if the best arm leads by epsilon or more.
 
     Examples
     --------
     >>> import finalist as fl
-    >>> guaranteed(fl.Gauntlet()), guaranteed(fl.ODLinBAI())
-    (True, False)
+    >>> guaranteed(fl.Gauntlet()), guaranteed(fl.ODLinBAI()), guaranteed(fl.KN())
+    (True, False, False)
     >>> guaranteed(fl.LazyTS(threshold="heuristic"))
     False
     """

@@ -32,9 +32,10 @@ from finalist.problem import Feature, Problem
 
 #: What the strategies of the paper support beyond its setting.
 SUPPORTED: frozenset[Feature] = frozenset({"minimise", "epsilon-best", "sub-gaussian", "bernoulli"})
-#: What a winner is: wrong with probability at most delta, or the recommendation after a fixed
-#: budget, without a guarantee.
-Promise = Literal["confidence", "budget"]
+#: What a winner is: wrong with probability at most delta; the recommendation after a fixed budget,
+#: without a guarantee; or the best with probability at least 1 - delta if it leads every other arm
+#: by epsilon or more, and nothing is proven of smaller leads (an indifference zone).
+Promise = Literal["confidence", "budget", "zone"]
 #: How a static allocation is made: the optimal design, rounded, or the paper's greedy rule.
 Allocation = Literal["relaxed", "greedy"]
 

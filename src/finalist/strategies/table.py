@@ -21,3 +21,7 @@ from finalist.strategies.per_pull.lingape import LinGapE as LinGapE
 from finalist.strategies.per_pull.lingame import LinGame as LinGame
 from finalist.strategies.per_pull.lazy_ts import LazyTS as LazyTS
 from finalist.strategies.per_pull.track_and_stop import TrackAndStop as TrackAndStop
+from finalist.strategies.ranking.bechhofer import Bechhofer as Bechhofer
+from finalist.strategies.ranking.rinott import Rinott as Rinott
+from finalist.strategies.ranking.kn import KN as KN
+from finalist.strategies.ranking.biz import BIZ as BIZ

@@ -38,6 +38,8 @@ def _sentence(snapshot: Snapshot) -> str:
     verdict, names, risk = snapshot.verdict, snapshot.arms.names, f"{sum(snapshot.levels):.3g}"
     if promise_of(snapshot.strategy) == "budget":
         return _doubtful(snapshot) + _budget_sentence(snapshot, known)
+    if promise_of(snapshot.strategy) == "zone":
+        return _doubtful(snapshot) + _zone_sentence(snapshot)
     if not snapshot.certain:
         return _doubtful(snapshot) + _unproven_sentence(snapshot, known)
     if snapshot.said is not None:
@@ -123,6 +125,26 @@ def _budget_sentence(snapshot: Snapshot, known: bool) -> str:
         f"{stopped}After {made:,} of {budget:,} pulls{without} {_some(snapshot)} {verb} compared "
         f"({len(verdict.survivors)} of {len(names)} arms); nothing is certain, and the winner will "
         "be a recommendation without a guarantee."
+    )
+
+
+def _zone_sentence(snapshot: Snapshot) -> str:
+    """Say what a strategy with an indifference zone has come to, and what that is worth."""
+    verdict, names, problem = snapshot.verdict, snapshot.arms.names, snapshot.problem
+    if len(names) == 1:
+        return f"{names[0]} is the only arm."
+    if verdict.winner is None:
+        left = f"{len(verdict.survivors)} of {len(names)} arms are left"
+        found, whom = f"{_so_far(snapshot)}{left}", "the winner will be the best"
+    else:
+        pulls = counted(verdict.pulls, "pull")
+        found, whom = f"{names[verdict.winner]} is selected, after {pulls}", "it is the best"
+    if snapshot.doubts:
+        return f"{found}."
+    return (
+        f"{found}. If the best arm leads every other by {problem.epsilon:g} or more, {whom} with "
+        f"probability at least {1.0 - sum(snapshot.levels):.3g}; of smaller leads nothing is "
+        "proven."
     )
 
 

@@ -14,6 +14,7 @@ from finalist.testing import rules_of_answers as answers
 from finalist.testing import rules_of_budgets as budgets
 from finalist.testing import rules_of_errors as errors
 from finalist.testing import rules_of_runs as runs
+from finalist.testing import rules_of_zones as zones
 from finalist.testing.elsewhere import same_pulls_in_another_process
 from finalist.testing.runs import THETA, Make, NotApplicable, maker
 from finalist.text import counted
@@ -148,6 +149,24 @@ def _of_budgets() -> dict[str, Check]:
     return found
 
 
+def _of_zones() -> dict[str, Check]:
+    """Return the rules about an indifference zone; where a rule has no epsilon, the lead is it."""
+    shared = _shared(lambda _: None)
+    for words, lost in {"one arm": [2], "everything": [0, 1, 2]}.items():
+        left = partial(answers.an_arm_without_rewards_is_not_ruled_out, lost=lost, epsilon=0.1)
+        shared[f"lost rewards rule out nobody, {words}"] = left
+    shared["a good enough arm ends a tie"] = answers.a_good_enough_arm_ends_a_tie
+    found: dict[str, Check] = {
+        name: partial(zones.with_the_lead_as_epsilon, check=check) for name, check in shared.items()
+    }
+    found["a zone is needed"] = zones.a_zone_is_needed
+    found["who is out stays out"] = zones.who_is_out_stays_out
+    for trial in zones.SLIPPAGE:
+        rare = partial(zones.the_best_wins_beyond_the_zone, trial=trial)
+        found[f"errors are as rare as promised, {trial}"] = rare
+    return found
+
+
 def _named(checks: dict[str, Check]) -> dict[str, Rule]:
     return {name: Rule(name, check) for name, check in checks.items()}
 
@@ -157,12 +176,21 @@ def _named(checks: dict[str, Check]) -> dict[str, Rule]:
 RULES: dict[str, Rule] = _named(_shared(lambda _: None) | _of_confidence())
 #: The rules for strategies that spend a fixed budget.
 BUDGET_RULES: dict[str, Rule] = _named(_shared(lambda budget: budget) | _of_budgets())
+#: The rules for strategies with an indifference zone.
+ZONE_RULES: dict[str, Rule] = _named(_of_zones())
+#: The rules by what is promised.
+_BY_PROMISE: dict[str, dict[str, Rule]] = {
+    "confidence": RULES,
+    "budget": BUDGET_RULES,
+    "zone": ZONE_RULES,
+}
 
 
 def rules_of(strategy: Any) -> dict[str, Rule]:
-    """Return the rules of a strategy by name: `RULES`, or `BUDGET_RULES` if it spends a budget.
+    """Return the rules of a strategy by name.
 
-    Its class attribute `promise` decides (`finalist.strategies.promise_of`).
+    Its class attribute `promise` decides (`finalist.strategies.promise_of`): `RULES`,
+    `BUDGET_RULES` if it spends a budget, `ZONE_RULES` if it has an indifference zone.
 
     Examples
     --------
@@ -175,14 +203,14 @@ def rules_of(strategy: Any) -> dict[str, Rule]:
     promise: str = promise_of(made)
     if promise not in get_args(Promise):
         raise ProblemError(
-            f"{_name(made)} has promise = {promise!r}; it must be 'confidence' or 'budget'."
+            f"{_name(made)} has promise = {promise!r}; it must be 'confidence', 'budget' or 'zone'."
         )
     if promise == "confidence" and _wants_budget(made, arms):
         raise ProblemError(
             f"{_name(made)} starts only with a budget but does not say that it spends one; write "
             'promise: ClassVar[str] = "budget" in its class.'
         )
-    return BUDGET_RULES if promise == "budget" else RULES
+    return _BY_PROMISE[promise]
 
 
 def _wants_budget(strategy: Any, arms: Arms) -> bool:
@@ -206,8 +234,9 @@ def _name(strategy: Any) -> str:
 def check_strategy(strategy: Any, rules: Iterable[str] | None = None) -> Report:
     """Check a strategy against the rules of its contract.
 
-    A strategy that promises an error probability is held to `RULES`, and one that spends a fixed
-    budget (`promise: ClassVar[str] = "budget"` in its class) to `BUDGET_RULES`.
+    A strategy that promises an error probability is held to `RULES`, one that spends a fixed
+    budget (`promise: ClassVar[str] = "budget"` in its class) to `BUDGET_RULES`, and one with an
+    indifference zone (`"zone"`) to `ZONE_RULES`.
 
     Parameters
     ----------

@@ -64,6 +64,11 @@ def parse_spec(text: str) -> Spec:
             f"strategy {name!r} spends a fixed budget and has no error probability to keep; "
             f"this benchmark compares {', '.join(confident())}."
         )
+    if promise_of(strategy) == "zone":
+        raise ProblemError(
+            f"strategy {name!r} promises delta only where the best arm leads by epsilon or more, "
+            f"and these problems have no epsilon; this benchmark compares {', '.join(confident())}."
+        )
     settings: dict[str, Value] = {}
     for part in parts:
         word, equals, value = part.partition("=")
@@ -99,9 +104,9 @@ def split_words(texts: Iterable[str]) -> tuple[str, ...]:
 
 
 def confident() -> list[str]:
-    """Return the names of all strategies that keep an error probability."""
+    """Return the names of all strategies that keep an error probability, whatever the means are."""
     known = all_strategies().items()
-    return [name for name, strategy in known if promise_of(strategy) != "budget"]
+    return [name for name, strategy in known if promise_of(strategy) == "confidence"]
 
 
 def marks(spec: Spec, instance: Instance) -> tuple[str, ...]:

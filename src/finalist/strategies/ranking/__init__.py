@@ -1,0 +1,1 @@
+"""Ranking and selection with an indifference zone: one procedure a file."""
