@@ -12,7 +12,7 @@ from finalist.problem import Problem, as_problem
 from finalist.simulation.rewards import Kind
 from finalist.strategies import Gauntlet
 from tests import instances
-from tests.statistical.gauntlet_twins import Ending, Peeking, Seeing, Sure, Twin, Unsplit
+from tests.statistical.gauntlet_twins import Ending, Peeking, Seeing, Shifted, Sure, Twin, Unsplit
 
 #: Batches of any size, by turns.
 MIXED = (1, 7, 3, None, 2, 16, 1, 5)
@@ -167,7 +167,42 @@ MISLED = (
     Case("wrong pilot, unknown sigma, tied", EYE, ZERO, **WRONG, **UNKNOWN),
 )
 
-CASES = (*TIED, *FINISHED, *NOISE, *MISLED)
+#: A hair beyond the margin of .5, where a winner is wrong.
+BEYOND = -0.5 - 1e-9
+HALF: dict[str, Any] = {"pulls": 0, "words": {"epsilon": 0.5}}
+BEHIND = (0.0, BEYOND, BEYOND, BEYOND)
+#: Each arm is good enough beside the one before it, and no other is.
+CHAIN = tuple(-0.4 * np.arange(6))
+#: The second best arm of the sphere is a hair beyond the margin.
+TILTED = 0.5 * SPHERE[0] / (1.0 - float(np.sort(SPHERE @ SPHERE[0])[-2])) * (1.0 + 1e-9)
+MARGIN = (
+    Case("a margin, two arms", np.eye(2), (0.0, BEYOND), part=1.0, **HALF),
+    Case("a margin, two arms", np.eye(2), (0.0, BEYOND), delta=0.05, part=1.0, **HALF),
+    Case("a margin, four arms", EYE, BEHIND, part=1.0, **HALF),
+    Case("a margin, four arms", EYE, BEHIND, delta=0.05, part=1.0, **HALF),
+    *sized("a margin, four arms", EYE, BEHIND, sizes=SIZES, **HALF),
+    Case("a margin, a chain", np.eye(6), CHAIN, **HALF),
+    Case("a margin, a chain, mixed batches", np.eye(6), CHAIN, sizes=MIXED, **HALF),
+    Case("a margin, thirty arms", np.eye(30), (0.0, *[BEYOND] * 29), part=0.1, **HALF),
+    Case("a margin, sphere", SPHERE, tuple(TILTED), **HALF),
+    Case("a margin, sphere, mixed batches", SPHERE, tuple(TILTED), sizes=MIXED, **HALF),
+    Case("a margin, unknown sigma", EYE, BEHIND, **HALF, **UNKNOWN),
+    Case("a margin, unknown sigma, batches of 3", EYE, BEHIND, sizes=(3,), **HALF, **UNKNOWN),
+    Case("a margin, +-1", np.eye(3), BEHIND[:3], **HALF, **BOUNDED),
+    Case("a margin, three tenths lost", EYE, BEHIND, lost=0.3, **HALF),
+    Case(
+        "a margin, sigma of each arm", EYE, BEHIND, sigma=(0.3, 1.0, 2.0, 3.0),
+        true=(0.3, 1.0, 2.0, 3.0), **HALF,
+    ),
+)  # fmt: skip
+
+CASES = (*TIED, *FINISHED, *NOISE, *MISLED, *MARGIN)
+#: Good arms that rule each other out by the margin before noisy ones a little beyond it are out.
+SMALL_AND_LARGE = (0.1, 0.1, 0.1, 3.0, 3.0, 3.0)
+NOISY = Case(
+    "a margin, noisy arms beyond it", np.eye(6), (0.0, 0.0, 0.0, -0.51, -0.51, -0.51), 0.05,
+    sigma=SMALL_AND_LARGE, true=SMALL_AND_LARGE, part=0.02, **HALF,
+)  # fmt: skip
 
 WIDE = instances.unit_sphere(100, 12, 0)
 CHOSEN = Case("a hundred arms of rank 12, first look", WIDE, (0.0,) * 12, pulls=25, part=0.05)
@@ -183,4 +218,6 @@ TWINS: tuple[tuple[Case, Twin | Gauntlet, bool], ...] = (
         Twin(Ending),
         False,
     ),
+    (NOISY, Twin(Shifted), False),
+    (NOISY, Gauntlet(), True),
 )

@@ -4,7 +4,8 @@ Each of them keeps everything else as it is. Whether a broken rule shows depends
 constants; `gauntlet_cases` has those with which each can fail.
 """
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 from unittest.mock import patch
 
@@ -16,8 +17,9 @@ from finalist.inference.statistics import BatchResults, Statistics
 from finalist.problem import Problem
 from finalist.strategies import Batch, Gauntlet
 from finalist.strategies.gauntlet import epochs
+from finalist.strategies.gauntlet.best import BestArm
 from finalist.strategies.gauntlet.chooser import Chooser
-from finalist.strategies.gauntlet.claims import Claims, Wager
+from finalist.strategies.gauntlet.claims import Claims, Wager, bets_against
 from finalist.strategies.gauntlet.epoch import Epoch
 from finalist.strategies.gauntlet.epochs import Epochs
 from finalist.strategies.gauntlet.past import Past
@@ -126,6 +128,29 @@ class Revealed(Past):
 
     def _revealed(self) -> Any:
         return self._known.estimate()
+
+
+class Shifted(Epochs):
+    """Eliminates whatever is not better than a rival by epsilon, at the full level."""
+
+    def __init__(self, past: Past, planner: Planner, _: Claims) -> None:
+        super().__init__(past, planner, OneTest(past.problem))
+
+
+class OneTest(BestArm):
+    """One test for each arm, shifted by epsilon; a rival may be out itself."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem)
+        self.bets = bets_against(problem, len(problem.arms), problem.delta)
+
+    def wagers(self, note: Mapping[str, Any]) -> Iterator[Wager]:
+        """Bet on all arms with a rival."""
+        for wager in self._on_best(note):
+            yield replace(wager, epsilon=self._problem.epsilon)
+
+    def _good_enough(self, _: Mapping[str, Any]) -> int | None:
+        return None
 
 
 #: The pilot of `Unsplit`, times the rank; how often bettors count what they see.

@@ -22,6 +22,8 @@ SHORT = (
     "unknown sigma, tied, mixed batches",
     "+-1, tied, mixed batches",
     "three tenths lost, sphere, mixed batches",
+    "a margin, four arms, mixed batches",
+    "a margin, unknown sigma, batches of 3",
 )
 
 

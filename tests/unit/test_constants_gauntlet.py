@@ -59,7 +59,7 @@ def _rules(request, monkeypatch):
     ("settings", "level"),
     [
         ({}, 0.05),  # one test for each arm, no union: delta
-        ({"goal": fl.EpsilonBest(0.5)}, 0.025),  # delta / 2 for elimination
+        ({"goal": fl.EpsilonBest(0.5)}, None),  # delta / 2 for elimination, or a share of capital
         ({"objective": "min"}, 0.05),
     ],
     ids=["best", "epsilon", "min"],
@@ -68,6 +68,8 @@ def test_level_of_elimination(settings, level):
     run, sign = after_pilot(problem_of(**settings)), -1 if "objective" in settings else 1
     clearly(run, [50.0 * sign, 49.0 * sign, 0.0], rivals=[-1, -1, 0])
     evidence = run.evidence()
+    if level is None:
+        level = 0.05 if run._problem.rules.epochs else 0.025
     assert evidence.rejected.tolist() == [False, False, True]
     assert evidence.p_value[2] == pytest.approx(level, rel=1e-12)
     assert run.verdict.survivors == (0, 1)
@@ -88,6 +90,7 @@ def test_evidence_just_below_the_level_rejects_nobody():
 LEADERS = (0.0125, 0.05 / 12, 0.05 / 24)
 
 
+@pytest.mark.parametrize("_rules", [2], indirect=True, ids=["batches"])
 def test_levels_of_leaders(monkeypatch):
     against, levels = Bets.against, []
 
@@ -102,6 +105,7 @@ def test_levels_of_leaders(monkeypatch):
     assert levels == pytest.approx([0.025, *LEADERS], rel=1e-12)
 
 
+@pytest.mark.parametrize("_rules", [2], indirect=True, ids=["batches"])
 @pytest.mark.parametrize("place", [0, 1, 2])
 def test_a_leader_wins_at_its_level(place, monkeypatch):
     # The evidence for leader 0 as the first, second or third one: below the level, then above.
@@ -144,8 +148,10 @@ def every_pair(C: int) -> list[tuple[int, int]]:
 
 
 def test_levels_after_arms_have_changed():
-    # New arms are tested at the level given, old ones as before; with epsilon at half of both.
-    goals: tuple[tuple[Any, float], ...] = ((fl.Best(), 1.0), (fl.EpsilonBest(0.5), 0.5))
+    # New arms are tested at the level given, old ones as before; with epsilon at half of both, or
+    # with a share of their capital.
+    half = 1.0 if problem_of().rules.epochs else 0.5
+    goals: tuple[tuple[Any, float], ...] = ((fl.Best(), 1.0), (fl.EpsilonBest(0.5), half))
     for goal, share in goals:
         run = after_pilot(problem_of(goal=goal))
         four = problem_of(fl.Arms.unstructured(4), goal=goal)

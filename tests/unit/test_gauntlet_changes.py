@@ -9,6 +9,7 @@ import finalist as fl
 from finalist.errors import ProblemError
 from finalist.inference.statistics import Statistics
 from finalist.problem import as_problem
+from finalist.problem.rules import rules_of
 from finalist.simulation.binomial import exact_lower_bound
 from finalist.simulation.rewards import DrawnRewards
 from finalist.simulation.task import drawn
@@ -142,7 +143,7 @@ def test_intervals_end_and_words_still_work():
 
 
 def test_levels_of_leaders_go_on_after_a_change():
-    run, lab = start(epsilon=0.3), lab_of(MEANS, 1)
+    run, lab = start(epsilon=0.3, rules=rules_of(2)), lab_of(MEANS, 1)
     while not run._claims.leaders:
         drive(run, lab, 1)
     led = len(run._claims.leaders)

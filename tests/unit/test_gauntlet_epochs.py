@@ -207,21 +207,20 @@ def test_results_one_by_one_say_what_they_say_together(name):
         lab = lab_of(means, seed, sigma)
         while not together.verdict.decided:
             batch = together.next()
-            results: Any = drawn(lab, batch)
+            order = np.repeat(np.arange(len(means)), batch.counts)
+            results: Any = lab.sequence(order if batch.order is None else batch.order)
             together.record(batch, results)
             if batch.note["kind"] == "pilot":
                 one.record(one.next(), results)
                 continue
             # The epoch as `next` plans it, then pull by pull.
-            plan = batch.note["epoch"]
+            plan, order = batch.note["epoch"], results.arm
             for t in range(batch.size):
                 note = dict(batch.note) if t == 0 else {"kind": "test", "rest": 1}
                 note["batch"] = one._course.past.recorded
                 if t == 0:
-                    note["epoch"] = {**plan, "later": batch.order[1:].tolist()}
-                single = BatchResults.of(
-                    len(means), batch.order[t : t + 1], results.value[t : t + 1]
-                )
+                    note["epoch"] = {**plan, "later": order[1:].tolist()}
+                single = BatchResults.of(len(means), order[t : t + 1], results.value[t : t + 1])
                 one.record(Batch(single.count.copy(), note), single)
                 if one.verdict.decided:
                     break

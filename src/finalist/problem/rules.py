@@ -27,8 +27,9 @@ class Rules:
     untilted : float
         The share of the gauntlet's bets that no data tilt.
     epochs : bool
-        Whether the gauntlet tests epochs, which batches of any size make up, and splits its pilot
-        where it can. Then pilot, first and fewest are not used.
+        Whether the gauntlet tests epochs, which batches of any size make up, splits its pilot
+        where it can, and with an epsilon has a portfolio of accounts. Then pilot, first and fewest
+        are not used.
     forgiving : bool
         Whether the gauntlet leaves out what later rewards contradict when it chooses, and goes by
         arms' own means where the linear model may be wrong.

@@ -153,17 +153,24 @@ class BestArm:
         if len(direct) != K or not all(isinstance(one, bool) for one in direct):
             raise ProblemError("the note of this batch is not as `next` returns it; record that.")
 
+    def move(self, note: Mapping[str, Any]) -> None:
+        """Do nothing: each claim has one bet."""
+
     def wagers(self, note: Mapping[str, Any]) -> Iterator[Wager]:
         """Yield the bets against all arms with a rival, then those on a leader that may do."""
+        yield from self._on_best(note)
+        left = np.count_nonzero(~self.bets.rejected[self.survivors])
+        if self._problem.epsilon > 0 and left > 1:
+            yield self._on_leader(int(note["leader"]))
+
+    def _on_best(self, note: Mapping[str, Any]) -> Iterator[Wager]:
+        """Bet against all arms with a rival, and remember whose bets were won."""
         rivals = np.array(note["rivals"], dtype=np.int64)
         before, tested = self.bets.log_m.copy(), np.flatnonzero(rivals >= 0)
         own = np.array(note["direct"])[tested] if "direct" in note else None
         yield Wager(self.bets, tested, Pairs(rivals[tested], tested, own))
         hit = self.bets.log_m > before
         self._rival[hit] = rivals[hit]
-        left = np.count_nonzero(~self.bets.rejected[self.survivors])
-        if self._problem.epsilon > 0 and left > 1:
-            yield self._on_leader(int(note["leader"]))
 
     def settle(self, note: Mapping[str, Any], past: Past, pulls: int) -> None:
         """Reject, and see whether one arm is left or the leader will do."""
@@ -177,10 +184,13 @@ class BestArm:
         if len(self.survivors) == 1:
             self.winner = int(self.survivors[0])
         elif self._problem.epsilon > 0:
-            leader = int(note["leader"])
-            others = self.survivors[self.survivors != leader]
-            if self.leaders[leader].rejected[others].all():
-                self.winner = leader
+            self.winner = self._good_enough(note)
+
+    def _good_enough(self, note: Mapping[str, Any]) -> int | None:
+        """Return the leader if no survivor can be better by epsilon."""
+        leader = int(note["leader"])
+        others = self.survivors[self.survivors != leader]
+        return leader if self.leaders[leader].rejected[others].all() else None
 
     def end_epoch(self) -> None:
         """Let bets begin anew from what the past says."""
@@ -213,17 +223,19 @@ class BestArm:
         self, problem: Problem, kept: Int[np.ndarray, " n"], level: float, *, afresh: bool
     ) -> "BestArm":
         """Return the claims about other arms, as `ChangeableRun.changed` has it."""
-        new, old = BestArm(problem), kept >= 0
+        new = BestArm(problem)
         share = 0.5 if problem.epsilon > 0 else 1.0
-        begun = np.full(len(kept), -1) if afresh else kept
-        new.bets = self.bets.carried(begun, share * level)
-        new.survivors = np.flatnonzero(~new.bets.rejected & problem.arms.candidate)
+        self._carry(new, np.full(len(kept), -1) if afresh else kept, share * level)
         new._leaders_before = self._leaders_before + len(self.leaders)
-        if not afresh:
-            new._rejected_at[old] = self._rejected_at[kept[old]]
-            number = {int(before): now for now, before in enumerate(kept) if before >= 0}
-            new._rival[old] = [number.get(int(r), -1) for r in self._rival[kept[old]]]
         return new
+
+    def _carry(self, new: "BestArm", kept: Int[np.ndarray, " n"], level: float) -> None:
+        """Hand the evidence against arms that are kept on; others (-1) begin at a level."""
+        new.bets, old = self.bets.carried(kept, level), kept >= 0
+        new.survivors = np.flatnonzero(~new.bets.rejected & new._problem.arms.candidate)
+        new._rejected_at[old] = self._rejected_at[kept[old]]
+        number = {int(before): now for now, before in enumerate(kept) if before >= 0}
+        new._rival[old] = [number.get(int(r), -1) for r in self._rival[kept[old]]]
 
     def follow(self, decision: Verdict, pulls: int) -> None:
         """Let the evidence give way to a decision that was taken after so many pulls."""

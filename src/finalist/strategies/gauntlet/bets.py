@@ -128,10 +128,15 @@ class Bets:
 
     @classmethod
     def against(
-        cls, arms: int, delta: float, capped: bool, untilted: float = 0.0, odds: Odds = FIRST_ODDS
+        cls,
+        arms: int,
+        delta: float | Float[np.ndarray, " K"],
+        capped: bool,
+        untilted: float = 0.0,
+        odds: Odds = FIRST_ODDS,
     ) -> "Bets":
         """Return the bets against a number of arms before the first batch."""
-        limit, shares = np.full(arms, -math.log(delta)), odds.shares(untilted)
+        limit, shares = np.full(arms, -np.log(delta)), odds.shares(untilted)
         wealth, path = np.tile(shares, (arms, 1)), np.zeros((2, arms))
         return cls(limit, capped, np.zeros(arms), np.zeros(arms), wealth, path, untilted, odds)
 

@@ -12,7 +12,7 @@ from finalist.design.exchange import ordered
 from finalist.inference.least_squares import weighted_rows
 from finalist.strategies.gauntlet import sizes
 from finalist.strategies.gauntlet.claims import Claims
-from finalist.strategies.gauntlet.past import Past
+from finalist.strategies.gauntlet.past import Past, has_portfolio
 from finalist.strategies.gauntlet.pilot import (
     LONG,
     SHORT,
@@ -61,7 +61,8 @@ class Chooser:
         r, done = past.arms.rank, past.pooled.pulls
         if done < SHORT * r or not spans(past):
             return max(SHORT * r - done, 1), past, []
-        if done < LONG * r and is_long(past, self.claims.wanted(past), self._limit()):
+        long = not has_portfolio(past.problem) and done < LONG * r
+        if long and is_long(past, self.claims.wanted(past), self._limit()):
             return LONG * r - done, past, []
         return 0, past, []
 
@@ -92,9 +93,12 @@ class Chooser:
         """
         problem, wanted = past.problem, self.claims.wanted(past)
         missing = sizes.missing(past, wanted, self._limit())
-        n = sizes.epoch_size(past, missing, self.planner.growth, self.looks)
+        span = past.arms.rank
+        if has_portfolio(problem):  # what is out against the claimant needs no pulls
+            span = min(span, len(wanted.first) + 1)
+        n = sizes.epoch_size(past, missing, self.planner.growth, self.looks, span)
         if reserve is None:
-            n = max(n, past.arms.rank)
+            n = max(n, span)
         if size is not None:  # a batch with a constant of its own is an epoch
             n = size if problem.batch_intercept else size * math.ceil(n / size)
         counts, info, M = self.planner.plan_epoch(past, wanted, n, reserve)

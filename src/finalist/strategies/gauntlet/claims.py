@@ -14,7 +14,7 @@ from jaxtyping import Float, Int
 from finalist.inference.information import Information
 from finalist.problem import Problem
 from finalist.strategies.abilities import Evidence
-from finalist.strategies.gauntlet.bets import FIRST_ODDS, ODDS, Bets
+from finalist.strategies.gauntlet.bets import FIRST_ODDS, ODDS, Bets, Odds
 from finalist.strategies.gauntlet.contrasts import Pairs
 from finalist.strategies.gauntlet.past import Past
 from finalist.strategies.gauntlet.stakes import Stakes
@@ -32,12 +32,16 @@ FACTOR = 30.0
 
 @dataclass(frozen=True, eq=False)
 class Wager:
-    """Bets on what a batch says of pairs, plus epsilon; `at` are the claims that they attack."""
+    """Bets on what a batch says of pairs, plus epsilon; `at` are the claims that they attack.
+
+    `odds`, if given, has drifts in units of epsilon.
+    """
 
     bets: Bets
     at: Int[np.ndarray, " n"]
     pairs: Pairs
     epsilon: float = 0.0
+    odds: Odds | None = None
 
     def place(
         self, scores: Float[np.ndarray, " n"], tested: Int[np.ndarray, " t"], stakes: Stakes
@@ -49,12 +53,14 @@ class Wager:
         speed, before, expert = stakes.among(n, at)
         self.bets.place(z, speed, some, before, expert)
 
-    def open(self, at: Int[np.ndarray, " t"], scale: Float[np.ndarray, " t"]) -> None:
+    def open(self, at: Int[np.ndarray, " t"], scale: Float[np.ndarray, " t"], sigma: float) -> None:
         """Set V1 of claims that are tested for the first time, or in quite another direction.
 
         Gaps to one rival and to another may differ by any factor (arms that are nearly the same),
         and a grid that is laid out for the one says nothing of the other.
         """
+        if self.odds is not None:
+            scale = np.full(len(at), (sigma / self.epsilon) ** 2)
         old = self.bets.scale[at]
         other = (old < scale / FACTOR) | (old > scale * FACTOR)
         self.bets.scale[at[other]] = scale[other]
@@ -96,6 +102,10 @@ class Claims(Protocol):
         """Refuse a note that is not as `attack` returns it; that of a pilot has no attacks."""
         ...
 
+    def move(self, note: Mapping[str, Any]) -> None:
+        """Prepare bets for an epoch that begins, as its note says."""
+        ...
+
     def wagers(self, note: Mapping[str, Any]) -> Iterator[Wager]:
         """Yield what is bet on a batch; each bet is placed before the next one is asked for."""
         ...
@@ -113,7 +123,7 @@ class Claims(Protocol):
         ...
 
 
-def bets_against(problem: Problem, claims: int, level: float) -> Bets:
+def bets_against(problem: Problem, claims: int, level: float | Float[np.ndarray, " K"]) -> Bets:
     """Return bets against a number of claims, by the rules of the problem."""
     rules = problem.rules
     odds = ODDS if rules.epochs else FIRST_ODDS

@@ -31,7 +31,7 @@ from jaxtyping import Int
 
 from finalist.errors import ProblemError
 from finalist.inference.statistics import BatchResults, Statistics
-from finalist.strategies.gauntlet.bets import ODDS, ODDS_OF_FEW
+from finalist.strategies.gauntlet.bets import ODDS, ODDS_OF_FEW, Odds
 from finalist.strategies.gauntlet.chooser import Chooser, counts_of, is_plan
 from finalist.strategies.gauntlet.claims import Claims, Wager
 from finalist.strategies.gauntlet.contrasts import contrasts_of
@@ -251,6 +251,7 @@ class Epochs(Course):
             epoch = Epoch.of(plan, counts_of(plan, K), self.past.kept)
             self.past.begun, self.past.few = True, epoch.few
             epoch.begin(self.past.problem, self.past.Z)
+            self.claims.move(epoch.note)
             yield epoch, new, len(epoch.later) == 0
 
     def _advance(self, results: BatchResults, before: int) -> None:
@@ -283,11 +284,15 @@ class Epochs(Course):
         for j, wager in enumerate(claims.wagers(epoch.note)):
             tested, before = self._stake(j, wager)
             S, V = walked.along(j, wager, tested)
-            wager.bets.place_along(S[:looks], V[:looks], wager.at[tested], before, self._odds())
+            wager.bets.place_along(
+                S[:looks], V[:looks], wager.at[tested], before, self._odds(wager)
+            )
         claims.settle(epoch.note, self.past, walked.results.pulls)
 
-    def _odds(self) -> Any:
+    def _odds(self, wager: Wager) -> Odds:
         assert self.epoch is not None
+        if wager.odds is not None:
+            return wager.odds
         return ODDS_OF_FEW if self.epoch.few else ODDS
 
     def _stake(self, j: int, wager: Wager) -> tuple[Int[np.ndarray, " t"], Any]:
@@ -304,7 +309,7 @@ class Epochs(Course):
             before = stakes.before(len(wager.bets.log_m), wager.at[tested])
             epoch.stakes[j] = tested, before, scale
         tested, before, scale = epoch.stakes[j]
-        wager.open(wager.at[tested], scale)
+        wager.open(wager.at[tested], scale, past.scale(past.estimate()))
         return tested, before
 
     def _close(self, pulls: int) -> None:
@@ -339,7 +344,7 @@ class Epochs(Course):
                 tested = contrasts.tested
                 speed = 1.0 / contrasts.width[tested]
                 S, V = (scores[tested] * speed)[None], (speed**2)[None]
-                wager.bets.place_along(S, V, wager.at[tested], before, self._odds())
+                wager.bets.place_along(S, V, wager.at[tested], before, self._odds(wager))
 
 
 def _passes(done: int, before: int, now: int, every: int) -> bool:

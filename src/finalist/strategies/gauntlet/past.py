@@ -67,7 +67,7 @@ class Past:
         self.last: Int[np.ndarray, " K"] = np.zeros(K, dtype=np.int64)
         self.last_info: Information | None = None
         self._tested, self._pilot, self._known = Pooled(problem), Pooled(problem), Pooled(problem)
-        self.reserve = Reserve.empty(K) if looks_inside(problem) else None
+        self.reserve = Reserve.empty(K) if splits_pilot(problem) else None
         self.begun = self.few = False
         self.sums: list[BatchSums] = []
         self._estimate: Estimate | None = None
@@ -261,9 +261,20 @@ class Past:
 
 
 def looks_inside(problem: Problem) -> bool:
-    """Return whether the pilot is split and evidence is looked at inside epochs.
+    """Return whether evidence is looked at inside epochs: a portfolio needs one filtration."""
+    return splits_pilot(problem) and not has_portfolio(problem)
 
-    Both need normal noise of a known size, and a model that is right for each single reward.
+
+def has_portfolio(problem: Problem) -> bool:
+    """Return whether claims have a margin, and several accounts."""
+    return problem.rules.epochs and problem.epsilon > 0.0
+
+
+def splits_pilot(problem: Problem) -> bool:
+    """Return whether the pilot is split.
+
+    Like looks, that needs normal noise of a known size, and a model that is right for each single
+    reward.
     """
     known = problem.noise.normal and problem.noise.sigma is not None
     exact = problem.misspecification == 0.0 and not problem.batch_intercept

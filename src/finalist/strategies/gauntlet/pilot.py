@@ -5,7 +5,7 @@ revealed, step by step, until the leader leads every arm, or enough is revealed;
 where the reserve would become too small. If what is revealed says that the race will be long, good
 rivals are worth more than a few tested pulls: then the pilot is four times the rank, and spent: all
 of it is revealed. Where it cannot be split it is twice the rank, and twice that if the race looks
-long. Nothing here sees what is kept back.
+long. With a margin (`portfolio`) the shortest pilot does. Nothing here sees what is kept back.
 """
 
 import math
@@ -18,7 +18,7 @@ from finalist.design.exchange import exchange, greedy_pulls
 from finalist.design.linalg import spanning_arms
 from finalist.inference.information import information
 from finalist.inference.least_squares import weighted_rows, weights_of
-from finalist.strategies.gauntlet.past import Past
+from finalist.strategies.gauntlet.past import Past, has_portfolio
 from finalist.strategies.gauntlet.sizes import missing
 from finalist.strategies.gauntlet.targets import Comparisons
 
@@ -138,6 +138,8 @@ class Revealing:
             return max(r - done, 1)
         if reserve.revealed == 0.0:
             self.reveal(FIRST_SHOWN * done)
+        if has_portfolio(past.problem):
+            return 0  # its money is spread by what is likely: nobody has to lead
         while True:
             pairs = wanted(past)
             if leads(past, pairs):

@@ -50,8 +50,9 @@ from finalist.strategies.gauntlet.best import BestArm
 from finalist.strategies.gauntlet.claims import Claims
 from finalist.strategies.gauntlet.course import Course
 from finalist.strategies.gauntlet.epochs import Epochs
-from finalist.strategies.gauntlet.past import Past
+from finalist.strategies.gauntlet.past import Past, has_portfolio
 from finalist.strategies.gauntlet.planner import Planner
+from finalist.strategies.gauntlet.portfolio import Portfolio
 from finalist.strategies.gauntlet.top import TopArms
 from finalist.strategies.protocol import (
     Batch,
@@ -236,7 +237,7 @@ class ChangeableRun(GauntletRun, Changeable, Following):
     """The gauntlet for one winner, whose arms may change and which can follow a log."""
 
     def _claims_of(self, problem: Problem) -> BestArm:
-        return BestArm(problem)
+        return Portfolio(problem) if has_portfolio(problem) else BestArm(problem)
 
     def changed(
         self, problem: Problem, kept: Int[np.ndarray, " n"], level: float, *, afresh: bool

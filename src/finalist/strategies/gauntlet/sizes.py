@@ -71,9 +71,12 @@ def missing(past: Past, wanted: Comparisons, limit: float) -> float:
     return missing_pulls(past, wanted, limit, info, past.pooled.pulls, 0.5, 0.5)
 
 
-def epoch_size(past: Past, missing: float, growth: float, looks: bool) -> int:
-    """Return the size of the next epoch by what is missing, unless another is asked for."""
-    r, done = past.arms.rank, past.pooled.pulls
+def epoch_size(past: Past, missing: float, growth: float, looks: bool, span: int) -> int:
+    """Return the size of the next epoch by what is missing, unless another is asked for.
+
+    `span` is the rank of the arms, or fewer pulls that can compare all that is still open.
+    """
+    r, done = span, past.pooled.pulls
     if past.batches == 0 and looks:
         return max(math.ceil(min(FIRST_MOST * r, max(FIRST_LEAST * r, PART * missing))), 1)
     if past.batches == 0:

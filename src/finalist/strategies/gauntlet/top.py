@@ -168,6 +168,9 @@ class TopArms:
                 "batches as `next` returns them."
             )
 
+    def move(self, note: Mapping[str, Any]) -> None:
+        """Do nothing: each claim has one bet."""
+
     def wagers(self, note: Mapping[str, Any]) -> Iterator[Wager]:
         """Yield the bets against every claim that is attacked."""
         pairs = np.asarray(note["pairs"])

@@ -1,0 +1,258 @@
+"""Claims with a margin: "this arm is within epsilon of the best", as a portfolio of accounts.
+
+Each arm x has a capital of 1. A share of it, account 0, bets against "x is best". The rest is a
+reserve, from which money is moved, before an epoch and by what is known then, to accounts A(c, x)
+that bet against "x is better than c by epsilon or more". Nothing is moved back. c is returned when
+for every other arm x account 0 of x or A(c, x) has reached 1/delta.
+
+Theorem. For every theta, an arm that is worse than the best by epsilon or more is returned with
+probability at most delta.
+
+Proof. Let x* be a best arm and B = {c : c'theta <= x*'theta - epsilon}, a fixed set. Let W be what
+account 0, the reserve and the accounts A(c, x*) with c in B have of the capital of x*: at most 1 at
+the start. Moving money to c in B leaves W as it is, to another c it lowers W. Account 0 bets on
+a mean (a - x*)'theta <= 0, and A(c, x*) with c in B on (c - x*)'theta + epsilon <= 0. So each
+factor has a conditional mean of at most 1, given the past, and W is a nonnegative supermartingale.
+If c in B is returned, W has reached 1/delta: with probability at most delta (Ville 1939).
+
+There is no union over leaders: an arm pays for each claimant with its own capital, and only
+claimants that are worse by epsilon count against the guarantee.
+
+The sum needs *one* filtration, that of the past at the ends of epochs. Inside an epoch (`epochs`)
+each difference has a filtration of its own, its path: so a portfolio is not looked at inside. (An
+epoch in which all accounts of an arm but one rest could be. It was tried when one claimant was
+likely to be best with .7 or .9, and took as many pulls.)
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from finalist.errors import ProblemError
+from finalist.inference.information import Information
+from finalist.problem import Problem
+from finalist.strategies.abilities import Evidence
+from finalist.strategies.gauntlet.best import BestArm
+from finalist.strategies.gauntlet.bets import Odds
+from finalist.strategies.gauntlet.claims import Wager, bets_against
+from finalist.strategies.gauntlet.contrasts import Pairs
+from finalist.strategies.gauntlet.past import Past
+from finalist.strategies.gauntlet.targets import Comparisons
+
+#: The share of account 0.
+ACCOUNT_0 = 0.05
+#: Before each epoch A(c, x) gets MOST p^POWER of the reserve of x, where p is the probability that
+#: c is the best of all arms but x: little while all are alike, most of it when one stands out, and
+#: all at once where there are but two. Amounts below LEAST are worth nothing.
+MOST, POWER, LEAST = 0.95, 1.2, 1e-6
+#: At most so many arms have accounts, and fewer where that would be too many bets; and only those
+#: that are best with this probability.
+ACCOUNTS, FEWEST, BETS, LIKELY = 64, 4, 200_000, 0.005
+#: Draws of the parameter by which that probability is estimated, of so many arms.
+DRAWS, LOOKED_AT = 400, 64
+#: Gaps count as at least so many standard errors when claimants are compared.
+LEAST_GAP = 0.7
+#: What an arm that leads now, and has no account, is thought to get of the reserve.
+EXPECTED = 0.5
+
+
+def _margin_odds() -> Odds:
+    """Return drifts 1.4^m, m = -6..9, in units of epsilon, most where a best claimant has them.
+
+    The best arm is ahead by nothing or more, so that its shifted lead is epsilon or more: flat for
+    m = 0..3, that is up to 2.7 epsilon. Where it is many times that, few pulls are needed whatever
+    is bet; and smaller ones are for claimants that are not the best.
+    """
+    m = np.arange(-6, 10).astype(float)
+    weights = np.where(m < 0, 0.5**-m, np.where(m <= 3, 1.0, 0.8 ** (m - 3.0)))
+    return Odds(1.4**m, np.log(weights / weights.sum()), 0.7, 0.0)
+
+
+#: How accounts bet.
+MARGIN_ODDS = _margin_odds()
+
+
+class Portfolio(BestArm):
+    """The claims of arms with a margin; `leaders` has the accounts A(c, .) by c.
+
+    Parameters
+    ----------
+    problem : Problem
+    level : float, optional
+        Of the test, if it is not all of delta.
+    """
+
+    def __init__(self, problem: Problem, level: float | None = None) -> None:
+        super().__init__(problem)
+        level = problem.delta if level is None else level
+        self.bets = bets_against(problem, len(problem.arms), level)
+        self.bets.log_m[:] = np.log(ACCOUNT_0)
+        self._reserve: Float[np.ndarray, " K"] = np.full(len(problem.arms), 1.0 - ACCOUNT_0)
+        self._shown: int | None = None  # the last claimant
+
+    def evidence(self) -> Evidence:
+        """Return the evidence, as people look at it.
+
+        The share is that against "better than the claimant by epsilon", or against "best" where
+        there is more of it; p-values are about the latter alone.
+        """
+        found = super().evidence()
+        if self._shown is None:
+            return found
+        wealth = np.maximum(self.bets.log_m, self._wealth(self._shown)) / self.bets.limit
+        share = np.clip(wealth, 0.0, 1.0)
+        share[self._shown] = found.share[self._shown]
+        return Evidence(share, found.p_value, found.rival, found.rejected)
+
+    # ---- before an epoch -----------------------------------------------------------------
+
+    def wanted(self, past: Past) -> Comparisons:
+        """Return the claimant, and each arm that may still be better by epsilon."""
+        c = self._claimant(past)
+        others = np.flatnonzero(~self._out(c))
+        if len(others) == 0:  # a log that is followed may know less than the evidence
+            others = np.flatnonzero(self._problem.arms.candidate & (np.arange(len(past.Z)) != c))
+        missing = ((self.bets.limit - self._wealth(c)) / self.bets.limit)[others]
+        return Comparisons(c, np.full(len(others), c), others, missing, np.zeros(len(past.Z)))
+
+    def _out(self, c: int) -> Bool[np.ndarray, " K"]:
+        """Return which arms are not better than c by epsilon; also c, and what is no candidate."""
+        out = self.bets.rejected | ~self._problem.arms.candidate
+        if c in self.leaders:
+            out |= self.leaders[c].rejected
+        out[c] = True
+        return np.asarray(out)
+
+    def _wealth(self, c: int) -> Float[np.ndarray, " K"]:
+        """Return the logarithms of what accounts of c have, or would probably get."""
+        if c in self.leaders:
+            return np.asarray(np.maximum(self.leaders[c].log_m, np.log(LEAST)))
+        return np.asarray(np.log(np.maximum(EXPECTED * self._reserve, LEAST)))
+
+    def _claimant(self, past: Past) -> int:
+        """Return the arm that is expected to be shown good enough with the fewest pulls."""
+        leader = int(self._means(past).argmax())
+        some = [*self.leaders, *([] if leader in self.leaders else [leader])]
+        return min(some, key=lambda c: self._needed(past, c)) if len(some) > 1 else some[0]
+
+    def _needed(self, past: Past, c: int) -> float:
+        """Return how many times the past is missing until c can be returned."""
+        fit, others = past.estimate(), np.flatnonzero(~self._out(c))
+        Y, scale = past.Z[c] - past.Z[others], past.scale(fit)
+        variance = fit.information.variances(Y)
+        gaps = (self._problem.sign * (Y @ fit.phi) + self._problem.epsilon) / scale
+        gaps = np.maximum(gaps, LEAST_GAP * np.sqrt(variance))
+        missing = (self.bets.limit - self._wealth(c))[others]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            needed = 2.0 * missing * variance / gaps**2
+        return float(np.nan_to_num(needed, nan=0.0, posinf=1e15).max(initial=0.0))
+
+    def _likely(self, past: Past) -> list[tuple[int, float]]:
+        """Return the arms that are likely to be best, with the probability, the likeliest first."""
+        means, fit = self._means(past), past.estimate()
+        some = np.argsort(-means, kind="stable")[:LOOKED_AT]
+        some = some[np.isfinite(means[some])]
+        rng, root = np.random.default_rng([past.recorded, 3]), fit.information.inverse_root
+        noise = rng.standard_normal((DRAWS, len(root))) @ root
+        drawn = means[some] + past.scale(fit) * (noise @ past.Z[some].T)
+        share = np.bincount(drawn.argmax(axis=1), minlength=len(some)) / DRAWS
+        order = np.argsort(-share, kind="stable")
+        return [(int(some[i]), float(share[i])) for i in order if share[i] >= LIKELY]
+
+    def _favoured(self, past: Past) -> list[list[float]]:
+        """Return the arms whose accounts get money now, with the probability that each is best."""
+        most = min(ACCOUNTS, max(FEWEST, BETS // len(past.Z)))
+        free, some = most - len(self.leaders), []
+        for c, probability in self._likely(past):
+            new = c not in self.leaders
+            if not new or free > 0:
+                free -= new
+                some.append([c, probability])
+        return some
+
+    def attack(
+        self, past: Past, counts: Int[np.ndarray, " K"], info: Information
+    ) -> dict[str, Any]:
+        """Return the note of an epoch: rivals for account 0, the claimant, and who gets money."""
+        note = super().attack(past, counts, info)
+        return {**note, "leader": self._claimant(past), "favoured": self._favoured(past)}
+
+    # ---- after it ------------------------------------------------------------------------
+
+    def check(self, note: Mapping[str, Any]) -> None:
+        """Refuse a note that is not as `attack` returns it."""
+        super().check(note)
+        some, K = note.get("favoured"), len(self._problem.arms)
+        good = isinstance(some, list) and all(
+            len(one) == 2 and isinstance(one[0], int) and 0 <= one[0] < K and one[1] >= 0.0
+            for one in some
+        )
+        arms, odds = zip(*some, strict=True) if good and some else ((), ())
+        if not good or len(set(arms)) < len(arms) or not sum(odds) <= 1.0 + 1e-9:
+            raise ProblemError("the note of this batch is not as `next` returns it; record that.")
+
+    def move(self, note: Mapping[str, Any]) -> None:
+        """Move money to accounts when an epoch begins, as its note says."""
+        self._shown, K = int(note["leader"]), len(self.bets.limit)
+        p, before = np.zeros(K), self._reserve.copy()
+        for c, probability in note["favoured"]:
+            p[int(c)] = probability
+        others = np.maximum(1.0 - p, 1e-9)  # that any but this arm is the best
+        for c in np.flatnonzero(p).tolist():
+            amount = MOST * before * np.minimum(p[c] / others, 1.0) ** POWER
+            amount[c] = 0.0
+            self._put(c, np.where(amount >= LEAST, amount, 0.0))
+
+    def _put(self, c: int, amount: Float[np.ndarray, " K"]) -> None:
+        """Move amounts of the arms' reserves to their accounts A(c, .)."""
+        if c not in self.leaders:
+            level = np.exp(-self.bets.limit)
+            self.leaders[c] = bets_against(self._problem, len(level), level)
+            self.leaders[c].log_m[:] = -np.inf
+        bets = self.leaders[c]
+        with np.errstate(divide="ignore"):
+            more = np.minimum(np.logaddexp(bets.log_m, np.log(amount)), bets.limit)
+        bets.log_m[:] = np.where(bets.rejected, bets.log_m, more)
+        self._reserve -= amount
+
+    def wagers(self, note: Mapping[str, Any]) -> Iterator[Wager]:
+        """Yield the bets of account 0, then those of all other accounts."""
+        yield from self._on_best(note)
+        K, candidate = len(self.bets.limit), self._problem.arms.candidate
+        for c, bets in self.leaders.items():
+            others = np.flatnonzero(candidate & (np.arange(K) != c))
+            pairs = Pairs(np.full(len(others), c), others)
+            yield Wager(bets, others, pairs, self._problem.epsilon, MARGIN_ODDS)
+
+    def _good_enough(self, note: Mapping[str, Any]) -> int | None:
+        """Return a claimant against which every other arm is out, if there is one."""
+        owners = sorted(self.leaders, key=lambda c: c != note["leader"])
+        return next((c for c in owners if self._out(c).all()), None)
+
+    def copy(self) -> "Portfolio":
+        """Return claims that change independently of these."""
+        new = super().copy()
+        assert isinstance(new, Portfolio)
+        new._reserve = self._reserve.copy()
+        return new
+
+    def changed(
+        self, problem: Problem, kept: Int[np.ndarray, " n"], level: float, *, afresh: bool
+    ) -> "Portfolio":
+        """Return the claims about other arms, as `ChangeableRun.changed` has it.
+
+        An arm that is added has a capital of its own, of which no account has anything yet.
+        """
+        new, old = Portfolio(problem, level), kept >= 0
+        if afresh:
+            return new
+        self._carry(new, kept, level)
+        new.bets.log_m[~old] = np.log(ACCOUNT_0)
+        new._reserve[old] = self._reserve[kept[old]]
+        number = {int(before): now for now, before in enumerate(kept) if before >= 0}
+        for c, bets in self.leaders.items():
+            new.leaders[number[c]] = carried = bets.carried(kept, level)
+            carried.log_m[~old] = -np.inf
+        return new
