@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 READY := $(VENV)/.ready
 
-.PHONY: help demo test lint format golden-runs validate mutants torture reproduce bench bench-gauntlet bench-field docs docs-figures screenshots dist clean
+.PHONY: help demo test lint format golden-runs validate mutants torture reproduce bench bench-gauntlet bench-epsilon bench-field docs docs-figures screenshots dist clean
 
 help:
 	@echo "make demo      set up and run a whole study on real measurements (half a minute)"
@@ -20,6 +20,7 @@ help:
 	@echo "make reproduce the paper's experiments in full (half an hour; goes on where it stopped)"
 	@echo "make bench     measure designs and strategies beside cvxpy and NumPy (about 20 minutes)"
 	@echo "make bench-gauntlet  pulls of the gauntlet over the lower bound, beside 0.1.0 (two hours; goes on where it stopped)"
+	@echo "make bench-epsilon  pulls until an arm within epsilon is found, beside ranking and selection (an hour; goes on where it stopped)"
 	@echo "make bench-field  every strategy on every instance (an hour; goes on where it stopped)"
 	@echo "make docs      build the documentation"
 	@echo "make docs-figures   draw its pictures again"
@@ -104,6 +105,10 @@ bench-gauntlet: $(READY)
 	  OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.$$part || status=1; \
 	done; exit $$status
 
+# Results are kept in epsilon.sqlite; delete it to measure again.
+bench-epsilon: $(READY)
+	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.epsilon
+
 # Results are kept in field.sqlite; delete it to measure again. The page is docs/_build/field/index.html.
 FIELD := docs/_build/field
 RUNS ?= 100
@@ -128,7 +133,7 @@ docs-figures: $(READY)
 	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python docs/figures.py
 	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python docs/figures_tutorial.py
 	@$(BIN)/python docs/map.py
-	@echo "Pictures that are measured or taken elsewhere: make screenshots, reproduce, bench, bench-field, bench-gauntlet"
+	@echo "Pictures that are measured or taken elsewhere: make screenshots, reproduce, bench, bench-field, bench-gauntlet, bench-epsilon"
 
 # Every page in light and dark, by the machine's own Chromium.
 screenshots: $(READY)

@@ -202,6 +202,34 @@ def test_epochs_are_small_when_few_arms_are_open():
     assert min(sizes[2:]) < 10
 
 
+def test_words_say_who_may_still_be_better():
+    run = begun()
+    assert run.words() == "Nothing is tested yet: 0 pulls of the pilot are made."
+    drive(run, lab_of([6.0, 5.9, -6.0, -6.0]), 3)
+    words, claims = run.words(), claims_of(run)
+    assert not run.verdict.decided
+    assert claims._shown in (0, 1)
+    outs = zip(FOUR.names, claims._out(claims._shown), strict=True)
+    rest = [str(name) for name, out in outs if not out]
+    assert words.startswith(f"{FOUR.names[claims._shown]} may be within 0.5 of the best after ")
+    assert f"; {' and '.join(rest)} may still be better than it by more." in words
+    drive(run, lab_of([6.0, 5.9, -6.0, -6.0]), 1000)
+    assert (
+        f"is within 0.5 of the best, after {run.verdict.pulls} pulls; this is wrong" in run.words()
+    )
+
+
+def test_nothing_is_looked_at_inside_an_epoch():
+    # A sum over several differences is a supermartingale at the ends of epochs only.
+    run, lab = begun(), lab_of([5.0, 0.0, 0.0, 0.0])
+    while (batch := run.next()).note["kind"] == "pilot":
+        run.record(batch, drawn(lab, batch))
+    assert batch.note["epoch"]["every"] == 0
+    order = np.repeat(np.arange(4), batch.counts)
+    for n in range(1, batch.size):
+        assert not run.look(batch, lab.sequence(order[:n]))
+
+
 def test_evidence_shows_what_is_still_open():
     run = drive(begun(), lab_of([3.0, 2.9, -3.0, -3.0]), 3)
     evidence, claims = run.evidence(), claims_of(run)

@@ -1,8 +1,9 @@
 """The claims "this arm is best", one for each arm, and "this arm is good enough" for leaders.
 
 An error needs the true best arm to be rejected, and each arm has one test: there is no union over
-arms. With epsilon, half of delta is for that and half for leaders: the j-th distinct arm that
-leads is bet on being within epsilon of each survivor, at the level delta / (2 j (j + 1)).
+arms. With epsilon, by rules 1 and 2, half of delta is for that and half for leaders: the j-th
+distinct arm that leads is bet on being within epsilon of each survivor, at the level
+delta / (2 j (j + 1)). Later rules have a `portfolio`.
 """
 
 from collections.abc import Iterator, Mapping

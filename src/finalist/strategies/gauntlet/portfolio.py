@@ -36,10 +36,11 @@ from finalist.problem import Problem
 from finalist.strategies.abilities import Evidence
 from finalist.strategies.gauntlet.best import BestArm
 from finalist.strategies.gauntlet.bets import Odds
-from finalist.strategies.gauntlet.claims import Wager, bets_against
+from finalist.strategies.gauntlet.claims import Intervals, Wager, bets_against
 from finalist.strategies.gauntlet.contrasts import Pairs
 from finalist.strategies.gauntlet.past import Past
 from finalist.strategies.gauntlet.targets import Comparisons
+from finalist.text import counted
 
 #: The share of account 0.
 ACCOUNT_0 = 0.05
@@ -105,6 +106,18 @@ class Portfolio(BestArm):
         share = np.clip(wealth, 0.0, 1.0)
         share[self._shown] = found.share[self._shown]
         return Evidence(share, found.p_value, found.rival, found.rejected)
+
+    def words(self, past: Past, interval: Intervals) -> str:
+        """Say in one sentence what is certain now: who may still be better than the claimant."""
+        c, names = self._shown, self._problem.arms.names
+        if self.winner is not None or c is None:
+            return super().words(past, interval)
+        rest = [names[x] for x in np.flatnonzero(~self._out(c))]
+        who = f"{rest[0]} and {len(rest) - 1} more" if len(rest) > 3 else " and ".join(rest)
+        return (
+            f"{names[c]} may be within {self._problem.epsilon:g} of the best after "
+            f"{counted(past.pulls, 'pull')}; {who} may still be better than it by more."
+        )
 
     # ---- before an epoch -----------------------------------------------------------------
 
