@@ -179,7 +179,7 @@ def promise(
     ):
         if some:
             value = math.exp(float(np.mean([math.log(c.ratio("gauntlet", other)) for c in some])))
-            said = "-" if most is None else f"at most {most:g}"
+            said = "none" if most is None else f"at most {most:g}"
             target = Target(
                 f"{title}, {name}: geometric mean over {other}",
                 said,
