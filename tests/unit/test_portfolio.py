@@ -230,11 +230,16 @@ def test_nothing_is_looked_at_inside_an_epoch():
         assert not run.look(batch, lab.sequence(order[:n]))
 
 
-def test_evidence_shows_what_is_still_open():
-    run = drive(begun(), lab_of([3.0, 2.9, -3.0, -3.0]), 3)
+def test_evidence_is_about_being_the_best():
+    # What is shown reaches 1 where an arm is out, and p-values hold for the best arm.
+    run = drive(begun(), lab_of([3.0, 2.9, -9.0, -9.0]), 5)
     evidence, claims = run.evidence(), claims_of(run)
-    assert (evidence.share >= np.clip(claims.bets.log_m / claims.bets.limit, 0, 1)).all()
-    assert (evidence.p_value >= np.exp(-np.maximum(claims.bets.log_m, 0.0)) - 1e-12).all()
+    out = [x not in run.verdict.survivors for x in range(4)]
+    assert (evidence.share >= 1.0).tolist() == evidence.rejected.tolist() == out
+    assert any(out)
+    np.testing.assert_allclose(
+        evidence.p_value, np.exp(-np.clip(claims.bets.log_m, 0.0, -math.log(DELTA)))
+    )
 
 
 @pytest.mark.parametrize(

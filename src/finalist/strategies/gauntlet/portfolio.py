@@ -33,7 +33,6 @@ from jaxtyping import Bool, Float, Int
 from finalist.errors import ProblemError
 from finalist.inference.information import Information
 from finalist.problem import Problem
-from finalist.strategies.abilities import Evidence
 from finalist.strategies.gauntlet.best import BestArm
 from finalist.strategies.gauntlet.bets import Odds
 from finalist.strategies.gauntlet.claims import Intervals, Wager, bets_against
@@ -92,20 +91,6 @@ class Portfolio(BestArm):
         self.bets.log_m[:] = np.log(ACCOUNT_0)
         self._reserve: Float[np.ndarray, " K"] = np.full(len(problem.arms), 1.0 - ACCOUNT_0)
         self._shown: int | None = None  # the last claimant
-
-    def evidence(self) -> Evidence:
-        """Return the evidence, as people look at it.
-
-        The share is that against "better than the claimant by epsilon", or against "best" where
-        there is more of it; p-values are about the latter alone.
-        """
-        found = super().evidence()
-        if self._shown is None:
-            return found
-        wealth = np.maximum(self.bets.log_m, self._wealth(self._shown)) / self.bets.limit
-        share = np.clip(wealth, 0.0, 1.0)
-        share[self._shown] = found.share[self._shown]
-        return Evidence(share, found.p_value, found.rival, found.rejected)
 
     def words(self, past: Past, interval: Intervals) -> str:
         """Say in one sentence what is certain now: who may still be better than the claimant."""
