@@ -87,10 +87,8 @@ class Epochs(Course):
         note["rest"] = len(rest)
         if (size is None and len(rest) > 0) or len(rest) == size:
             return self._batch(rest, {"kind": "test", **note})
-        past, chooser = (
-            self.past.before_results(rest),
-            Chooser(self.planner, self.claims, self._looks),
-        )
+        past = self.past.before_results(rest)
+        chooser = Chooser(self.planner, self.claims, self._looks)
         if not past.room().any():
             return self._batch(rest, {"kind": "test", **note})
         if self.epoch is None and not past.begun:
