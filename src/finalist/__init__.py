@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from finalist.arms.table import read_table as read_table
     from finalist.client import connect as connect
     from finalist.complexity import Complexity as Complexity
+    from finalist.complexity import PairLimit as PairLimit
     from finalist.complexity import complexity as complexity
+    from finalist.complexity import pair_limit as pair_limit
     from finalist.design import Design as Design
     from finalist.design import optimal_design as optimal_design
     from finalist.design import round_design as round_design
@@ -53,6 +55,7 @@ _HOME = {
     "EpsilonBest": "problem",
     "Gaussian": "problem",
     "ModelPrices": "planning",
+    "PairLimit": "complexity",
     "Plan": "planning",
     "Problem": "problem",
     "Region": "region",
@@ -65,6 +68,7 @@ _HOME = {
     "estimate_sigma": "study.results",
     "model_prices": "planning",
     "optimal_design": "design",
+    "pair_limit": "complexity",
     "plan": "planning",
     "read_table": "arms.table",
     "register": "strategies",

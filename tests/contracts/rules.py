@@ -32,6 +32,8 @@ LEFT_OUT = {
         "gse",
         "peace",
         "g-budget",
+        "sequential-halving",
+        "top-two",
         "bechhofer",
         "rinott",
         "kn",

@@ -2,5 +2,6 @@
 
 from finalist.complexity.gaps import least_cost
 from finalist.complexity.hardness import Complexity, Guarantees, complexity
+from finalist.complexity.pairs import PairLimit, pair_limit
 
-__all__ = ["Complexity", "Guarantees", "complexity", "least_cost"]
+__all__ = ["Complexity", "Guarantees", "PairLimit", "complexity", "least_cost", "pair_limit"]

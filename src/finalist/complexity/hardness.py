@@ -17,6 +17,7 @@ from jaxtyping import Float, Int
 
 from finalist.arms import Arms
 from finalist.complexity.gaps import best_and_gaps
+from finalist.complexity.pairs import PairLimit, pair_limit
 from finalist.complexity.ties import closest_tie
 from finalist.design import Design, optimal_design
 from finalist.design.measured import Measured
@@ -116,6 +117,22 @@ class Complexity:
         """
         t_star = 2.0 * self.problem.sigma**2 * self.oracle_design.lower_bound / self.delta_min**2
         return lower_bound_pulls(t_star, self.problem.delta)
+
+    @cached_property
+    def _pair_limit(self) -> PairLimit:
+        return pair_limit(self.problem, self.theta)
+
+    def pair_limit(self, budget: float) -> float:
+        """Return what the error after a fixed number of pulls cannot be below (`pair_limit`).
+
+        It limits the mean of the errors under theta and under its mirror image for one rival.
+
+        Parameters
+        ----------
+        budget : float
+            The number of pulls.
+        """
+        return self._pair_limit.error(budget)
 
     @property
     def oracle_budget(self) -> int:

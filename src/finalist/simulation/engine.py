@@ -169,6 +169,7 @@ def gather(task: Task, outcomes: Sequence[Outcome], requested: int) -> Simulatio
         **dict(zip(PER_RUN, map(np.array, columns), strict=True)),
         budget=task.problem.budget,
         costs=None if task.problem.cost == 1.0 else task.problem.costs,
+        gaps=task.gaps,
     )
 
 

@@ -56,6 +56,9 @@ class Simulation:
         Pulls allowed per run.
     costs : (K,) array or None
         Cost of a pull of each arm; None if it is 1.
+    gaps : (K,) array or None
+        How much worse the mean of each arm is than that of the best candidate; None if it is not
+        known, or if several arms are asked for.
     """
 
     arms: tuple[str, ...]
@@ -73,6 +76,7 @@ class Simulation:
     certain: Bool[np.ndarray, " runs"] = None  # type: ignore[assignment]  # None means decided
     budget: int | None = None
     costs: Float[np.ndarray, " K"] | None = None
+    gaps: Float[np.ndarray, " K"] | None = None
 
     def __post_init__(self) -> None:
         if len(self.run) == 0:
@@ -98,6 +102,16 @@ class Simulation:
         if self.costs is None:
             return self.samples.astype(float)
         return np.asarray(self.pulls_per_arm @ self.costs)
+
+    @cached_property
+    def regret(self) -> Float[np.ndarray, " runs"] | None:
+        """The simple regret of each run (Soare 2014, Sect. 2): how much worse the winner is.
+
+        NaN for a run without a winner; None if the gaps are not known.
+        """
+        if self.gaps is None:
+            return None
+        return np.where(self.decided, self.gaps[self.winner], np.nan)
 
     @property
     def decided(self) -> Bool[np.ndarray, " runs"]:
@@ -141,13 +155,26 @@ class Simulation:
             budget=self.budget,
             certain=int(self.certain.sum()),
             mean_cost=None if self.costs is None else float(self.cost.mean()),
+            **self._regrets(),
         )
+
+    def _regrets(self) -> dict[str, Any]:
+        """Return mean, standard error and largest regret of the runs with a winner."""
+        if self.regret is None or not self.decided.any():
+            return {}
+        known = self.regret[self.decided]
+        return {
+            "mean_regret": float(known.mean()),
+            "regret_error": _uncertainty(known)[0],
+            "max_regret": float(known.max()),
+        }
 
     def to_frame(self) -> "pd.DataFrame":
         """Return one row per run: run, winner (a name or None), decided, correct, pulls, ...
 
-        The other columns are batches, seconds, `cost` if pulls do not all cost 1, `certain` with a
-        budget or if a winner has no guarantee, and `pulls: NAME` for each arm.
+        The other columns are batches, seconds, `regret` if the gaps are known, `cost` if pulls do
+        not all cost 1, `certain` with a budget or if a winner has no guarantee, and `pulls: NAME`
+        for each arm.
         """
         import pandas as pd
 
@@ -161,6 +188,7 @@ class Simulation:
             "pulls": self.samples,
             "batches": self.batches,
             "seconds": self.seconds,
+            **({} if self.regret is None else {"regret": self.regret}),
             **({} if self.costs is None else {"cost": self.cost}),
             **({"certain": self.certain} if unsure else {}),
         }
@@ -180,6 +208,7 @@ class Simulation:
         requested: int | None = None,
         budget: int | None = None,
         costs: ArrayLike | None = None,
+        gaps: ArrayLike | None = None,
     ) -> "Simulation":
         """Read what `to_frame` returned, directly or through a CSV file.
 
@@ -195,6 +224,8 @@ class Simulation:
         budget : int, optional
         costs : (K,) array-like, optional
             Cost of a pull of each arm; needed if the frame has a column `cost`.
+        gaps : (K,) array-like, optional
+            How much worse each arm is than the best; without them the regret is not known.
         """
         per_arm = [column for column in frame.columns if column.startswith(_PULLS)]
         arms = tuple(column.removeprefix(_PULLS) for column in per_arm)
@@ -221,6 +252,7 @@ class Simulation:
             certain=np.array(frame["certain" if "certain" in frame else "decided"], dtype=bool),
             budget=budget,
             costs=_costs(frame, costs, len(arms)),
+            gaps=_gaps(gaps, len(arms)),
         )
 
     def merge(self, *others: "Simulation") -> "Simulation":
@@ -232,10 +264,11 @@ class Simulation:
                 raise SimulationError(
                     f"simulations with different {word} cannot be merged; use the same in each."
                 )
-        if any(not _same_costs(part.costs, self.costs) for part in others):
-            raise SimulationError(
-                "simulations with different costs cannot be merged; use the same in each."
-            )
+        for word, same in (("costs", _same_costs), ("gaps", _same_gaps)):
+            if any(not same(getattr(part, word), getattr(self, word)) for part in others):
+                raise SimulationError(
+                    f"simulations with different {word} cannot be merged; use the same in each."
+                )
         run = np.concatenate([part.run for part in parts])
         numbers, counts = np.unique(run, return_counts=True)
         if counts.max() > 1:
@@ -266,12 +299,31 @@ def _costs(
     return costs
 
 
+def _gaps(given: ArrayLike | None, K: int) -> Float[np.ndarray, " K"] | None:
+    """Return how much worse each arm is, or None."""
+    if given is None:
+        return None
+    gaps = np.array(given, dtype=float)
+    if gaps.shape != (K,) or not np.isfinite(gaps).all():
+        raise SimulationError(
+            f"gaps has shape {gaps.shape}; give {K} finite numbers, one per arm: how much worse "
+            "its mean is than the best."
+        )
+    return gaps
+
+
+def _same_gaps(one: np.ndarray | None, other: np.ndarray | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return bool(np.array_equal(one, other))
+
+
 def _same_costs(one: np.ndarray | None, other: np.ndarray | None) -> bool:
     """Return whether pulls cost the same; None means 1 for all."""
     return bool(np.all((1.0 if one is None else one) == (1.0 if other is None else other)))
 
 
-def _uncertainty(samples: Int[np.ndarray, " runs"]) -> tuple[float, float]:
+def _uncertainty(samples: np.ndarray) -> tuple[float, float]:
     """Return the standard error of the mean and half the width of its 95 % interval (t)."""
     n = len(samples)
     if n == 1:

@@ -55,6 +55,9 @@ class Summary:
         Runs that decided with a guarantee; 0 if the strategy has no proof.
     mean_cost : float or None
         Of a run; None if every pull costs 1.
+    mean_regret, regret_error, max_regret : float or None
+        Simple regret, how much worse the winner is than the best arm: mean and its standard
+        error over the runs with a winner, and the most of a run. None if it is not known.
     """
 
     name: str
@@ -79,6 +82,9 @@ class Summary:
     budget: int | None = None
     certain: int = 0
     mean_cost: float | None = None
+    mean_regret: float | None = None
+    regret_error: float | None = None
+    max_regret: float | None = None
 
     def facts(self) -> list[tuple[str, str, str]]:
         """Return every figure: its name, its value, and a plain explanation."""
@@ -110,12 +116,25 @@ class Summary:
             asked = "asked for, without a proof," if self._unproven() else "allowed"
             words += f", {asked} {self.delta:.2%}"
             undecided = f"{self.undecided:,} of {self.runs:,}"
-            return [("wrong winner", wrong, words), ("undecided", undecided, self._cap())]
+            return [
+                ("wrong winner", wrong, words),
+                *self._regret(),
+                ("undecided", undecided, self._cap()),
+            ]
         sure = f"{self.certain:,} of {self.runs:,}"
         return [
             ("wrong arm", wrong, f"{words}; recommended after {self.budget:,} pulls or fewer"),
+            *self._regret(),
             ("certain", sure, f"decided with their guarantee, delta = {self.delta:.2%}"),
         ]
+
+    def _regret(self) -> list[tuple[str, str, str]]:
+        """Return how much worse the winners are than the best arm."""
+        if self.mean_regret is None or self.max_regret is None:
+            return []
+        error = "" if self.runs == 1 else f", standard error {self.regret_error:.2g}"
+        words = f"how much worse the winner is{error}; at most {_n(self.max_regret)}"
+        return [("regret, mean", _n(self.mean_regret), words)]
 
     def _unproven(self) -> bool:
         """Return whether runs decided without any guarantee."""

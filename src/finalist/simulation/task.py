@@ -102,6 +102,14 @@ class Task:
             sigma = self.problem.sigmas if per_arm else self.problem.sigma
         return DrawnRewards(self.means, sigma, self.rewards, rng, self.shift)
 
+    @property
+    def gaps(self) -> Float[np.ndarray, " K"] | None:
+        """How much worse each arm is than the best candidate; None if several are asked for."""
+        if self.problem.top > 1:
+            return None
+        means = self.problem.sign * self.means
+        return np.asarray(means[self.problem.arms.candidate].max() - means)
+
     def is_correct(self, winners: Sequence[int]) -> bool:
         """Return whether these arms are the best, or as good as the goal asks for."""
         problem = self.problem

@@ -16,6 +16,8 @@ from finalist.strategies.budget.od_linbai import ODLinBAI as ODLinBAI
 from finalist.strategies.budget.gse import GSE as GSE
 from finalist.strategies.budget.peace import Peace as Peace
 from finalist.strategies.budget.g_budget import GBudget as GBudget
+from finalist.strategies.budget.sequential_halving import SequentialHalving as SequentialHalving
+from finalist.strategies.budget.top_two import LinearTopTwo as LinearTopTwo
 from finalist.strategies.phased.rage import RAGE as RAGE
 from finalist.strategies.per_pull.lingape import LinGapE as LinGapE
 from finalist.strategies.per_pull.lingame import LinGame as LinGame

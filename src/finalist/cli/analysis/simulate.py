@@ -41,19 +41,21 @@ Example:
 Run i depends only on --seed and i, not on the number of runs or processes. With --budget a run
 ends after at most that many pulls, and the winner is the arm recommended then: without a
 guarantee, except in runs that are 'certain', which decided before. '(no proof)' marks a strategy
-whose delta is not proven; it is never certain. The strategies od-linbai, gse, peace and g-budget
-are for a fixed budget and never certain. Name the columns of ARMS that are not features:
+whose delta is not proven; it is never certain. The strategies od-linbai, gse, peace, g-budget,
+sequential-halving and top-two are for a fixed budget and never certain. The regret is how much
+worse the winner is than the best arm. Name the columns of ARMS that are not features:
 --sigma-column, --cost-column, --measurable-column. With --top, the winner is the first of the arms
 found. --format csv has one row per run: run, winner, decided,
-correct, pulls, batches, seconds, with costs cost, with a budget certain, and a column 'pulls: NAME'
-for each arm. --format json has everything under the keys
+correct, pulls, batches, seconds, regret (not with --top), with costs cost, with a budget certain,
+and a column 'pulls: NAME' for each arm. --format json has everything under the keys
 
 \b
   name, strategy, delta, seed, requested, summary (runs, undecided,
   errors, error_rate, error_interval, mean, standard_error, interval,
   median, quantiles, min, max, mean_batches, mean_seconds, budget,
-  certain, mean_cost), arms (list of name, mean_reward, mean_pulls), runs (list of
-  run, winner, decided, correct, pulls, batches, seconds, with costs
+  certain, mean_cost, mean_regret, regret_error, max_regret),
+  arms (list of name, mean_reward, mean_pulls), runs (list of run,
+  winner, decided, correct, pulls, batches, seconds, regret, with costs
   cost, with a budget certain, pulls_per_arm)
 
 Undefined values are null. Ctrl-C prints the finished runs and exits with code 130.
@@ -141,6 +143,7 @@ def _as_dict(result: "Simulation", means: "np.ndarray") -> dict[str, Any]:
     pulls = summary.pop("mean_pulls_per_arm")
     frame = result.to_frame()
     words = ["run", "winner", "decided", "correct", "pulls", "batches", "seconds"]
+    words += ["regret"] if result.regret is not None else []
     words += ["cost"] if result.costs is not None else []
     runs = frame[[*words, *(["certain"] if result.budget is not None else [])]]
     each = zip(runs.to_dict("records"), result.pulls_per_arm.tolist(), strict=True)
@@ -218,4 +221,6 @@ def _picture(result: "Simulation") -> "AnyChart":
     if result.budget is not None:
         count = f"{printable(result.name)}, {len(result):,} runs of {result.budget:,} pulls at most"
         wrong = f"{summary.errors:,} recommended a wrong arm"
+    if summary.mean_regret is not None:
+        wrong += f", {summary.mean_regret:.3g} worse than the best on average"
     return finish(line, "Pulls until the decision", [count, wrong])

@@ -203,7 +203,7 @@ class EliminationRun(PhasedRun, Lossy, Explaining):
     def _conclude(self) -> None:
         """Rank the arms of the phase by it alone."""
         stage = self._planned()
-        self._ranked = ranking(self._problem, self._rewards, stage.survivors)
+        self._ranked = self._rank(stage.survivors)
         self._spent += stage.pulls
         self._phases, self._stage = stage.phases - 1, None
         if self._phases == 0:
@@ -213,6 +213,10 @@ class EliminationRun(PhasedRun, Lossy, Explaining):
         kept = self._rules.kept(self._ranked, self._phases)
         if kept is not None:
             self._survivors = tuple(sorted(kept))
+
+    def _rank(self, survivors: Sequence[int]) -> tuple[int, ...]:
+        """Return the arms of a complete phase, the best one first."""
+        return ranking(self._problem, self._rewards, survivors)
 
 
 def ranking(problem: Problem, rewards: Statistics, survivors: Sequence[int]) -> tuple[int, ...]:

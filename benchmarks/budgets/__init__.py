@@ -1,0 +1,1 @@
+"""How often the arm that is named after a fixed budget is wrong, strategy by strategy."""
