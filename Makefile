@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 READY := $(VENV)/.ready
 
-.PHONY: help demo test lint format golden-runs validate mutants torture reproduce bench bench-gauntlet bench-epsilon bench-field docs docs-figures screenshots dist clean
+.PHONY: help demo test lint format golden-runs validate mutants torture reproduce bench bench-gauntlet bench-epsilon bench-budgets bench-field docs docs-figures screenshots dist clean
 
 help:
 	@echo "make demo      set up and run a whole study on real measurements (half a minute)"
@@ -21,6 +21,7 @@ help:
 	@echo "make bench     measure designs and strategies beside cvxpy and NumPy (about 20 minutes)"
 	@echo "make bench-gauntlet  pulls of the gauntlet over the lower bound, beside 0.1.0 (two hours; goes on where it stopped)"
 	@echo "make bench-epsilon  pulls until an arm within epsilon is found, beside ranking and selection (an hour; goes on where it stopped)"
+	@echo "make bench-budgets  errors after a fixed budget, beside all rivals and the limit (many hours; goes on where it stopped)"
 	@echo "make bench-field  every strategy on every instance (an hour; goes on where it stopped)"
 	@echo "make docs      build the documentation"
 	@echo "make docs-figures   draw its pictures again"
@@ -95,7 +96,7 @@ reproduce: $(READY)
 	@$(BIN)/finalist reproduce all --out benchmarks/results/paper
 
 bench: $(READY)
-	@status=0; for part in designs strategies studies large field pages budgets equal_shares recovery intervals; do \
+	@status=0; for part in designs strategies studies large field pages equal_shares recovery intervals; do \
 	  OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.$$part || status=1; \
 	done; exit $$status
 
@@ -108,6 +109,10 @@ bench-gauntlet: $(READY)
 # Results are kept in epsilon.sqlite; delete it to measure again.
 bench-epsilon: $(READY)
 	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.epsilon
+
+# Results are kept in budgets.sqlite; delete it to measure again.
+bench-budgets: $(READY)
+	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.budgets
 
 # Results are kept in field.sqlite; delete it to measure again. The page is docs/_build/field/index.html.
 FIELD := docs/_build/field

@@ -7,11 +7,13 @@ times as fast. Where an allocation does not span (fewer pulls than arms), the es
 of least norm in the coordinates in which the arms are Z'Z / K = I.
 """
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtr
+from scipy.optimize import minimize
+from scipy.special import log_ndtr, logsumexp, softmax
 
 from benchmarks.budgets.families import Truth
 from finalist.arms import Arms
@@ -24,9 +26,9 @@ CHUNK = 1000
 TIE = 1e-9
 #: Eigenvalues below this part of the largest are 0.
 SINGULAR = 1e-9
-#: Multiplicative steps from each start of the oracle, and draws for the choice among its ends.
+#: Steps from each start of the oracle, and draws for the choice among their ends.
 STEPS, DRAWS = 400, 20_000
-#: Share of the design for all arms mixed in at every step of the oracle.
+#: Share of the design for all arms mixed in, so that everything is measured.
 MIXED = 1e-3
 
 Counts = Callable[[int, np.random.Generator], np.ndarray]
@@ -120,18 +122,25 @@ def designed(arms: Arms, criterion: str, budget: int) -> np.ndarray:
 # --- the oracle -------------------------------------------------------------------------------
 
 
-def expected_errors(truth: Truth, weights: np.ndarray, budget: float) -> float:
-    """Return sum_j Phi(-z_j), a bound on the error of an allocation (normal approximation).
+def log_errors(truth: Truth, weights: np.ndarray, budget: float) -> tuple[float, np.ndarray]:
+    """Return log sum_j Phi(-z_j) and its derivative by the weights.
 
-    z_j is the gap of arm j over the standard error of its difference to the best arm.
+    The sum bounds the error of an allocation, z_j being the gap of arm j over the standard error
+    s_j of its difference y_j to the best arm. With v = s^2 the derivative of log Phi(-gap / s) by v
+    is h gap / (2 s^3), h = phi(z) / Phi(-z), and that of v by the weight of an arm x is
+    -sigma^2 T (x'A^-1 y)^2. Rewards 0 and 1 count with the largest variance there is.
     """
     Y, gaps = _rivals(truth)
     Z = truth.arms.coordinates
     A = (Z * weights[:, None]).T @ Z * budget
-    S = (Z * (weights * truth.variances)[:, None]).T @ Z * budget
-    solved = np.linalg.solve(A, Y.T)
-    v = np.einsum("im,ij,jm->m", solved, S, solved)
-    return float(ndtr(-gaps / np.sqrt(v)).sum())
+    solved = np.linalg.solve(A, Y.T)  # (r, M)
+    s = truth.sigma * np.sqrt(np.einsum("mi,im->m", Y, solved))
+    z = gaps / s
+    logs = log_ndtr(-z)
+    value = float(logsumexp(logs))
+    h = np.exp(-0.5 * z**2 - 0.5 * math.log(2.0 * math.pi) - logs)
+    each = np.exp(logs - value) * h * gaps / (2.0 * s**3)
+    return value, -(truth.sigma**2) * budget * ((Z @ solved) ** 2 @ each)
 
 
 def _rivals(truth: Truth) -> tuple[np.ndarray, np.ndarray]:
@@ -142,42 +151,31 @@ def _rivals(truth: Truth) -> tuple[np.ndarray, np.ndarray]:
 
 
 def improved(truth: Truth, start: np.ndarray, base: np.ndarray, budget: float) -> np.ndarray:
-    """Return the best weights on the way of multiplicative steps from a start.
+    """Return weights with a smaller sum than a start, a local minimum: the sum is not convex."""
 
-    The derivative of Phi(-gap / s) by the variance v = s^2 is c = phi(gap / s) gap / (2 s^3), so
-    that of the sum by the weight of an arm x is minus x'A^-1 (sum_j c_j y_j y_j') A^-1 x. Each
-    weight is multiplied by its square root, as in Silvey, Titterington and Torsney 1978; the sum is
-    not convex, so this need not end in its minimum.
-    """
-    Y, gaps = _rivals(truth)
-    Z, s2 = truth.arms.coordinates, truth.sigma**2
-    w, best, least = start, start, np.inf
-    for _ in range(STEPS):
-        w = (1.0 - MIXED) * w + MIXED * base
-        value = expected_errors(truth, w, budget)
-        if value < least:
-            best, least = w, value
-        A = (Z * w[:, None]).T @ Z * budget
-        solved = np.linalg.solve(A, Y.T)  # (r, M)
-        v = s2 * np.einsum("mi,im->m", Y, solved)
-        log_c = -0.5 * gaps**2 / v + np.log(gaps) - 1.5 * np.log(v)
-        c = np.exp(log_c - log_c.max())
-        gradient = ((Z @ solved) ** 2) @ c
-        w = w * np.sqrt(gradient)
-        w = w / w.sum()
-    return best
+    def weights(u: np.ndarray) -> np.ndarray:
+        return np.asarray((1.0 - MIXED) * softmax(u) + MIXED * base)
+
+    def target(u: np.ndarray) -> tuple[float, np.ndarray]:
+        value, slope = log_errors(truth, weights(u), budget)
+        w = softmax(u)
+        return value, (1.0 - MIXED) * w * (slope - w @ slope)
+
+    found = minimize(target, np.log(start), jac=True, method="L-BFGS-B", options={"maxiter": STEPS})
+    return weights(found.x)
 
 
 def oracle(truth: Truth, budget: int) -> np.ndarray:
     """Return the best fixed allocation that is found when theta is known.
 
-    Multiplicative steps from three starts; of their ends and the starts the one with the fewest
+    Steps of L-BFGS from three starts; of their ends and the starts the one with the fewest
     errors in `DRAWS` draws, the same for all.
     """
     arms = truth.arms
     base = optimal_design(arms, "g", 1e-3).weights
-    starts = [base, np.full(len(arms), 1.0 / len(arms)), optimal_design(arms, "xy", 1e-3).weights]
-    ends = [improved(truth, 0.9 * start + 0.1 * base, base, budget) for start in starts]
+    equal = np.full(len(arms), 1.0 / len(arms))
+    starts = [equal, base, optimal_design(arms, "xy", 1e-3).weights]
+    ends = [improved(truth, 0.5 * (start + equal), base, budget) for start in starts]
     found = [_whole(arms, weights, budget) for weights in (*ends, *starts)]
     errors = [draw(truth, fixed(pulls), DRAWS, seed=1).wrong.sum() for pulls in found]
     return found[int(np.argmin(errors))]
@@ -191,4 +189,4 @@ def _whole(arms: Arms, weights: np.ndarray, budget: int) -> np.ndarray:
     Z = arms.coordinates
     if np.linalg.matrix_rank(Z[heavy > 0.0]) == arms.rank:
         weights = heavy / heavy.sum()
-    return rounded(arms, Design(weights, 0.0, 0.0, "g", "optimal", 0), budget)
+    return rounded(arms, Design(weights, 0.0, 0.0, "g", "solved", 0), budget)

@@ -34,9 +34,14 @@ def test_a_simulation_says_what_is_certain_and_how_often_it_is_wrong(lab: Path) 
     certain = [one["certain"] for one in found["runs"]]
     assert sum(certain) == found["summary"]["certain"]
     assert 0 < sum(certain) < 12
+    gaps = {row["name"]: 1.0 - row["mean_reward"] for row in found["arms"]}
+    assert [one["regret"] for one in found["runs"]] == [
+        gaps[one["winner"]] for one in found["runs"]
+    ]
+    assert "regret, mean" in table.stdout
     assert all(one["winner"] is not None and one["pulls"] <= 90 for one in found["runs"])
     rows = run(*simulated("--budget", 90, "--format", "csv")).stdout.splitlines()
-    assert "seconds,certain,pulls: tin" in rows[0]
+    assert "seconds,regret,certain,pulls: tin" in rows[0]
     assert "certain" not in run(*simulated("--format", "csv")).stdout
     for budget in (90, 6):  # with and without a curve
         assert run(*simulated("--budget", budget, "--chart", "c.png", "-o", "x")).exit_code == 0

@@ -66,6 +66,38 @@ def test_the_text_says_what_came_out():
     assert "interrupted" not in capped
 
 
+def test_the_simple_regret_is_the_gap_of_the_winner():
+    gaps = np.array([0.0, 0.3])
+    result = dataclasses.replace(
+        made([4, 4, 4, 4, 4], [0, 1, 1, -1, 0], [True, False, False, False, True]), gaps=gaps
+    )
+    np.testing.assert_array_equal(result.regret, [0.0, 0.3, 0.3, np.nan, 0.0])
+    s = result.summary()
+    assert s.mean_regret == pytest.approx(0.15)
+    assert s.regret_error == pytest.approx(np.std([0.0, 0.3, 0.3, 0.0], ddof=1) / 2)
+    assert s.max_regret == 0.3
+    assert "regret, mean   0.15" in str(s)
+    unknown = made([4, 4], [0, 1], [True, False])
+    assert unknown.regret is None
+    assert unknown.summary().mean_regret is None
+    assert "regret" not in str(unknown.summary())
+    none = dataclasses.replace(made([4], [-1], [False]), gaps=gaps)
+    assert none.summary().mean_regret is None
+
+
+@pytest.mark.parametrize("objective", ["max", "min"])
+def test_gaps_are_those_to_the_best_candidate(objective):
+    sign = 1.0 if objective == "max" else -1.0
+    arms = fl.Arms(np.eye(4), candidate=[True, True, True, False])
+    means = sign * np.array([0.5, 0.2, 0.1, 0.9])  # the last one cannot win
+    found = fl.simulate(
+        arms, means, budget=40, runs=20, sigma=1.0, objective=objective, deviations=[0, sign, 0, 0]
+    )
+    np.testing.assert_allclose(found.gaps, [0.7, 0.0, 1.1, 0.3])
+    np.testing.assert_array_equal(found.regret == 0.0, found.correct)
+    assert fl.simulate(ARMS, THETA, runs=2, sigma=1.0, top=2).regret is None
+
+
 def test_one_run_has_no_interval():
     s = made([5], [0], [True]).summary()
     assert np.isnan(s.standard_error)
@@ -85,7 +117,7 @@ def check_same(one: fl.Simulation, other: fl.Simulation) -> None:
 
 def read(frame: pd.DataFrame, result: fl.Simulation) -> fl.Simulation:
     words = {word: getattr(result, word) for word in ("name", "strategy", "delta", "seed")}
-    return fl.Simulation.from_frame(frame, requested=result.requested, **words)
+    return fl.Simulation.from_frame(frame, requested=result.requested, gaps=result.gaps, **words)
 
 
 @pytest.fixture
@@ -100,7 +132,7 @@ def result() -> fl.Simulation:
 
 def test_a_frame_has_a_row_per_run(result):
     frame = result.to_frame()
-    columns = ["run", "winner", "decided", "correct", "pulls", "batches", "seconds"]
+    columns = ["run", "winner", "decided", "correct", "pulls", "batches", "seconds", "regret"]
     assert list(frame.columns) == [*columns, *(f"pulls: {name}" for name in ARMS.names)]
     assert frame["winner"][3] is None
     assert set(frame["winner"].drop([3, 7])) == set(ARMS.names)
@@ -135,6 +167,7 @@ def test_a_winner_without_a_guarantee_has_none_in_a_frame():
 def test_costs_come_back_where_they_are_told():
     dear = fl.simulate(ARMS, THETA, cost=[1.0, 2.0, 3.0, 4.0], runs=3, sigma=1.0)
     words = {word: getattr(dear, word) for word in ("name", "strategy", "delta", "seed")}
+    words["gaps"] = dear.gaps
     check_same(dear, fl.Simulation.from_frame(dear.to_frame(), costs=dear.costs, **words))
     for costs, shown in ((None, "costs is None"), ([1.0, 2.0], r"costs is \[1.0, 2.0\]")):
         with pytest.raises(SimulationError, match=rf"{shown}; give the cost .* 4 arms"):
@@ -198,3 +231,18 @@ def test_bounds_at_the_ends():
 def test_impossible_counts_are_refused(errors, runs, confidence):
     with pytest.raises(SimulationError):
         exact_lower_bound(errors, runs, confidence)
+
+
+def test_gaps_are_checked_and_must_agree(result):
+    words = {word: getattr(result, word) for word in ("name", "strategy", "delta", "seed")}
+    frame = result.to_frame()
+    assert fl.Simulation.from_frame(frame, **words).regret is None
+    with pytest.raises(SimulationError, match=r"gaps has shape \(2,\); give 4"):
+        fl.Simulation.from_frame(frame, gaps=[0.0, 1.0], **words)
+    others = [np.arange(4) / 7.0, None]
+    for gaps in others:
+        other = dataclasses.replace(result, run=result.run + 100, gaps=gaps)
+        with pytest.raises(SimulationError, match="different gaps"):
+            result.merge(other)
+    other = dataclasses.replace(result, run=result.run + 100)
+    np.testing.assert_array_equal(result.merge(other).gaps, result.gaps)

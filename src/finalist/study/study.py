@@ -96,7 +96,8 @@ class Study:
             standard deviation of one measurement, has to be given unless `noise` has its own;
             None says that it is unknown: the gauntlet then estimates it. When the budget is spent,
             the best of the arms that are left is recommended. Strategies for a fixed budget
-            ("od-linbai", "gse", "peace", "g-budget") need one, and guarantee nothing.
+            ("od-linbai", "gse", "peace", "g-budget", "sequential-halving", "top-two") need one, and
+            guarantee nothing.
         """
         earlier = None if history is None else as_history(history)
         words = with_sigma(words, arms, earlier)

@@ -48,8 +48,8 @@ measurement and guide choices, and they are never evidence. With them --sigma ma
 then unknown, as an estimate is not knowledge.
 
 With --budget, the best remaining arm is recommended when that many pulls are spent;
-the strategies od-linbai, gse, peace and g-budget are made for this, require it, and guarantee no
-error probability.
+the strategies od-linbai, gse, peace, g-budget, sequential-halving and top-two are made for this,
+require it, and guarantee no error probability.
 
 ARMS is a table with a row for each candidate. Encoding, delimiter and decimal sign are found out
 and said. What each column is (name, number, category, yes/no, ...) is guessed and shown; --column
