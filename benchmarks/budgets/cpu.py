@@ -8,6 +8,7 @@ import finalist as fl
 from finalist.problem import as_problem
 from finalist.simulation.instances import random_theta, unit_sphere
 from finalist.simulation.rewards import DrawnRewards
+from finalist.simulation.task import drawn
 
 #: Arms, dimension, and batches of a run of which the first warms up.
 K, D, BATCHES = 10_000, 20, 6
@@ -28,8 +29,7 @@ def seconds(budget: int | None, seed: int) -> list[float]:
         begin = time.process_time()
         batch = run.next(SIZE)
         found.append(time.process_time() - begin)
-        drawn = rewards.batch(batch.counts) if batch.order is None else None
-        run.record(batch, rewards.sequence(batch.order) if drawn is None else drawn)
+        run.record(batch, drawn(rewards, batch))
     return found[1:]
 
 

@@ -73,8 +73,8 @@ def truth(family: str, seed: int) -> Truth:
     True
     """
     if family == "paper":
-        found = instances.paper(10, 0.1)
-        return Truth(found.arms, found.theta)
+        known = instances.paper(10, 0.1)
+        return Truth(known.arms, known.theta)
     least = next(lead for start, lead in LEADS.items() if family.startswith(start))
     rng = np.random.default_rng([seed, *family.encode()])
     while True:

@@ -15,10 +15,9 @@ import finalist as fl
 from benchmarks.budgets.cells import Cell
 from benchmarks.budgets.families import Truth
 from benchmarks.budgets.fixed import Tally, designed, draw, fixed, oracle, uniform
-from benchmarks.gauntlet.cells import CodeStore
 from finalist.arms import Arms
 from finalist.lab.blocks import Keeper, arrays_of, outcomes
-from finalist.lab.store import settings_of
+from finalist.lab.store import Store, settings_of
 from finalist.simulation.binomial import exact_interval
 from finalist.simulation.engine import collect
 from finalist.simulation.task import Outcome, Task, make_task
@@ -69,7 +68,7 @@ class Permuted:
         return ended._replace(winner=winner, pulls=pulls)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Found:
     """What a column has for a cell.
 
@@ -148,7 +147,7 @@ def task_of(cell: Cell, column: str) -> Task:
     )
 
 
-def measure(cell: Cell, column: str, runs: int, jobs: int, store: CodeStore) -> Found:
+def measure(cell: Cell, column: str, runs: int, jobs: int, store: Store) -> Found:
     """Simulate a column, or read what was simulated before."""
     if column in FIXED:
         tally = closed_form(cell.truth, column, cell.budget, runs, cell.seed)
@@ -170,7 +169,7 @@ def measure(cell: Cell, column: str, runs: int, jobs: int, store: CodeStore) -> 
     )
 
 
-def simulated(task: Task, runs: int, jobs: int, store: CodeStore) -> Sequence[Outcome]:
+def simulated(task: Task, runs: int, jobs: int, store: Store) -> Sequence[Outcome]:
     """Return the outcomes of permuted runs; blocks that the store lacks are simulated."""
     settings = settings_of(task) | {"permuted": True}
     done: list[Outcome] = []
@@ -187,7 +186,7 @@ def simulated(task: Task, runs: int, jobs: int, store: CodeStore) -> Sequence[Ou
     done.extend(collect(Permuted(task), indices, jobs, None, keeper.add))
     if len(done) < runs:  # Ctrl-C ended the simulation, and should end everything
         raise KeyboardInterrupt
-    return done
+    return sorted(done, key=lambda one: one.run)
 
 
 def _block(settings: dict[str, Any], part: range) -> dict[str, Any]:

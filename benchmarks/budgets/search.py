@@ -30,8 +30,8 @@ def found(one: Truth, wanted: float) -> int:
     while high > 1.03 * low:
         middle = round((low * high) ** 0.5)
         low, high = (low, middle) if error(one, middle) <= wanted else (middle, high)
-    digits = 10 ** (len(str(high)) - 2)
-    return round(high / digits) * digits
+    digits = len(str(high)) - 2
+    return round(high, -digits)
 
 
 def main() -> int:

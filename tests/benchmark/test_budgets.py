@@ -4,16 +4,16 @@ import math
 
 import numpy as np
 import pytest
-from scipy.special import ndtr
-
-import finalist as fl
 from benchmarks.budgets import fixed, report, rivals
 from benchmarks.budgets.cells import BUDGETS, PROMISED, SEEDS, TWO_LEVELS, Cell, cells
 from benchmarks.budgets.families import LEADS, Truth, truth
 from benchmarks.gauntlet.cells import CodeStore
 from benchmarks.harness import Report
+from scipy.special import ndtr
+
+import finalist as fl
 from finalist.simulation import exact_interval
-from finalist.simulation.task import Outcome
+from finalist.simulation.task import Outcome, Task
 from tests import instances
 
 SPHERE = truth("sphere 20 x 3", 1)
@@ -153,7 +153,7 @@ def test_outcomes_of_permuted_runs_are_in_the_order_of_the_task(monkeypatch):
         return Outcome(index, int(self.means.argmin()), False, pulls, 1, 0.0, False)
 
     task = rivals.task_of(Cell("yes/no 12 bare", 1, 60, "promised"), "GSE")
-    monkeypatch.setattr(rivals.Task, "run", run)
+    monkeypatch.setattr(Task, "run", run)
     for index in range(5):
         ended = rivals.Permuted(task).run(index)
         assert ended.winner == task.means.argmin()
@@ -247,7 +247,7 @@ def test_tables_say_what_is_there():
         in text
     )
     assert "1,000 runs, in some cells 500 of gauntlet" in text
-    assert "| 25% | 600 | 200.00 | 200.00 uniform |" in text
+    assert "| 25% | 600 | 200.00 | 200.00 | 0.0 |" in text
 
 
 def test_papers_instance_is_the_one_of_the_paper():

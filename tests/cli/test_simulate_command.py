@@ -93,10 +93,13 @@ def test_csv_has_a_row_per_run(arms_file: Path) -> None:
     result = run("simulate", arms_file, *FEW, "--format", "csv")
     header, *rows = csv.reader(io.StringIO(result.stdout, newline=""))
     assert header[:7] == ["run", "winner", "decided", "correct", "pulls", "batches", "seconds"]
-    assert header[7:] == [f"pulls: {name}" for name in fl.Arms.from_csv(arms_file).names]
+    assert header[7:] == [
+        "regret",
+        *(f"pulls: {name}" for name in fl.Arms.from_csv(arms_file).names),
+    ]
     assert len(rows) == 8
     assert {row[1] for row in rows} == {"'=1+1"}
-    assert all(int(row[4]) == sum(map(int, row[7:])) for row in rows)
+    assert all(int(row[4]) == sum(map(int, row[8:])) for row in rows)
 
 
 def test_the_table_says_what_came_out(arms_file: Path) -> None:

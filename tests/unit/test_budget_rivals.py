@@ -93,7 +93,7 @@ def test_ties_favour_no_arm(strategy):
 
 def test_the_setting_is_checked():
     with pytest.raises(fl.errors.ProblemError, match="pooled is 1"):
-        fl.SequentialHalving(pooled=1)
+        fl.SequentialHalving(pooled=1)  # type: ignore[arg-type]
 
 
 # ---- top-two -----------------------------------------------------------------------------
@@ -226,4 +226,4 @@ def test_sigma_matters_and_is_needed():
         fl.LinearTopTwo().start(as_problem(arms, sigma=None, budget=30))
     for batches in (0, True, 2.5):
         with pytest.raises(fl.errors.ProblemError, match="batches is"):
-            fl.LinearTopTwo(batches=batches)
+            fl.LinearTopTwo(batches=batches)  # type: ignore[arg-type]

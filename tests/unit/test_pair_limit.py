@@ -2,6 +2,7 @@
 
 import math
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pytest
@@ -94,7 +95,7 @@ def test_candidates_that_cannot_be_measured():
 
 
 def test_complexity_has_it():
-    c = fl.complexity(fl.Arms.unstructured(3), [1.0, 0.5, 0.0], sigma=1.0)
+    c = fl.complexity(fl.Arms.unstructured(3), np.array([1.0, 0.5, 0.0]), sigma=1.0)
     assert c.pair_limit(64) == pytest.approx(norm.cdf(-2.0))
 
 
@@ -136,6 +137,7 @@ def test_what_has_no_proof_is_refused():
     with pytest.raises(ProblemError, match="one candidate"):
         fl.pair_limit(fl.Arms.unstructured(1), [0.5], sigma=1.0)
     limit = fl.pair_limit(arms, theta, sigma=1.0)
-    for budget in (-1, math.inf, math.nan, "many"):
+    wrong: Any
+    for wrong in (-1, math.inf, math.nan, "many"):
         with pytest.raises(ProblemError, match="budget is"):
-            limit.error(budget)
+            limit.error(wrong)

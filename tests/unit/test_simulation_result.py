@@ -88,12 +88,13 @@ def test_the_simple_regret_is_the_gap_of_the_winner():
 @pytest.mark.parametrize("objective", ["max", "min"])
 def test_gaps_are_those_to_the_best_candidate(objective):
     sign = 1.0 if objective == "max" else -1.0
-    arms = fl.Arms(np.eye(4), candidate=[True, True, True, False])
-    means = sign * np.array([0.5, 0.2, 0.1, 0.9])  # the last one cannot win
+    arms = fl.Arms(np.eye(4))
+    words = {"candidates": fl.Arms(np.eye(4)[:3]), "objective": objective}
+    means = sign * np.array([0.5, 0.2, 0.1, 1.5])  # the last one cannot win
     found = fl.simulate(
-        arms, means, budget=40, runs=20, sigma=1.0, objective=objective, deviations=[0, sign, 0, 0]
+        arms, means, budget=40, runs=20, sigma=1.0, deviations=[0, sign, 0, 0], **words
     )
-    np.testing.assert_allclose(found.gaps, [0.7, 0.0, 1.1, 0.3])
+    assert found.gaps == pytest.approx([0.7, 0.0, 1.1, -0.3])
     np.testing.assert_array_equal(found.regret == 0.0, found.correct)
     assert fl.simulate(ARMS, THETA, runs=2, sigma=1.0, top=2).regret is None
 

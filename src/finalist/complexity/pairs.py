@@ -50,6 +50,7 @@ from finalist.arms import Arms
 from finalist.complexity.gaps import best_and_gaps
 from finalist.errors import ProblemError
 from finalist.problem import UNSET, Feature, Gaussian, Problem, Unset, as_problem
+from finalist.problem.values import PerArm
 from finalist.settings import ProblemWords, spelled_out
 
 #: What the limit is proven for.
@@ -97,7 +98,7 @@ class PairLimit:
 def pair_limit(
     arms: Arms | Problem,
     theta: ArrayLike,
-    sigma: float | Unset | None = UNSET,
+    sigma: PerArm | Unset | None = UNSET,
     **words: Unpack[ProblemWords],
 ) -> PairLimit:
     """Find how rarely any method can be wrong after a fixed number of pulls.
