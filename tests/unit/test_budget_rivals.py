@@ -154,6 +154,13 @@ def test_pulls_leave_the_least_variance(seed):
         A += np.outer(X[pick], X[pick])
 
 
+def test_pulls_of_a_batch_follow_each_other():
+    # Two arms pulled 4 times and once: three for the second, then they take turns.
+    picks = greedy_pulls(np.eye(2), np.diag([0.25, 1.0]), [(0, 1)] * 7)
+    assert picks[:3].tolist() == [1, 1, 1]
+    assert np.bincount(picks[3:]).tolist() == [2, 2]
+
+
 def plain_top_two(X, theta, T, rng):
     """Top-two for the linear model, pull by pull, challengers drawn as often as it takes."""
     A, b = np.zeros((X.shape[1],) * 2), np.zeros(X.shape[1])

@@ -70,9 +70,9 @@ class PairLimit:
     gap : float
         How much worse the rival is.
     rho : float
-        How hard the two are to compare, in units of the rewards: sigma sum_i |a_i| for the
-        cheapest way to write their difference as sum_i a_i x_i. Rounded down by what the linear
-        program's tolerance may be, so that the limit is not too high.
+        How hard the two are to compare, in units of the rewards: the least sum of sigma abs(a_i)
+        over all ways to write their difference as the sum of a_i x_i. Rounded down by what the
+        linear program's tolerance may be, so that the limit is not too high.
     """
 
     best: int
