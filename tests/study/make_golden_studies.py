@@ -4,8 +4,8 @@ They are files with what was decided beside them, the first two as version 0.1.0
 
 - studies-1: two whole lives with every kind of event; its JSON has all that was said then.
 - rules-1: the small lives of `golden_lives`, every strategy and every option.
-- rules-2 and rules-3: those of the gauntlet by these rules, as versions wrote them by which they
-  were the newest. No release has had rules 3 yet, so that file may be deleted and made again.
+- rules-2, rules-3 and rules-4: those of the gauntlet by these rules, as versions wrote them by
+  which they were the newest. No release has had rules 4 yet: that file may be made again.
 
 A later version must decide the same, from the log alone. What it says of the decisions, and how
 certain it is, may get better. A file that is there is left as it is.
@@ -36,6 +36,7 @@ FILE = Path(__file__).with_name("golden") / "studies-1.db"
 RULES = FILE.with_name("rules-1.db")
 RULES_2 = FILE.with_name("rules-2.db")
 RULES_3 = FILE.with_name("rules-3.db")
+RULES_4 = FILE.with_name("rules-4.db")
 AT = "2026-01-02T03:04:05.000006+00:00"
 HARD = Lab(theta=[1.0, 0.3, 0.0])
 #: What a status says that is decided, and not estimated or put into words.
@@ -185,7 +186,7 @@ def nearest(state: State) -> float:
 
 
 if __name__ == "__main__":
-    for file, live in ((FILE, make), (RULES, make_rules), (RULES_3, make_gauntlets)):
+    for file, live in ((FILE, make), (RULES, make_rules), (RULES_4, make_gauntlets)):
         if not file.exists():
             live(str(file))
             check_margins(str(file))

@@ -18,10 +18,20 @@ from finalist.problem import FEATURES
 from finalist.strategies import STRATEGIES, named
 from finalist.study import Study
 from tests.study.golden_lives import ARMS, EXCLUDED, LATER, LIVES, THETA
-from tests.study.make_golden_studies import DECIDED, FILE, RULES, RULES_2, RULES_3, decisions
+from tests.study.make_golden_studies import (
+    DECIDED,
+    FILE,
+    RULES,
+    RULES_2,
+    RULES_3,
+    RULES_4,
+    decisions,
+)
 from tests.study.test_guards import mend
 
-ALL = pytest.mark.parametrize("file", [FILE, RULES, RULES_2, RULES_3], ids=lambda file: file.stem)
+ALL = pytest.mark.parametrize(
+    "file", [FILE, RULES, RULES_2, RULES_3, RULES_4], ids=lambda file: file.stem
+)
 
 
 @pytest.fixture

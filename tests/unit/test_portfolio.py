@@ -48,7 +48,7 @@ def claims_of(run: Any) -> Portfolio:
 def capital(claims: Portfolio) -> np.ndarray:
     """What account 0, the reserve and all other accounts of each arm have."""
     total = np.exp(claims.bets.log_m) + claims._reserve
-    for bets in claims.leaders.values():
+    for bets in claims.accounts.values():
         total = total + np.exp(bets.log_m)
     return np.asarray(total)
 
@@ -64,7 +64,7 @@ def test_money_is_moved_and_never_made(words, monkeypatch):
         np.testing.assert_allclose(np.exp(claims.bets.log_m), ACCOUNT_0, rtol=1e-12)
         assert (claims._reserve >= 0.0).all()
         moved.append(claims._reserve.copy())
-        for c, bets in claims.leaders.items():
+        for c, bets in claims.accounts.items():
             assert bets.log_m[c] == -np.inf  # nobody bets on being better than oneself
     assert (np.diff(moved, axis=0) <= 0.0).all()
 
@@ -74,13 +74,13 @@ def test_money_follows_what_is_likely():
     claims.move({"leader": 0, "favoured": [[0, 0.5], [1, 0.25]]})
     whole = portfolio.MOST * (1 - ACCOUNT_0)
     # Of arm 2 all three are possible rivals; of arm 0 and 1 themselves the others.
-    first, second = (np.exp(claims.leaders[c].log_m) for c in (0, 1))
+    first, second = (np.exp(claims.accounts[c].log_m) for c in (0, 1))
     np.testing.assert_allclose(first, [0.0, whole * (0.5 / 0.75) ** 1.2, whole * 0.5**1.2])
     np.testing.assert_allclose(second, [whole * (0.25 / 0.5) ** 1.2, 0.0, whole * 0.25**1.2])
     # More money joins what is there, at its face value.
-    claims.leaders[0].log_m[2], left = math.log(2.0), claims._reserve[2]
+    claims.accounts[0].log_m[2], left = math.log(2.0), claims._reserve[2]
     claims.move({"leader": 0, "favoured": [[0, 1.0]]})
-    assert math.exp(claims.leaders[0].log_m[2]) == pytest.approx(2.0 + portfolio.MOST * left)
+    assert math.exp(claims.accounts[0].log_m[2]) == pytest.approx(2.0 + portfolio.MOST * left)
 
 
 def test_of_two_arms_each_has_one_claimant():
@@ -91,18 +91,19 @@ def test_of_two_arms_each_has_one_claimant():
 def test_accounts_bet_on_leads_plus_epsilon():
     run = drive(begun(), lab_of([0.3, 0.2, 0.1, 0.0]), 1)
     claims = claims_of(run)
-    first, *others = claims.wagers({"rivals": [-1, 0, 0, 0]})
+    first, others = claims.wagers({"rivals": [-1, 0, 0, 0]})
     assert first.bets is claims.bets
     assert (first.epsilon, first.odds) == (0.0, None)
-    assert len(others) == len(claims.leaders) > 0
-    for (c, bets), wager in zip(claims.leaders.items(), others, strict=True):
-        assert wager.bets is bets
-        assert wager.epsilon == EPSILON
-        assert (wager.pairs.rivals == c).all()
-        assert wager.pairs.arms.tolist() == [x for x in range(4) if x != c]
-        # The drifts of the grid are in units of epsilon / sigma.
-        np.testing.assert_allclose(bets.scale[wager.at], (1.0 / EPSILON) ** 2)
+    assert others.bets is claims.accounts.bets
+    assert others.epsilon == EPSILON
+    pairs = [(c, x) for c in claims.accounts for x in range(4) if x != c]
+    assert list(zip(others.pairs.rivals.tolist(), others.pairs.arms.tolist(), strict=True)) == pairs
+    places = {c: 4 * place for place, c in enumerate(claims.accounts)}
+    assert others.at.tolist() == [places[c] + x for c, x in pairs]
+    for bets in claims.accounts.values():
         assert bets.limit.tolist() == [-math.log(DELTA)] * 4
+    # The drifts of the grid are in units of epsilon / sigma.
+    np.testing.assert_allclose(others.bets.scale[others.at], (1.0 / EPSILON) ** 2)
 
 
 def test_odds_are_a_prior():
@@ -118,10 +119,10 @@ def test_it_returns_when_every_other_arm_is_out(short, winner):
     note = {"leader": 1, "rivals": [-1] * 4, "favoured": [[1, 1.0]]}
     claims.move(note)
     limit = -math.log(DELTA)
-    claims.leaders[1].log_m[[0, 2]] = limit
+    claims.accounts[1].log_m[[0, 2]] = limit
     claims.bets.log_m[3] = limit  # not the best arm: as good
     if short is not None:
-        bets = claims.bets if short == 3 else claims.leaders[1]
+        bets = claims.bets if short == 3 else claims.accounts[1]
         bets.log_m[short] = limit * (1 - 1e-9)
     claims.settle(note, run._course.past, 10)
     assert claims.winner == winner
@@ -132,8 +133,8 @@ def test_evidence_for_another_claimant_does_not_count():
     note = {"leader": 1, "rivals": [-1] * 4, "favoured": [[0, 0.5], [1, 0.5]]}
     claims.move(note)
     limit = -math.log(DELTA)
-    claims.leaders[1].log_m[[0, 2]] = limit
-    claims.leaders[0].log_m[[1, 3]] = limit
+    claims.accounts[1].log_m[[0, 2]] = limit
+    claims.accounts[0].log_m[[1, 3]] = limit
     claims.settle(note, begun()._course.past, 10)
     assert claims.winner is None
 
@@ -175,7 +176,7 @@ def test_arms_that_are_added_have_a_capital_of_their_own(monkeypatch):
     np.testing.assert_allclose(capital(claims), 1.0, rtol=1e-12)
     assert claims.bets.limit.tolist() == pytest.approx([-math.log(0.05)] * 4 + [-math.log(0.025)])
     assert claims._reserve[4] == 1 - ACCOUNT_0
-    assert list(claims.leaders) == list(before.leaders)
+    assert list(claims.accounts) == list(before.accounts)
     drive(new, lab_of([0.3, 0.2, 0.1, 0.0, 0.0]), 1)
     np.testing.assert_allclose(capital(claims_of(new)), 1.0, rtol=1e-12)
 
@@ -185,7 +186,7 @@ def test_withdrawn_arms_begin_a_new_question():
     problem = as_problem(fl.Arms.unstructured(3), sigma=1.0, delta=DELTA, epsilon=EPSILON)
     claims = claims_of(run.changed(problem, np.array([0, 1, 3]), 0.025, afresh=True))
     assert claims.bets.limit.tolist() == pytest.approx([-math.log(0.025)] * 3)
-    assert claims.leaders == {}
+    assert len(claims.accounts) == 0
     np.testing.assert_allclose(capital(claims), 1.0, rtol=1e-12)
 
 

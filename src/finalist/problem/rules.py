@@ -30,6 +30,9 @@ class Rules:
         Whether the gauntlet tests epochs, which batches of any size make up, splits its pilot
         where it can, and with an epsilon has a portfolio of accounts. Then pilot, first and fewest
         are not used.
+    near_claimants : bool
+        Whether, with an epsilon, the gauntlet's epochs are planned for several arms that may be
+        returned soon, and its claimant stays until another one is clearly nearer.
     forgiving : bool
         Whether the gauntlet leaves out what later rewards contradict when it chooses, and goes by
         arms' own means where the linear model may be wrong.
@@ -47,6 +50,7 @@ class Rules:
     untilted: float = 0.0
     forgiving: bool = False
     epochs: bool = False
+    near_claimants: bool = False
 
 
 #: All rules that there have been.
@@ -54,6 +58,7 @@ RULES: Mapping[int, Rules] = {
     1: Rules(1),
     2: Rules(2, untilted=0.2, forgiving=True),
     3: Rules(3, untilted=0.2, forgiving=True, epochs=True),
+    4: Rules(4, untilted=0.2, forgiving=True, epochs=True, near_claimants=True),
 }
 #: The rules of new studies and simulations.
 NEWEST = RULES[max(RULES)]

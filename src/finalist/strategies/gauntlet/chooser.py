@@ -92,10 +92,11 @@ class Chooser:
             What is tested with it.
         """
         problem, wanted = past.problem, self.claims.wanted(past)
-        missing = sizes.missing(past, wanted, self._limit())
-        span = past.arms.rank
+        span, sized = past.arms.rank, wanted
         if has_portfolio(problem):  # what is out against the claimant needs no pulls
-            span = min(span, len(wanted.first) + 1)
+            sized = wanted.of_leader()
+            span = min(span, len(sized.first) + 1)
+        missing = sizes.missing(past, sized, self._limit())
         n = sizes.epoch_size(past, missing, self.planner.growth, self.looks, span)
         if reserve is None:
             n = max(n, span)

@@ -36,6 +36,8 @@ class Epoch:
         Whether dozens of pulls may decide, for which bets begin with larger drifts.
     looked, ended : bool
         Whether there was a look inside it, and one at its end.
+    planned : dict
+        What the whole epoch can say about the pairs of each wager, by its number.
     """
 
     note: Mapping[str, Any]
@@ -51,6 +53,7 @@ class Epoch:
     looked: bool = False
     ended: bool = False
     stakes: dict[int, Any] = field(default_factory=dict)
+    planned: dict[int, Any] = field(default_factory=dict)
     whole: Information | None = None
 
     @classmethod

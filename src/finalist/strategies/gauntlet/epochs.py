@@ -305,7 +305,7 @@ class Epochs(Course):
             worth = epoch.counts.sum() + (0.0 if epoch.reserve is None else epoch.reserve.kept)
             scale = 3.0 * past.arms.rank / worth * stakes.speed**2
             before = stakes.before(len(wager.bets.log_m), wager.at[tested])
-            epoch.stakes[j] = tested, before, scale
+            epoch.stakes[j], epoch.planned[j] = (tested, before, scale), contrasts
         tested, before, scale = epoch.stakes[j]
         wager.open(wager.at[tested], scale, past.scale(past.estimate()))
         return tested, before
@@ -334,12 +334,12 @@ class Epochs(Course):
         fit = epoch.estimate(problem, past.arms)
         for j, wager in enumerate(self.claims.wagers(epoch.note)):
             _, before = self._stake(j, wager)
-            contrasts = contrasts_of(
-                problem, past.Z, epoch.results.count, fit.information, wager.pairs
-            )
-            scores = scores_of(problem, fit, contrasts, wager.epsilon)
+            contrasts = epoch.planned[j]
+            if not epoch.complete:
+                count, info = epoch.results.count, fit.information
+                contrasts = contrasts_of(problem, past.Z, count, info, wager.pairs)
+            scores, tested = scores_of(problem, fit, contrasts, wager.epsilon), contrasts.tested
             if scores is not None:
-                tested = contrasts.tested
                 speed = 1.0 / contrasts.width[tested]
                 S, V = (scores[tested] * speed)[None], (speed**2)[None]
                 wager.bets.place_along(S, V, wager.at[tested], before, self._odds(wager))

@@ -33,6 +33,7 @@ from jaxtyping import Bool, Float, Int
 from finalist.errors import ProblemError
 from finalist.inference.information import Information
 from finalist.problem import Problem
+from finalist.strategies.gauntlet.accounts import Accounts
 from finalist.strategies.gauntlet.best import BestArm
 from finalist.strategies.gauntlet.bets import Odds
 from finalist.strategies.gauntlet.claims import Intervals, Wager, bets_against
@@ -54,6 +55,9 @@ ACCOUNTS, FEWEST, BETS, LIKELY = 64, 4, 200_000, 0.005
 DRAWS, LOOKED_AT = 400, 64
 #: Gaps count as at least so many standard errors when claimants are compared.
 LEAST_GAP = 0.7
+#: A claimant is kept as long as it needs at most so many times what another one needs. Pulls are
+#: for at most so many other claimants too, which need at most so many times what it needs.
+STAY, OTHERS, NEAR = 1.3, 2, 2.0
 #: What an arm that leads now, and has no account, is thought to get of the reserve.
 EXPECTED = 0.5
 
@@ -75,7 +79,7 @@ MARGIN_ODDS = _margin_odds()
 
 
 class Portfolio(BestArm):
-    """The claims of arms with a margin; `leaders` has the accounts A(c, .) by c.
+    """The claims of arms with a margin; `accounts` has A(c, .) by c.
 
     Parameters
     ----------
@@ -90,6 +94,7 @@ class Portfolio(BestArm):
         self.bets = bets_against(problem, len(problem.arms), level)
         self.bets.log_m[:] = np.log(ACCOUNT_0)
         self._reserve: Float[np.ndarray, " K"] = np.full(len(problem.arms), 1.0 - ACCOUNT_0)
+        self.accounts = Accounts(problem, self.bets.limit)
         self._shown: int | None = None  # the last claimant
 
     def words(self, past: Past, interval: Intervals) -> str:
@@ -107,45 +112,89 @@ class Portfolio(BestArm):
     # ---- before an epoch -----------------------------------------------------------------
 
     def wanted(self, past: Past) -> Comparisons:
-        """Return the claimant, and each arm that may still be better by epsilon."""
-        c = self._claimant(past)
-        others = np.flatnonzero(~self._out(c))
-        if len(others) == 0:  # a log that is followed may know less than the evidence
-            others = np.flatnonzero(self._problem.arms.candidate & (np.arange(len(past.Z)) != c))
-        missing = ((self.bets.limit - self._wealth(c)) / self.bets.limit)[others]
-        return Comparisons(c, np.full(len(others), c), others, missing, np.zeros(len(past.Z)))
+        """Return the claimant, and each arm that may still be better by epsilon.
+
+        By later rules also what would return others that are near.
+        """
+        needed, K = self._needed_by_each(past), len(past.Z)
+        c, first, second, missing = self._claimant(needed), list[int](), [], []
+        for claimant, weight in [(c, 1.0), *self._near(needed, c)]:
+            others = np.flatnonzero(~self._out(claimant))
+            if len(others) == 0:  # a log that is followed may know less than the evidence
+                others = np.flatnonzero(self._problem.arms.candidate & (np.arange(K) != claimant))
+            first += [claimant] * len(others)
+            second.append(others)
+            part = (self.bets.limit - self._wealth(claimant)) / self.bets.limit
+            missing.append(weight * part[others])
+        pairs = np.array(first, dtype=np.int64), np.concatenate(second)
+        return Comparisons(c, *pairs, np.concatenate(missing), np.zeros(K))
 
     def _out(self, c: int) -> Bool[np.ndarray, " K"]:
         """Return which arms are not better than c by epsilon; also c, and what is no candidate."""
         out = self.bets.rejected | ~self._problem.arms.candidate
-        if c in self.leaders:
-            out |= self.leaders[c].rejected
+        if c in self.accounts:
+            out |= self.accounts[c].rejected
         out[c] = True
         return np.asarray(out)
 
     def _wealth(self, c: int) -> Float[np.ndarray, " K"]:
         """Return the logarithms of what accounts of c have, or would probably get."""
-        if c in self.leaders:
-            return np.asarray(np.maximum(self.leaders[c].log_m, np.log(LEAST)))
+        if c in self.accounts:
+            return np.asarray(np.maximum(self.accounts[c].log_m, np.log(LEAST)))
         return np.asarray(np.log(np.maximum(EXPECTED * self._reserve, LEAST)))
 
-    def _claimant(self, past: Past) -> int:
-        """Return the arm that is expected to be shown good enough with the fewest pulls."""
-        leader = int(self._means(past).argmax())
-        some = [*self.leaders, *([] if leader in self.leaders else [leader])]
-        return min(some, key=lambda c: self._needed(past, c)) if len(some) > 1 else some[0]
+    def _claimant(self, needed: Mapping[int, float]) -> int:
+        """Return the arm that is expected to be shown good enough with the fewest pulls.
 
-    def _needed(self, past: Past, c: int) -> float:
-        """Return how many times the past is missing until c can be returned."""
-        fit, others = past.estimate(), np.flatnonzero(~self._out(c))
-        Y, scale = past.Z[c] - past.Z[others], past.scale(fit)
+        By later rules it is the last one as long as that needs few more.
+        """
+        best = min(needed, key=lambda c: needed[c])
+        last, rules = self._shown, self._problem.rules
+        if last is None or last not in needed or not rules.near_claimants:
+            return best
+        return last if needed[last] <= STAY * needed[best] else best
+
+    def _near(self, needed: Mapping[int, float], c: int) -> list[tuple[int, float]]:
+        """Return arms that may be returned nearly as soon as the claimant c, each with its weight.
+
+        The weight is what c needs over what the arm needs.
+        """
+        if not self._problem.rules.near_claimants:
+            return []
+        least = max(needed[c], 1e-9)
+        some = [x for x in needed if x != c and 0.0 < needed[x] <= NEAR * least]
+        some.sort(key=lambda x: needed[x])
+        return [(x, least / needed[x]) for x in some[:OTHERS]]
+
+    def _needed_by_each(self, past: Past) -> dict[int, float]:
+        """Return `_needed` of all arms with accounts and of the one that leads."""
+        leader = int(self._means(past).argmax())
+        new = [] if leader in self.accounts else [leader]
+        log_m, needed = self.accounts.log_m, list[float]()
+        for some in self.accounts.groups():
+            first = len(needed)
+            needed += self._needed(past, some, log_m[first : first + len(some)])
+        if new:
+            expected = np.log(np.maximum(EXPECTED * self._reserve, LEAST))
+            needed += self._needed(past, new, expected[None])
+        return dict(zip([*self.accounts, *new], needed, strict=True))
+
+    def _needed(self, past: Past, some: list[int], log_m: Float[np.ndarray, "n K"]) -> list[float]:
+        """Return how many times the past is missing until each of some arms can be returned."""
+        fit, limit = past.estimate(), self.bets.limit
+        open_ = ~(self.bets.rejected | ~self._problem.arms.candidate | (log_m >= limit))
+        open_[np.arange(len(some)), some] = False
+        i, others = np.nonzero(open_)
+        Y, scale = past.Z[np.array(some)[i]] - past.Z[others], past.scale(fit)
         variance = fit.information.variances(Y)
         gaps = (self._problem.sign * (Y @ fit.phi) + self._problem.epsilon) / scale
         gaps = np.maximum(gaps, LEAST_GAP * np.sqrt(variance))
-        missing = (self.bets.limit - self._wealth(c))[others]
+        missing = (limit - np.maximum(log_m, np.log(LEAST)))[open_]
         with np.errstate(divide="ignore", invalid="ignore"):
-            needed = 2.0 * missing * variance / gaps**2
-        return float(np.nan_to_num(needed, nan=0.0, posinf=1e15).max(initial=0.0))
+            needed = np.zeros(open_.shape)
+            needed[open_] = np.nan_to_num(2.0 * missing * variance / gaps**2, nan=0.0, posinf=1e15)
+        found: list[float] = needed.max(axis=1, initial=0.0).tolist()
+        return found
 
     def _likely(self, past: Past) -> list[tuple[int, float]]:
         """Return the arms that are likely to be best, with the probability, the likeliest first."""
@@ -162,9 +211,9 @@ class Portfolio(BestArm):
     def _favoured(self, past: Past) -> list[list[float]]:
         """Return the arms whose accounts get money now, with the probability that each is best."""
         most = min(ACCOUNTS, max(FEWEST, BETS // len(past.Z)))
-        free, some = most - len(self.leaders), []
+        free, some = most - len(self.accounts), []
         for c, probability in self._likely(past):
-            new = c not in self.leaders
+            new = c not in self.accounts
             if not new or free > 0:
                 free -= new
                 some.append([c, probability])
@@ -175,7 +224,8 @@ class Portfolio(BestArm):
     ) -> dict[str, Any]:
         """Return the note of an epoch: rivals for account 0, the claimant, and who gets money."""
         note = super().attack(past, counts, info)
-        return {**note, "leader": self._claimant(past), "favoured": self._favoured(past)}
+        claimant = self._claimant(self._needed_by_each(past))
+        return {**note, "leader": claimant, "favoured": self._favoured(past)}
 
     # ---- after it ------------------------------------------------------------------------
 
@@ -201,40 +251,39 @@ class Portfolio(BestArm):
         for c in np.flatnonzero(p).tolist():
             amount = MOST * before * np.minimum(p[c] / others, 1.0) ** POWER
             amount[c] = 0.0
-            self._put(c, np.where(amount >= LEAST, amount, 0.0))
-
-    def _put(self, c: int, amount: Float[np.ndarray, " K"]) -> None:
-        """Move amounts of the arms' reserves to their accounts A(c, .)."""
-        if c not in self.leaders:
-            level = np.exp(-self.bets.limit)
-            self.leaders[c] = bets_against(self._problem, len(level), level)
-            self.leaders[c].log_m[:] = -np.inf
-        bets = self.leaders[c]
-        with np.errstate(divide="ignore"):
-            more = np.minimum(np.logaddexp(bets.log_m, np.log(amount)), bets.limit)
-        bets.log_m[:] = np.where(bets.rejected, bets.log_m, more)
-        self._reserve -= amount
+            amount[amount < LEAST] = 0.0
+            self.accounts.put(c, amount)
+            self._reserve -= amount
 
     def wagers(self, note: Mapping[str, Any]) -> Iterator[Wager]:
         """Yield the bets of account 0, then those of all other accounts."""
         yield from self._on_best(note)
-        K, candidate = len(self.bets.limit), self._problem.arms.candidate
-        for c, bets in self.leaders.items():
-            others = np.flatnonzero(candidate & (np.arange(K) != c))
-            pairs = Pairs(np.full(len(others), c), others)
-            yield Wager(bets, others, pairs, self._problem.epsilon, MARGIN_ODDS)
+        K, candidate, bets = len(self.bets.limit), self._problem.arms.candidate, self.accounts.bets
+        for some in self.accounts.groups():
+            i, x = np.nonzero(candidate & (np.array(some)[:, None] != np.arange(K)))
+            c, at = np.array(some)[i], self.accounts.place(some)[i] + x
+            yield Wager(bets, at, Pairs(c, x), self._problem.epsilon, MARGIN_ODDS)
 
     def _good_enough(self, note: Mapping[str, Any]) -> int | None:
         """Return a claimant against which every other arm is out, if there is one."""
-        owners = sorted(self.leaders, key=lambda c: c != note["leader"])
-        return next((c for c in owners if self._out(c).all()), None)
+        nobody = self.bets.rejected | ~self._problem.arms.candidate
+        out = np.asarray(nobody | (self.accounts.log_m >= self.bets.limit))
+        owners = np.array(list(self.accounts), dtype=np.int64)
+        out[np.arange(len(owners)), owners] = True
+        found: list[int] = owners[np.all(out, axis=1)].tolist()
+        return next(iter(sorted(found, key=lambda c: c != note["leader"])), None)
 
     def copy(self) -> "Portfolio":
         """Return claims that change independently of these."""
         new = super().copy()
         assert isinstance(new, Portfolio)
-        new._reserve = self._reserve.copy()
+        new._reserve, new.accounts = self._reserve.copy(), self.accounts.copy()
         return new
+
+    def end_epoch(self) -> None:
+        """Let bets begin anew from what the past says."""
+        super().end_epoch()
+        self.accounts.bets.path[:] = 0.0
 
     def changed(
         self, problem: Problem, kept: Int[np.ndarray, " n"], level: float, *, afresh: bool
@@ -250,7 +299,9 @@ class Portfolio(BestArm):
         new.bets.log_m[~old] = np.log(ACCOUNT_0)
         new._reserve[old] = self._reserve[kept[old]]
         number = {int(before): now for now, before in enumerate(kept) if before >= 0}
-        for c, bets in self.leaders.items():
-            new.leaders[number[c]] = carried = bets.carried(kept, level)
+        new.accounts = Accounts(problem, new.bets.limit)
+        for c, bets in self.accounts.items():
+            carried = bets.carried(kept, level)
             carried.log_m[~old] = -np.inf
+            new.accounts.open(number[c], carried)
         return new

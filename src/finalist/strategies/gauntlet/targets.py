@@ -40,6 +40,12 @@ class Comparisons:
     missing: Float[np.ndarray, " n"]
     age: Float[np.ndarray, " K"]
 
+    def of_leader(self) -> "Comparisons":
+        """Return those of the leader alone."""
+        own = self.first == self.leader
+        first, second, missing = (a[own] for a in (self.first, self.second, self.missing))
+        return Comparisons(self.leader, first, second, missing, self.age)
+
 
 @dataclass(frozen=True, eq=False)
 class Targets(Comparisons):
