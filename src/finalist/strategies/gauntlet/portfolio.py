@@ -23,8 +23,8 @@ each difference has a filtration of its own, its path: so a portfolio is not loo
 epoch in which all accounts of an arm but one rest could be. It was tried when one claimant was
 likely to be best with .7 or .9, and took as many pulls.)
 
-W has account 0, the reserve and A(c, x*): what they have *together* might reach 1/delta as well. That
-was tried, and took as many pulls. Accounts of other claimants than c do not count: whether
+W has account 0, the reserve and A(c, x*): what they have *together* might reach 1/delta as well.
+That was tried, and took as many pulls. Accounts of other claimants than c do not count: whether
 they are in B is not known.
 """
 
