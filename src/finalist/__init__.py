@@ -24,8 +24,10 @@ if TYPE_CHECKING:
     from finalist.design import Design as Design
     from finalist.design import optimal_design as optimal_design
     from finalist.design import round_design as round_design
+    from finalist.planning import MarginPrices as MarginPrices
     from finalist.planning import ModelPrices as ModelPrices
     from finalist.planning import Plan as Plan
+    from finalist.planning import margin_prices as margin_prices
     from finalist.planning import model_prices as model_prices
     from finalist.planning import plan as plan
     from finalist.problem import Bernoulli as Bernoulli
@@ -54,6 +56,7 @@ _HOME = {
     "Design": "design",
     "EpsilonBest": "problem",
     "Gaussian": "problem",
+    "MarginPrices": "planning",
     "ModelPrices": "planning",
     "PairLimit": "complexity",
     "Plan": "planning",
@@ -66,6 +69,7 @@ _HOME = {
     "complexity": "complexity",
     "connect": "client",
     "estimate_sigma": "study.results",
+    "margin_prices": "planning",
     "model_prices": "planning",
     "optimal_design": "design",
     "pair_limit": "complexity",

@@ -4,10 +4,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from finalist.charts.theme import ACCENT, INK, MUTED, PALETTE, AnyChart, data, finish, labels
 from finalist.errors import ChartError
+
+if TYPE_CHECKING:
+    from finalist.planning import MarginPrices
 
 _WIDTH, _HEIGHT = 520, 340
 #: Least distance of two labels, in pixels.
@@ -97,6 +100,38 @@ def curves_chart(
     layers = [*_marks(curves, shifts, axes), *_ends(curves, domain, log)]
     chart = alt.layer(*layers).properties(width=_WIDTH, height=_HEIGHT)
     return finish(chart, title, subtitle)
+
+
+def margins_chart(prices: "MarginPrices") -> AnyChart:
+    """Show what margins save: the pulls with each, a curve for each lead.
+
+    What is infinite is not drawn: a median that is beyond the cap, and the upper end of a range
+    above it.
+
+    Examples
+    --------
+    >>> import finalist as fl
+    >>> prices = fl.margin_prices(fl.Arms.unstructured(3), sigma=1.0, gap=1.0, draws=2)
+    >>> margins_chart(prices).to_dict()["title"]["text"]
+    'What a margin saves'
+    """
+    curves, cut = [], False
+    for lead in prices.leads:
+        rows = [row for row in prices.rows if row.lead == lead]
+        some = [row for row in rows if math.isfinite(row.median)]
+        cut = cut or any(row.undecided for row in rows)
+        if some:
+            x, y = tuple(row.margin for row in some), tuple(row.median for row in some)
+            high = tuple(min(row.high, float(prices.max_pulls)) for row in some)
+            curves.append(Curve(f"lead {lead:g}", x, y, tuple(row.low for row in some), high))
+    subtitle = [
+        f"Medians of {prices.draws} simulated studies each; lines from 5 % to 90 % of them.",
+        "A margin is a difference that would not matter. With 0 the very best is looked for.",
+    ]
+    if cut:
+        subtitle.append(f"Studies that need more than {prices.max_pulls:,} were stopped.")
+    y_title = prices.unit.capitalize()
+    return curves_chart(curves, "Margin", y_title, "What a margin saves", subtitle)
 
 
 @dataclass(frozen=True)

@@ -226,10 +226,17 @@ class RemoteStudy:
         return self._words("add", arms_body(arms) | more)
 
     def fork(
-        self, name: str, until: int | None = None, *, model: str | None = None
+        self,
+        name: str,
+        until: int | None = None,
+        *,
+        model: str | None = None,
+        epsilon: float | None = None,
     ) -> "RemoteStudy":
-        """Start a new study from before a batch, or with another model; as `Study.fork`."""
-        body = {"name": name, "until": until, "model": model}
+        """Start a new study from before a batch, or with another model or margin (`Study.fork`)."""
+        body: dict[str, Any] = {"name": name, "until": until, "model": model}
+        if epsilon is not None:  # an older server knows none
+            body["epsilon"] = float(epsilon)
         return RemoteStudy(self._http, self._http.post(f"{self._path}/fork", body))
 
     def stop(self, reason: str) -> Status:

@@ -16,9 +16,14 @@ from finalist.problem import PerArm, Problem
 from finalist.problem.noise import takes_sigma
 from finalist.strategies import Strategy
 from finalist.study import ArmStatus, Batch, Pull, Status
+from finalist.study.forecasts import MarginForecast
 from finalist.study.results import FAILED, Results, as_results
 from finalist.study.tables import arms_table, given_body, with_given
 from finalist.tables import Dialect
+
+#: What is known of margins by a server that knows none.
+_NEWER = {"epsilon": 0.0, "margins": ()}
+_NEWER |= dict.fromkeys(("within", "within_reach", "good_enough", "saving"))
 
 
 def arms_body(arms: Arms) -> dict[str, Any]:
@@ -119,10 +124,13 @@ def parse_batch(answer: dict[str, Any]) -> Batch:
 
 def parse_status(answer: dict[str, Any]) -> Status:
     """Return a status from JSON."""
-    words: dict[str, Any] = {"unneeded": 0, "until_test": 0}  # an older server sends none
+    words: dict[str, Any] = {"unneeded": 0, "until_test": 0, **_NEWER}  # an older server sends none
     words |= {key: value for key, value in answer.items() if key not in ("last", "forecast")}
     lists = ("winners", "survivors", "assumptions", "warnings", "doubts")
     words |= {key: tuple(words[key]) for key in lists}
+    words["margins"] = tuple(MarginForecast(**one) for one in words["margins"])
+    if words["within_reach"] is not None:
+        words["within_reach"] = tuple(words["within_reach"])
     words["arms"] = tuple(ArmStatus(**arm) for arm in answer["arms"])
     found = answer["forecast"]
     if found is None:

@@ -2,16 +2,20 @@
 
 from finalist.planning.engine import plan
 from finalist.planning.forecasts import Forecast, forecast
-from finalist.planning.prices import ModelPrice, ModelPrices, model_prices
+from finalist.planning.margins import MarginPrice, MarginPrices, margin_prices
+from finalist.planning.models import ModelPrice, ModelPrices, model_prices
 from finalist.planning.result import Plan, PlanRow
 
 __all__ = [
     "Forecast",
+    "MarginPrice",
+    "MarginPrices",
     "ModelPrice",
     "ModelPrices",
     "Plan",
     "PlanRow",
     "forecast",
+    "margin_prices",
     "model_prices",
     "plan",
 ]

@@ -1,4 +1,4 @@
-"""The same question with another model of the means."""
+"""The same question with another model of the means, or another margin."""
 
 from dataclasses import replace
 from typing import Any
@@ -6,7 +6,9 @@ from typing import Any
 from finalist.arms import Arms
 from finalist.errors import ProblemError
 from finalist.problem.candidates import check_told_apart
+from finalist.problem.goals import as_goal
 from finalist.problem.problem import Problem
+from finalist.problem.values import checked_number
 from finalist.text import show
 
 
@@ -33,6 +35,25 @@ def with_model(problem: Problem, model: str) -> Problem:
     found = problem.with_(**changes)
     check_told_apart(found.candidates, found.misspecification)
     return found
+
+
+def with_margin(problem: Problem, epsilon: float) -> Problem:
+    """Return the problem with another margin, 0 for none; refuse one that has no proof.
+
+    Examples
+    --------
+    >>> from finalist.problem import Gaussian
+    >>> problem = Problem(Arms.unstructured(3), noise=Gaussian(1.0))
+    >>> with_margin(problem, 0.5).goal
+    EpsilonBest(epsilon=0.5)
+    """
+    goal = as_goal(checked_number(epsilon, "epsilon"), 1, None)
+    if problem.top > 1:
+        raise ProblemError(
+            f"this asks for the {problem.top} best; a margin has a proof for one best only. Use "
+            "top=1, or no margin."
+        )
+    return problem.with_(goal=goal)
 
 
 def _by_name(name: str, values: tuple[float, ...], old: Arms, new: Arms) -> tuple[float, ...]:

@@ -1,12 +1,16 @@
 """What the rewards of a study say: estimates with intervals, and what to recommend by them."""
 
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
 from jaxtyping import Bool, Float
 
 from finalist.arms import Arms
 from finalist.arms.span import SPAN_TOLERANCE
+from finalist.inference.draws import others_of
 from finalist.inference.intervals import certainty, error_estimate, leader, start_of
-from finalist.inference.leads import Leads, leads, mean_widths
+from finalist.inference.leads import Leads, ahead_at_least, behind_at_most, leads, mean_widths
 from finalist.inference.least_squares import Estimate
 from finalist.inference.misspecification import Bias
 from finalist.inference.mixtures import Batches
@@ -18,6 +22,30 @@ from finalist.study.state import State
 
 #: The confidence of the interval of each arm, all arms and times together.
 CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How good the arm in front is by intervals that hold for all arms and at all times.
+
+    Where sigma is unknown, it is taken from the residuals.
+
+    Attributes
+    ----------
+    arm : int
+        The winner, or what is recommended, or the survivor with the best estimate.
+    within : float or None
+        It is at most so far behind the best, with probability at least 1 - delta. None if that is
+        not known, and for a winner, of which the tests say more.
+    reach : tuple of int, or None
+        With a margin: the other candidates that are not shown to be worse than the arm by more,
+        with `CONFIDENCE`, the best by the estimate first. None without a margin, and where nothing
+        is known.
+    """
+
+    arm: int
+    within: float | None
+    reach: tuple[int, ...] | None
 
 
 def recommended(state: State, fit: Estimate) -> int | None:
@@ -40,13 +68,8 @@ def figures(state: State, fit: Estimate, arm: int) -> tuple[float | None, float 
         return None, None
     problem = state.problem
     sign, epsilon, sigma = problem.sign, problem.epsilon, problem.scale
-    bias, feigned = _bias(problem, fit), None
-    if bias is not None:
-        arms = np.arange(len(state.arms))
-        feigned = bias.of_pairs(np.full(len(arms), arm), arms)
-    # An estimate of how likely a wrong model is right has no meaning.
-    error = None
-    if bias is None:
+    feigned, error = _feigned(state, fit, arm), None
+    if feigned is None:  # how likely a wrong model is right by an estimate has no meaning
         error = error_estimate(fit, arm, sign=sign, sigma=sigma, epsilon=epsilon)
     sure = certainty(
         fit,
@@ -89,6 +112,34 @@ def leads_of(state: State, fit: Estimate, arm: int | None) -> Leads | None:
     return leads(fit, arm, start, CONFIDENCE, problem.scale, bets, sign=sign, won=won)
 
 
+def standing_of(state: State, fit: Estimate, chosen: int | None) -> Standing | None:
+    """Return how good the arm in front is; None if nothing can be told, or several are sought."""
+    problem, survivors = state.problem, state.verdict.survivors
+    if problem.top > 1 or len(problem.candidates) == 1 or not state.measured or doubts_of(state):
+        return None
+    arm = leader(fit, problem.sign, survivors) if chosen is None else chosen
+    if np.isnan(fit.means()[arm]):
+        return None
+    words: dict[str, Any] = {
+        "sign": problem.sign,
+        "sigma": problem.scale,
+        "start": _start(state),
+        "bias": _feigned(state, fit, arm),
+        "bets": _bets(state),
+    }
+    within, reach = None, None
+    if not (state.verdict.decided and promised(state)):
+        within = behind_at_most(fit, arm, **words, confidence=1.0 - problem.delta)
+    if problem.epsilon > 0.0:
+        least = ahead_at_least(fit, arm, **words, confidence=CONFIDENCE)
+        others = np.flatnonzero(others_of(fit, arm))
+        if not np.isnan(least).all():
+            near = others[~(least[others] > problem.epsilon)]
+            order = np.argsort(-problem.sign * fit.means()[near], kind="stable")
+            reach = tuple(near[order].tolist())
+    return Standing(arm, within, reach)
+
+
 def _bets(state: State) -> Batches | None:
     """Return what bets on single numbers are made of; None if the question allows none.
 
@@ -114,6 +165,12 @@ def _bias(problem: Problem, fit: Estimate) -> Bias | None:
     """Return what a model that may be wrong can feign in the estimate from all rewards."""
     Z, count = fit.arms.coordinates, fit.statistics.count
     return Bias.of(problem.misspecification, problem.precisions, Z, count, fit.information)
+
+
+def _feigned(state: State, fit: Estimate, arm: int) -> Float[np.ndarray, " K"] | None:
+    """Return how far the difference of an arm and each other may be from a linear model."""
+    bias, arms = _bias(state.problem, fit), np.arange(len(state.arms))
+    return None if bias is None else bias.of_pairs(np.full(len(arms), arm), arms)
 
 
 def _have_level(arms: Arms) -> Bool[np.ndarray, " K"]:

@@ -1,6 +1,6 @@
-"""A new study from an old one: from before a batch, or with another model.
+"""A new study from an old one: from before a batch, or with another model or margin.
 
-With another model the old results are its history. They may have suggested the model, so they
+With another model or margin the old results are its history. They may have suggested it, so they
 cannot test it: the new study begins with fresh evidence and a delta of its own, and uses them only
 to choose where to measure.
 """
@@ -17,7 +17,7 @@ from finalist.errors import FinalistError, StudyError
 from finalist.inference.effects import Effects
 from finalist.inference.statistics import BatchResults
 from finalist.problem import Problem
-from finalist.problem.remodel import with_model
+from finalist.problem.remodel import with_margin, with_model
 from finalist.problem.rules import NEWEST
 from finalist.study.creation import begin
 from finalist.study.log import Log
@@ -48,14 +48,18 @@ class Measured(NamedTuple):
     batch: Int[np.ndarray, " n"]
 
 
-def fork(log: Log, name: str, until: int | None, model: str | None) -> None:
-    """Start a study from another one: from before a batch, or with another model."""
-    if (until is None) == (model is None):
-        both = "neither is given" if model is None else "both are given"
-        raise StudyError(f"give either the batch to fork at, until, or another model; {both}.")
-    if model is not None:
-        _fork_with(log, name, model)
-    elif until is not None:
+def fork(log: Log, name: str, until: int | None, model: str | None, epsilon: float | None) -> None:
+    """Start a study from another one: from before a batch, or with another model or margin."""
+    asks = model is not None or epsilon is not None
+    if (until is None) != asks:
+        both = "both are given" if asks else "neither is given"
+        raise StudyError(
+            "give either the batch to fork at, until, or another question, model or epsilon; "
+            f"{both}."
+        )
+    if until is None:
+        _fork_with(log, name, model, epsilon)
+    else:
         copy_until(log, name, until)
 
 
@@ -82,33 +86,47 @@ def copy_until(log: Log, name: str, until: int) -> None:
             if event.kind == "created":
                 body = {**body, "fork_of": log.row.name, "until": int(until)}
                 if "model" in body:  # the study that it came from still counts
-                    body |= {"model": None, "risk": body["risk"] + log.row.settings["delta"]}
+                    body |= {"model": None, "epsilon": None}
+                    body |= {"risk": body["risk"] + log.row.settings["delta"]}
             writer.append(number, event.number, event.kind, body, rewards=told)
         new = Log(log.storage, writer.study(name))
         decide(new, writer, new.within(writer))  # as it was decided when the batch was issued
 
 
-def _fork_with(log: Log, name: str, model: str) -> None:
-    """Start a study with another model, and all results of this one as its history.
+def _fork_with(log: Log, name: str, model: str | None, epsilon: float | None) -> None:
+    """Start a study with another model or margin, and all results of this one as its history.
 
     The new study is there with its history, or not at all; whoever tells results to the old one
     meanwhile does so before or after.
     """
     check_name(name)
     with log.writing() as (writer, now):
-        settings = _settings(now, model)
+        settings = _settings(now, model, epsilon)
         history = _history(_measured(now, writer, log.row.id), settings.problem)
         _refuse_unusable(settings, history)
         origin = {"fork_of": log.row.name, "until": None, "model": model, "risk": _spent(now)}
+        if epsilon is not None:
+            origin["epsilon"] = settings.problem.epsilon
         begin(writer, name, settings, history, origin)
 
 
-def _settings(now: State, model: str) -> Settings:
-    """Return the settings of the new study: those of the old one, with another model and seed."""
+def _settings(now: State, model: str | None, epsilon: float | None) -> Settings:
+    """Return the settings of the new study: those of the old one, with what changes and a seed."""
+    problem = now.problem
     try:
-        problem = with_model(now.problem, model).with_(rules=NEWEST)
+        if model is not None:
+            problem = with_model(problem, model)
+        if epsilon is not None:
+            problem = with_margin(problem, epsilon)
+        problem = problem.with_(rules=NEWEST)
     except FinalistError as error:
-        raise StudyError(f"this study cannot go on with the model {model!r}: {error}") from error
+        what = f"the model {model!r}" if epsilon is None else f"epsilon={epsilon!r}"
+        raise StudyError(f"this study cannot go on with {what}: {error}") from error
+    if model is None and problem.epsilon == now.problem.epsilon:
+        raise StudyError(
+            f"this study has the margin {problem.epsilon:g} already; give another epsilon, 0 for "
+            "none."
+        )
     return replace(now.settings, problem=problem, seed=secrets.randbits(53))
 
 

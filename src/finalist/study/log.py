@@ -14,7 +14,7 @@ from finalist.study.storage.protocol import Storage
 from finalist.study.storage.reader import Reader
 from finalist.study.storage.rows import StudyRow
 from finalist.study.storage.writer import Writer
-from finalist.study.tables import read_arms
+from finalist.study.tables import named_events, read_arms
 
 
 class Log:
@@ -74,6 +74,23 @@ class Log:
                 state.apply(event, told if end > first else None)
         self._state = state
         return state
+
+    def events(self) -> list[dict[str, Any]]:
+        """Return the events, oldest first, as plain values without the table of arms."""
+        with self.storage.read() as reader:
+            events = reader.events(self.row.id)
+        bodies = ({k: v for k, v in e.body.items() if k != "given"} for e in events)
+        heads = ({"number": e.number, "at": e.at, "kind": e.kind} for e in events)
+        return [head | body for head, body in zip(heads, bodies, strict=True)]
+
+    def named_events(
+        self, state: State, after: int, most: int | None = None
+    ) -> list[dict[str, Any]]:
+        """Return events up to a state with the arms by their names: see `Study.events`."""
+        if after >= state.last:
+            return []
+        with self.storage.read() as reader:
+            return named_events(state, reader, self.row.id, after, most)
 
     def _arms(self, stage: int) -> Arms:
         """Return the arms of a stage, within the transaction that is open."""

@@ -155,9 +155,26 @@ class Fork(NamedTuple):
         Or all its results are history, and the features of this one are made by this model.
     risk : float
         The probability of error of the other study, and of those before it; 0 if not stored.
+    epsilon : float or None
+        Or they are history, and this one has another margin, 0 for none.
     """
 
     source: str
     until: int | None
     model: str | None = None
     risk: float = 0.0
+    epsilon: float | None = None
+
+
+def asked_anew(model: str | None, epsilon: float | None) -> str:
+    """Say what a fork asks for that its source did not; empty if it asks the same.
+
+    Examples
+    --------
+    >>> asked_anew("bending", None), asked_anew(None, 0.5), asked_anew("surface", 0.0)
+    ('the model bending', 'a margin of 0.5', 'the model surface and no margin')
+    """
+    parts = [] if model is None else [f"the model {model}"]
+    if epsilon is not None:
+        parts.append(f"a margin of {epsilon:g}" if epsilon > 0.0 else "no margin")
+    return " and ".join(parts)

@@ -7,7 +7,7 @@ import numpy as np
 from finalist.arms import Arms
 from finalist.strategies import guaranteed, promise_of
 from finalist.study.checks import better_by_all, broken
-from finalist.study.pulls import Fork
+from finalist.study.pulls import Fork, asked_anew
 from finalist.study.snapshot import Snapshot
 from finalist.text import counted, first_few
 
@@ -282,9 +282,10 @@ def forked(fork: Fork, risk: float) -> str:
     >>> forked(Fork("seeds", None, "bending", 0.05), 0.05)
     'this study has the model bending and fresh evidence, ... 0.05 + 0.05 = 0.1 in all'
     """
-    if fork.model is not None:
+    changed = asked_anew(fork.model, fork.epsilon)
+    if changed:
         return (
-            f"this study has the model {fork.model} and fresh evidence, and measures where the "
+            f"this study has {changed} and fresh evidence, and measures where the "
             f"results of {fork.source} suggest; if you rely on both, the probabilities of error "
             f"add up: {fork.risk:.3g} + {risk:.3g} = {fork.risk + risk:.3g} in all"
         )

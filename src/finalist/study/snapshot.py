@@ -12,22 +12,27 @@ from finalist.arms import Arms
 from finalist.errors import StudyError
 from finalist.inference.leads import Leads
 from finalist.inference.least_squares import Estimate
-from finalist.planning import Forecast, forecast
 from finalist.problem import Problem
-from finalist.strategies import Strategy, Verdict, promise_of
+from finalist.strategies import Strategy, Verdict
 from finalist.strategies.abilities import Speaking
 from finalist.study.batch import Batch, OpenPulls, SettledPull
 from finalist.study.change import require_between
 from finalist.study.checks import Check, checks_of, doubts_of, promised, risk_of
-from finalist.study.estimates import figures, late_of, leads_of, recommended, widths
+from finalist.study.estimates import (
+    Standing,
+    figures,
+    late_of,
+    leads_of,
+    recommended,
+    standing_of,
+    widths,
+)
+from finalist.study.forecasts import can_forecast, can_have_margin
 from finalist.study.history import History
 from finalist.study.pulls import Decision, Fate, Fork
 from finalist.study.replay import changeable
 from finalist.study.state import State
 from finalist.study.storage.rows import StudyRow
-
-#: A forecast is made up to so many arms times the square of their rank.
-MAX_WORK = 200_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +84,8 @@ class Snapshot:
     leads : Leads or None
         How far the recommended arm is ahead of each other candidate, with intervals for all of
         them and all times, beside the confidence that a winner is the best.
+    standing : Standing or None
+        How good the arm in front is, and with a margin which others are within reach.
     evidence : Evidence or None
         Against each arm, if the strategy has any.
     decisions : tuple of Decision
@@ -95,6 +102,8 @@ class Snapshot:
         As in `Status`.
     can_forecast : bool
         Whether `Study.status` can simulate the pulls still needed.
+    can_compare : bool
+        Whether it can simulate what a margin would change: the study has none and no winner.
     said : str or None
         What the strategy itself says is certain.
     open : OpenPulls or None
@@ -149,6 +158,7 @@ class Snapshot:
     means: Float[np.ndarray, " K"] = field(repr=False)
     widths: Float[np.ndarray, " K"] = field(repr=False)
     leads: Leads | None = field(repr=False)
+    standing: Standing | None = field(repr=False)
     evidence: Any = field(repr=False)
     decisions: tuple[Decision, ...] = field(repr=False)
     checks: tuple[Check, ...]
@@ -160,6 +170,7 @@ class Snapshot:
     error_estimate: float | None
     certainty: float | None
     can_forecast: bool
+    can_compare: bool
     said: str | None
     open: OpenPulls | None = field(repr=False)
     fixed: str | None
@@ -227,7 +238,7 @@ def take(row: StudyRow, state: State, events: Sequence[dict[str, Any]] = ()) -> 
     ended = state.end is not None
     certain = promised(state)
     chosen = recommended(state, fit) if ended else None
-    open_end = ended and not (certain and verdict.decided)
+    open_end, able = ended and not (certain and verdict.decided), can_forecast(state, fit)
     error, sure = figures(state, fit, chosen) if open_end and chosen is not None else (None, None)
     open_pulls, told, void, missing, unneeded = np.bincount(
         state.pulls.fate, minlength=len(Fate)
@@ -260,6 +271,7 @@ def take(row: StudyRow, state: State, events: Sequence[dict[str, Any]] = ()) -> 
         means=fit.means(),
         widths=widths(state, fit),
         leads=leads_of(state, fit, chosen),
+        standing=standing_of(state, fit, chosen),
         evidence=state.replay.evidence(),
         decisions=tuple(
             one for one in state.decisions if state.issued[one.batch - 1].stage == state.stage
@@ -272,7 +284,8 @@ def take(row: StudyRow, state: State, events: Sequence[dict[str, Any]] = ()) -> 
         recommendation=chosen,
         error_estimate=error,
         certainty=sure,
-        can_forecast=not ended and _can_forecast(state, fit),
+        can_forecast=not ended and able,
+        can_compare=able and not verdict.decided and can_have_margin(state),
         said=_said(state),
         open=_open_pulls(state),
         fixed=_fixed(state),
@@ -281,25 +294,6 @@ def take(row: StudyRow, state: State, events: Sequence[dict[str, Any]] = ()) -> 
 
 
 # ---- what can be done --------------------------------------------------------------------
-
-
-def _can_forecast(state: State, fit: Estimate) -> bool:
-    """Return whether the pulls still needed can be simulated; a budget is always used up."""
-    arms = state.arms
-    if len(arms) * arms.rank**2 > MAX_WORK or fit.information.rank < fit.dimension:
-        return False
-    if promise_of(state.settings.strategy) == "budget" or not state.replay.follows:
-        return False
-    return state.problem.noise.sigma is not None or fit.degrees_of_freedom >= 1
-
-
-def forecast_of(state: State, snapshot: Snapshot) -> Forecast | None:
-    """Simulate the pulls still needed after a snapshot of this state; None if that cannot be."""
-    if not snapshot.can_forecast:
-        return None
-    seeds = np.random.SeedSequence([state.settings.seed, state.last])
-    seed, done = int(seeds.generate_state(1)[0]), state.pooled.pulls
-    return forecast(state.run, state.problem, snapshot.fit, done, seed=seed, cap=state.left)
 
 
 def _fixed(state: State) -> str | None:

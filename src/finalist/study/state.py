@@ -201,8 +201,9 @@ class State:
 
     def _created(self, event: EventRow, _: Any) -> None:
         if "fork_of" in event.body:
-            words = ("fork_of", "until", "model", "risk")
-            self.fork = Fork(*(event.body[word] for word in words if word in event.body))
+            words = ("model", "risk", "epsilon")  # those of older versions have fewer
+            known = {word: event.body[word] for word in words if word in event.body}
+            self.fork = Fork(event.body["fork_of"], event.body["until"], **known)
 
     def _history(self, event: EventRow, _: Any) -> None:
         arms, rewards = (np.array(event.body[word]) for word in ("arms", "rewards"))

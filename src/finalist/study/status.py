@@ -8,7 +8,8 @@ import numpy as np
 from jaxtyping import Float
 
 from finalist.planning import Forecast
-from finalist.study import sentences
+from finalist.study import good_enough, sentences
+from finalist.study.forecasts import MarginForecast
 from finalist.study.snapshot import Snapshot
 from finalist.text import counted
 
@@ -78,6 +79,8 @@ class Status:
         All of them, the best by the estimate first, where several of the best are asked for.
     top : int
         How many of the best are asked for.
+    epsilon : float
+        The margin: a winner is within it of the best. 0 without one.
     leader : str or None
         The arm with the best estimate.
     survivors : tuple of str
@@ -101,6 +104,20 @@ class Status:
     advice : str or None
         These three in words, and which arm all rewards together speak for, if they speak against
         a recommendation without a guarantee.
+    within : float or None
+        The arm in front (the winner, the recommendation or the leader) is at most so far behind the
+        best, with probability at least 1 - delta at all times: an interval of its own.
+    within_reach : tuple of str, or None
+        With a margin: the other candidates that are not shown to be worse than that arm by more,
+        with 95 % for all of them and times together. None without a margin or where nothing is
+        known.
+    good_enough : str or None
+        These two in words, where they say something.
+    margins : tuple of MarginForecast
+        With a forecast, of a study without a margin or a winner: what forks with margins would
+        need. Empty where the study itself is more than half way.
+    saving : str or None
+        The same in words, if a margin would save much.
     sentence : str
         What is certain, in one sentence.
     pulls, open_pulls, unneeded, batches : int
@@ -129,6 +146,7 @@ class Status:
     winner: str | None
     winners: tuple[str, ...]
     top: int
+    epsilon: float
     leader: str | None
     survivors: tuple[str, ...]
     risk: float | None
@@ -136,6 +154,11 @@ class Status:
     error_estimate: float | None
     certainty: float | None
     advice: str | None
+    within: float | None
+    within_reach: tuple[str, ...] | None
+    good_enough: str | None
+    margins: tuple[MarginForecast, ...]
+    saving: str | None
     sentence: str
     pulls: int
     open_pulls: int
@@ -156,6 +179,8 @@ class Status:
         plain = {k: v for k, v in vars(self).items() if k not in ("arms", "forecast")}
         lists = ("winners", "survivors", "assumptions", "warnings", "doubts")
         plain |= {k: list(plain[k]) for k in lists}
+        plain["within_reach"] = None if self.within_reach is None else list(self.within_reach)
+        plain["margins"] = [vars(one) for one in self.margins]
         plain["forecast"] = None if self.forecast is None else _forecast(self.forecast)
         plain["arms"] = [vars(arm) for arm in self.arms]
         return plain
@@ -167,11 +192,12 @@ class Status:
         return pd.DataFrame([vars(arm) for arm in self.arms])
 
     def __str__(self) -> str:
-        lines = [self.sentence, *([] if self.advice is None else [self.advice])]
+        lines = [self.sentence, *filter(None, [self.advice, self.good_enough])]
         if self.unneeded:
             lines.append(f"{counted(self.unneeded, 'pull was', 'pulls were')} not needed.")
         if self.forecast is not None:
             lines.append(self.forecast.words())
+        lines += filter(None, [self.saving])
         return "\n".join([*lines, *(f"Warning: {words}" for words in self.warnings)])
 
 
@@ -183,8 +209,12 @@ def _forecast(forecast: Forecast) -> dict[str, Any]:
     }
 
 
-def status(snapshot: Snapshot, forecast: Forecast | None = None) -> Status:
-    """Put a snapshot of a study in words, with a forecast if one was made.
+def status(
+    snapshot: Snapshot,
+    forecast: Forecast | None = None,
+    margins: tuple[MarginForecast, ...] = (),
+) -> Status:
+    """Put a snapshot of a study in words, with forecasts if they were made.
 
     Examples
     --------
@@ -200,6 +230,8 @@ def status(snapshot: Snapshot, forecast: Forecast | None = None) -> Status:
     names, verdict, chosen = snapshot.arms.names, snapshot.verdict, snapshot.recommendation
     known = ~np.isnan(snapshot.means) & snapshot.arms.candidate
     good = np.where(known, snapshot.problem.sign * snapshot.means, -np.inf)
+    front = snapshot.standing
+    reach = None if front is None else front.reach
     return Status(
         name=snapshot.name,
         verdict=_verdict(snapshot),
@@ -207,6 +239,7 @@ def status(snapshot: Snapshot, forecast: Forecast | None = None) -> Status:
         winner=names[chosen] if chosen is not None and snapshot.winners else None,
         winners=tuple(names[i] for i in snapshot.winners),
         top=snapshot.problem.top,
+        epsilon=snapshot.problem.epsilon,
         leader=names[int(good.argmax())] if np.isfinite(good).any() else None,
         survivors=tuple(names[i] for i in verdict.survivors),
         risk=snapshot.risk,
@@ -214,6 +247,11 @@ def status(snapshot: Snapshot, forecast: Forecast | None = None) -> Status:
         error_estimate=snapshot.error_estimate,
         certainty=snapshot.certainty,
         advice=sentences.advice(snapshot),
+        within=None if front is None else front.within,
+        within_reach=None if reach is None else tuple(names[i] for i in reach),
+        good_enough=good_enough.standing(snapshot),
+        margins=margins,
+        saving=good_enough.saving(margins, forecast),
         sentence=sentences.sentence(snapshot),
         pulls=snapshot.told,
         open_pulls=snapshot.open_pulls,

@@ -21,16 +21,16 @@ from finalist.study import change as changes
 from finalist.study import creation, forking
 from finalist.study import measure as measuring
 from finalist.study.batch import Batch, Pull
+from finalist.study.forecasts import forecasts_of
 from finalist.study.history import with_sigma
 from finalist.study.log import Log
 from finalist.study.results import OwnColumns, as_history, as_results
-from finalist.study.snapshot import Snapshot, forecast_of, take
-from finalist.study.state import State
+from finalist.study.snapshot import Snapshot, take
 from finalist.study.status import Status
 from finalist.study.status import status as status_of
 from finalist.study.storage.protocol import Storage
 from finalist.study.storage.rows import StudyRow
-from finalist.study.tables import named_events, pulls_table
+from finalist.study.tables import pulls_table
 from finalist.tables import Dialect
 
 if TYPE_CHECKING:
@@ -263,14 +263,22 @@ class Study:
         """
         return changes.add(self._log, arms, sigma=sigma, cost=cost)
 
-    def fork(self, name: str, until: int | None = None, *, model: str | None = None) -> "Study":
-        """Start a new study: from before a batch, or with another model (`Arms.with_model`).
+    def fork(
+        self,
+        name: str,
+        until: int | None = None,
+        *,
+        model: str | None = None,
+        epsilon: float | None = None,
+    ) -> "Study":
+        """Start a new study: from before a batch, or with another model or margin.
 
         With `until` it has everything told before that batch, and the batch open: tell its rewards
-        again. With `model` all results are its history, which steers where it measures and is never
-        tested; settings stay. Its status says what the probabilities of error add up to.
+        again. With `model` (`Arms.with_model`) or `epsilon` (0: no margin) all results are its
+        history, which steers where it measures and is never tested. Its status says what the
+        probabilities of error add up to.
         """
-        forking.fork(self._log, name, until, model)
+        forking.fork(self._log, name, until, model, epsilon)
         return Study.open(self._log.storage.address, name)
 
     def stop(self, reason: str) -> Status:
@@ -293,14 +301,14 @@ class Study:
     def status(self, *, forecast: bool = True) -> Status:
         """Return what is certain, the evidence against every arm, and what is still needed.
 
-        With `forecast`, the pulls still needed are simulated, which takes a second or so.
+        With `forecast`, what is still needed, now and with a margin, is simulated: for seconds.
         """
         return self._status(forecast)[1]
 
     def _status(self, forecast: bool) -> tuple[int, Status]:  # with the number of the last event
         state = self._log.now()
         found = take(self._log.row, state)
-        return state.last, status_of(found, forecast_of(state, found) if forecast else None)
+        return state.last, status_of(found, *(forecasts_of(state, found) if forecast else ()))
 
     def snapshot(self, events: int = 12) -> Snapshot:
         """Return everything that is known after the last event, as numbers that stay as they are.
@@ -308,7 +316,9 @@ class Study:
         `events` is how many of the newest events it has, at most.
         """
         state = self._log.now()
-        return take(self._log.row, state, self._events(state, max(state.last - events, 0)))
+        return take(
+            self._log.row, state, self._log.named_events(state, max(state.last - events, 0))
+        )
 
     def evidence(self) -> tuple[Int[np.ndarray, " B"], Float[np.ndarray, "B K"]]:
         """Return pulls so far and the evidence against each arm, after each batch.
@@ -319,11 +329,7 @@ class Study:
 
     def history(self) -> list[dict[str, Any]]:
         """Return the events, oldest first, as plain values; the table is in `arms.table`."""
-        with self._log.storage.read() as reader:
-            events = reader.events(self._log.row.id)
-        bodies = ({k: v for k, v in e.body.items() if k != "given"} for e in events)
-        heads = ({"number": e.number, "at": e.at, "kind": e.kind} for e in events)
-        return [head | body for head, body in zip(heads, bodies, strict=True)]
+        return self._log.events()
 
     def events(self, after: int = 0, most: int | None = None) -> list[dict[str, Any]]:
         """Return events as `history` does, with the arms by their names, which stay as they are.
@@ -336,13 +342,7 @@ class Study:
         after, most : int, optional
             Only events with a number above `after`, and of these the oldest, so many at most.
         """
-        return self._events(self._log.now(), after, most)
-
-    def _events(self, state: State, after: int, most: int | None = None) -> list[dict[str, Any]]:
-        if after >= state.last:
-            return []
-        with self._log.storage.read() as reader:
-            return named_events(state, reader, self._log.row.id, after, most)
+        return self._log.named_events(self._log.now(), after, most)
 
     def to_frame(self) -> "pd.DataFrame":
         """Return every pull: pull_id, batch, arm, state, reward, worker, issued, told, note."""

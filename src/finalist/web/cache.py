@@ -105,7 +105,7 @@ class Snapshots:
     def status(self, number: int, *, forecast: bool = False) -> tuple[int, Status]:
         """Return the number of the last event of a study, and its status after that event."""
         moment, snapshot = self.at(number)
-        if not (forecast and snapshot.can_forecast):
+        if not (forecast and (snapshot.can_forecast or snapshot.can_compare)):
             return snapshot.event, status(snapshot)
         found = self.cache.get(number, "forecast", moment)
         if found is None:

@@ -1,13 +1,16 @@
 """`finalist plan`: how many pulls to expect, before the first one."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from finalist.cli import inputs, output
+from finalist.cli.analysis.prices import margins as compare_margins
 from finalist.cli.analysis.prices import prices
 from finalist.cli.options import (
     ArmsFile,
+    ChartOption,
     Format,
     FormatOption,
     JobsOption,
@@ -21,6 +24,7 @@ from finalist.cli.options import (
     ThetaOption,
     with_problem,
 )
+from finalist.errors import ProblemError
 
 if TYPE_CHECKING:
     from finalist.planning import Plan
@@ -30,6 +34,7 @@ HELP = """Say before any measurement how many pulls to expect.
 \b
 Example:
   finalist plan arms.csv --sigma 1 --gap 0.5
+  finalist plan arms.csv --sigma 1 --gap 0.5 --margins --chart margins.png
 
 Strategies are simulated with random parameters under which the best arm leads the second best by
 --gap, or with one parameter, --theta. All of them meet the same parameters and stop on their own:
@@ -47,6 +52,13 @@ of pulls. --format csv has one row per strategy: name, median, low
 drawn from that model, with the same lead. --format csv has one row per model: model, features,
 median, low, high, mean, undecided, wrong, same_as; --format json has words, impossible (models that
 the question cannot have, and why), gap, delta, draws, max_pulls, seed, unit, rows.
+
+--margins compares studies without a margin and with several: a quarter of --gap, half, all and
+twice of it, and --epsilon if that is given. Each is simulated with this lead, and with all
+candidates four times closer together; --chart draws it. --format csv has one row per margin and
+lead: margin (0 for none), lead, median, low, high, mean, undecided, wrong; --format json has the
+same in rows, with words, impossible, gap, delta, draws, max_pulls, seed, unit, and chosen (the
+margin that words speaks of).
 
 Values that are infinite because draws were stopped undecided are null, and inf in csv.
 """
@@ -78,23 +90,31 @@ def plan(
     models: Annotated[
         bool, typer.Option("--models", help="Compare the models of the table instead.")
     ] = False,
+    margins: Annotated[
+        bool, typer.Option("--margins", help="Compare margins (--epsilon) instead.")
+    ] = False,
     seed: SeedOption = 0,
     jobs: JobsOption = 1,
     max_pulls: MaxPullsOption = 10**7,
     form: FormatOption = Format.table,
     out: OutputOption = None,
+    chart: ChartOption = None,
 ) -> None:
     """Read, simulate, print."""
-    output.check_files(out, None)
+    _check(models, margins, chart)
+    output.check_files(out, chart)
     import finalist as fl
 
     table, words = inputs.load_problem(arms_file, problem, sigma)
     arms = table.arms
     given = theta is not None or theta_file is not None
-    if models:
+    if models or margins:
         words |= {"strategy": strategy, "draws": draws, "seed": seed, "n_jobs": jobs}
         words |= {"max_pulls": max_pulls, "other": given or bool(against)}
-        output.deliver(prices(arms, form, gap=gap, **words), out)
+        if models:
+            prices(arms, form, out, gap=gap, **words)
+        else:
+            compare_margins(arms, form, out, chart, gap=gap, **words)
         return
     result: Plan = fl.plan(
         arms,
@@ -116,6 +136,14 @@ def plan(
     else:
         text = _table(result)
     output.deliver(text, out)
+
+
+def _check(models: bool, margins: bool, chart: Path | None) -> None:
+    """Refuse options that do not go together."""
+    if models and margins:
+        raise ProblemError("--models and --margins are both given; compare one at a time.")
+    if chart is not None and not margins:
+        raise ProblemError("--chart draws what margins save; give --margins too.")
 
 
 def _table(result: "Plan") -> str:

@@ -35,21 +35,23 @@ Example:
 
 --format json has the keys name, verdict.
 """
-FORK_HELP = """Start a new study from before a batch, or with another model.
+FORK_HELP = """Start a new study from before a batch, or with another model or margin.
 
 \b
 Example:
   finalist fork seeds seeds-2 --until 3
   finalist fork seeds seeds-bending --model bending
+  finalist fork seeds seeds-enough --epsilon 0.5
 
 With --until 3 it has everything told before batch 3, and that batch open, without its results: tell
 them again, corrected. If you fork because of how the results look, you have two answers, each wrong
 with probability delta.
 
-With --model it begins with fresh evidence and a delta of its own; all results of the old study
-steer where it measures and are never tested. The command says what the two deltas add up to.
+With --model or --epsilon (a margin; 0 for none) it begins with fresh evidence and a delta of its
+own; all results of the old study steer where it measures and are never tested. The command says
+what the two deltas add up to. 'finalist status' says what a margin would change.
 
---format json has the keys name, fork_of, until, model, history (how many results steer).
+--format json has the keys name, fork_of, until, model, epsilon, history (how many results steer).
 """
 DELETE_HELP = """Delete a study with all its events, for good.
 
@@ -117,24 +119,30 @@ def fork(
             metavar="MODEL", help="Another model: straight, bending, surface or separate."
         ),
     ] = None,
+    epsilon: Annotated[
+        float | None,
+        typer.Option(
+            "--epsilon", metavar="MARGIN", help="A margin: so far from the best is good enough."
+        ),
+    ] = None,
     db: DbOption = None,
     form: PrintedOption = Printed.table,
 ) -> None:
-    """Restart from before a batch, or with another model."""
-    with opened(db, name) as study, study.fork(new, until, model=model) as started:
+    """Restart from before a batch, or with another model or margin."""
+    with opened(db, name) as study, study.fork(new, until, model=model, epsilon=epsilon) as started:
         found = started.snapshot()
     words = (
         f"Study {printable(new, 60)!r} has everything of {printable(name, 60)!r} before batch "
         f"{until}. Tell the rewards of that batch again."
     )
-    if found.fork is not None and model is not None:
+    if found.fork is not None and until is None:
         from finalist.study.sentences import forked
 
         words = (
             f"Study {printable(new, 60)!r} begins: "
             f"{printable(forked(found.fork, sum(found.levels)), 500)}."
         )
-    more = {"until": until, "model": model, "history": found.history_pulls}
+    more = {"until": until, "model": model, "epsilon": epsilon, "history": found.history_pulls}
     say(form, words, name=new, fork_of=name, **more)
 
 

@@ -33,10 +33,12 @@ keys
 
 \b
   name, verdict (continue, winner, uncertain, undecided), certain,
-  winner, winners, top, leader, survivors, risk, recommendation,
-  error_estimate, certainty, advice, sentence, pulls, open_pulls,
-  unneeded, batches, until_test, budget_left, assumptions, warnings,
-  doubts, old_results, forecast (median, low, high, cap, words), unit,
+  winner, winners, top, epsilon, leader, survivors, risk,
+  recommendation, error_estimate, certainty, advice, within,
+  within_reach, good_enough, margins (list of epsilon, median, low,
+  high, cap), saving, sentence, pulls, open_pulls, unneeded, batches,
+  until_test, budget_left, assumptions, warnings, doubts,
+  old_results, forecast (median, low, high, cap, words), unit,
   arms (list of name, pulls, estimate, low, high, evidence, p_value,
   rival, survives, measurable, candidate, behind, behind_low,
   behind_high)
@@ -46,6 +48,11 @@ spent, or the strategy is for a fixed budget or has no proof; then 'risk' is nul
 no remaining arm has an estimate. It comes with two figures, unless an assumption fails:
 'error_estimate', the probability that another arm is better, which is an estimate under a flat
 prior, and 'certainty', the confidence with which none is, from a bound that holds at all times.
+
+'within' is how far the arm in front is behind the best at most, with probability 1 - delta at all
+times. 'within_reach' are, in a study with a margin (epsilon), the others that are not shown to be
+worse by more; 'good_enough' has both in words. 'margins' is what new studies with a margin would
+need ('finalist fork --epsilon'), where the study has none and a long way to go; 'saving' says so.
 """
 _BAR = 16
 _ARM_COLUMNS = (
@@ -123,13 +130,15 @@ def report(found: "Status", everything: bool = False) -> "Iterator[Table | str]"
     """Yield the parts of a status for people."""
     yield printable(found.sentence)
     yield from certain(found)
-    if found.advice is not None:
-        yield printable(found.advice)
+    for words in filter(None, (found.advice, found.good_enough)):
+        yield printable(words)
     if found.old_results is not None:
         yield printable(found.old_results)
     yield _pulls(found)
     if found.forecast is not None:
         yield f"Forecast: {found.forecast.words()}"
+    if found.saving is not None:
+        yield printable(found.saving)
     yield from arms_table(found, everything)
     for words in found.warnings:
         yield f"Warning: {printable(words)}"
@@ -199,6 +208,8 @@ def _state(arm: "ArmStatus", found: "Status") -> str:
         return "winner" if found.winner is not None and found.risk is not None else "recommended"
     if not arm.candidate:
         return "measured only"
+    if found.within_reach is not None and found.verdict == "winner":
+        return "within reach" if arm.name in found.within_reach else "out"
     return "possible" if arm.survives else "out"
 
 

@@ -210,6 +210,34 @@ class PlanRowAnswer(BaseModel):
     wrong: int
 
 
+class MarginPriceAnswer(BaseModel):
+    """What one margin (0: none) needs with one lead; null means more than `max_pulls`."""
+
+    margin: float
+    lead: float
+    median: float | None
+    low: float | None
+    high: float | None
+    mean: float | None
+    undecided: int
+    wrong: int
+
+
+class MarginsAnswer(BaseModel):
+    """How many pulls to expect of each margin; `words` speaks of the one that is `chosen`."""
+
+    words: str
+    impossible: dict[str, str]
+    gap: float
+    delta: float
+    draws: int
+    max_pulls: int
+    seed: int
+    unit: Literal["measurements", "units of cost"]
+    chosen: float
+    rows: list[MarginPriceAnswer]
+
+
 class PlanAnswer(BaseModel):
     """How many pulls to expect."""
 

@@ -189,6 +189,23 @@ class PlanBody(Question):
     max_pulls: Annotated[StrictInt, Field(ge=1, le=1_000_000)] = 1_000_000
 
 
+class MarginsBody(Question):
+    """Margins to compare before the first pull; `epsilon` is one of them if it is not 0."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [{"arms": _EXAMPLE_ARMS, "sigma": 1.0, "gap": 0.5, "draws": 5}]
+        }
+    )
+    gap: Annotated[Number, Field(gt=0)] = Field(description="How far the best arm leads.")
+    margins: (
+        Annotated[list[Annotated[Number, Field(gt=0)]], Field(min_length=1, max_length=6)] | None
+    ) = Field(None, description="If null, a quarter, half, all and twice of the gap.")
+    draws: Annotated[StrictInt, Field(ge=1, le=50)] = 20
+    seed: Annotated[StrictInt, Field(ge=0, le=LARGEST)] = 0
+    max_pulls: Annotated[StrictInt, Field(ge=1, le=1_000_000)] = 1_000_000
+
+
 class AskBody(Body):
     """How many pulls can be measured now, and by whom."""
 
@@ -257,12 +274,15 @@ class NoteBody(Body):
 
 
 class ForkBody(Body):
-    """The name of the new study, and the batch to go back to or another model."""
+    """The name of the new study, and the batch to go back to, or another model or margin."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"name": "again", "until": 1}]})
     name: Name
     until: Whole | None = None
     model: Literal["straight", "bending", "surface", "separate"] | None = None
+    epsilon: Annotated[Number, Field(ge=0)] | None = Field(
+        None, description="A margin: so far from the best is good enough; 0 for none."
+    )
 
 
 class WithdrawBody(Body):

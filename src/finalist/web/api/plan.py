@@ -1,11 +1,14 @@
 """The API: plans and previews, before a study begins."""
 
+from typing import Any
+
 from fastapi import APIRouter
 
+from finalist.arms import Arms
 from finalist.errors import ProblemError
-from finalist.planning import Plan
-from finalist.web.api.answers import PlanAnswer, PreviewAnswer
-from finalist.web.api.bodies import PlanBody
+from finalist.planning import MarginPrices, Plan
+from finalist.web.api.answers import MarginsAnswer, PlanAnswer, PreviewAnswer
+from finalist.web.api.bodies import MarginsBody, PlanBody
 from finalist.web.arms_preview import preview
 from finalist.web.depends import CSV_BODY, Csv, WorkersDep
 from finalist.web.errors import Json
@@ -27,16 +30,28 @@ def plan(body: PlanBody, workers: WorkersDep) -> Json:
     return Json(content)
 
 
+@router.post("/plan/margins", response_model=MarginsAnswer)
+def margins(body: MarginsBody, workers: WorkersDep) -> Json:
+    """Say how many pulls to expect without a margin and with several."""
+    found: MarginPrices = workers.run(PLAN, jobs.margins, *_read(body), tells=True)
+    return Json(found.to_dict())
+
+
 def make_plan(body: PlanBody, workers: Workers) -> Plan:
     """Simulate in a worker."""
+    plan: Plan = workers.run(PLAN, jobs.plan, *_read(body), tells=True)
+    return plan
+
+
+def _read(body: PlanBody | MarginsBody) -> tuple[Arms, dict[str, Any]]:
+    """Return the arms and the settings; refuse what takes too long."""
     arms, words = body.read()
     if len(arms) * arms.rank**2 > MAX_WORK:
         raise ProblemError(
             f"a plan for {len(arms):,} arms of rank {arms.rank} takes too long for a server. Use "
             "'finalist plan' on a machine of your own."
         )
-    plan: Plan = workers.run(PLAN, jobs.plan, arms, words, tells=True)
-    return plan
+    return arms, words
 
 
 @router.post("/arms/preview", response_model=PreviewAnswer, openapi_extra=CSV_BODY)

@@ -127,10 +127,10 @@ def resume(number: Number, studies: StudiesDep) -> Json:
 
 @router.post("/studies/{number}/fork", response_model=StudyAnswer, status_code=201)
 def fork(number: Number, body: ForkBody, studies: StudiesDep) -> Json:
-    """Start a new study from the log before the decision on a batch."""
+    """Start a new study from before a batch, or with another model or margin."""
     with (
         studies.writing(number) as study,
-        study.fork(body.name, body.until, model=body.model) as new,
+        study.fork(body.name, body.until, model=body.model, epsilon=body.epsilon) as new,
     ):
         made = new.number
     return Json(_about(studies, made), 201, {"Location": f"/api/v1/studies/{made}"})

@@ -8,7 +8,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import RedirectResponse, Response
 
-from finalist.errors import FileFormatError, FinalistError, RewardError
+from finalist.errors import FileFormatError, FinalistError, RewardError, StudyError
 from finalist.study import Study, handles
 from finalist.study.measure import Told
 from finalist.study.results import as_results
@@ -18,6 +18,7 @@ from finalist.web.errors import http_status
 from finalist.web.pages.fields import (
     Form,
     digits,
+    not_negative,
     read_rewards,
     read_size,
     text_of,
@@ -186,17 +187,26 @@ def resume(sent: Sent) -> Response:
 
 @router.post("/studies/{number}/fork")
 def fork(sent: Sent) -> Response:
-    """Start a new study from before a batch of this one, or with another model."""
+    """Start a new study from before a batch of this one, or with another model or margin."""
 
     def act(study: Study) -> Response:
-        name, model = sent.text("name").strip(), sent.text("model")
-        if model:
-            study.fork(name, model=model).close()
+        name, model = sent.text("name").strip(), sent.text("model") or None
+        epsilon = _margin(sent.text("epsilon")) if "epsilon" in sent.form else None
+        if model is not None or epsilon is not None:
+            study.fork(name, model=model, epsilon=epsilon).close()
             return back(sent.studies.number(name), "remodelled")
         study.fork(name, digits(sent.text("until"))).close()
         return back(sent.studies.number(name), "forked")
 
     return sent.change("fork", act)
+
+
+def _margin(text: str) -> float:
+    """Read a margin."""
+    try:
+        return not_negative(text.strip())
+    except ValueError as error:
+        raise StudyError(f"the margin cannot be used: {error}") from error
 
 
 # ---- one pull ----------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from typing import Any
 from finalist.arms import Arms
 from finalist.arms.table import ArmsTable
 from finalist.errors import FinalistError, ProblemError
-from finalist.planning import ModelPrices, Plan
+from finalist.planning import MarginPrices, ModelPrices, Plan
 from finalist.problem import UNSET
 from finalist.settings import SETTINGS, Kind, Setting
 from finalist.strategies import about, all_strategies
@@ -189,6 +189,13 @@ def make_prices(arms: Arms, draft: StudyDraft, workers: Workers) -> ModelPrices:
         )
     given = _simulated(arms, draft)
     prices: ModelPrices = workers.run(PLAN, jobs.prices, arms, given, tells=True)
+    return prices
+
+
+def make_margins(arms: Arms, draft: StudyDraft, workers: Workers) -> MarginPrices:
+    """Simulate the study without a margin and with several."""
+    given = _simulated(arms, draft) | {"draws": DRAWS // 2}  # ten questions instead of two
+    prices: MarginPrices = workers.run(PLAN, jobs.margins, arms, given, tells=True)
     return prices
 
 

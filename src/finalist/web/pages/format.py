@@ -1,15 +1,17 @@
 """Numbers and sentences for the pages."""
 
 import math
-import shlex
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from finalist.arms import Arms
 from finalist.files import printable
 from finalist.study import ArmStatus, Snapshot, Status
+from finalist.study.pulls import asked_anew
 from finalist.study.sentences import counted_arms as counted_arms  # for templates
 from finalist.text import counted as count
+from finalist.web.pages.code import commands as commands
+from finalist.web.pages.code import python as python
 
 #: A minus sign as wide as a plus, and the placeholder for a missing number.
 MINUS, NONE = "\N{MINUS SIGN}", "\N{EN DASH}"
@@ -115,6 +117,8 @@ def verdict(status: Status) -> str:
     if status.pulls == 0:
         return f"Not begun: any of the {noun} may be {best(status.top)}."
     ahead = "" if status.leader is None else f" {name(status.leader)} is ahead."
+    if status.epsilon:
+        return f"Not decided yet: none is sure to be {within(status.epsilon)}.{ahead}"
     return f"Not decided yet: {left:,} of {noun} may be {best(status.top)}.{ahead}"
 
 
@@ -140,6 +144,11 @@ def best(top: int) -> str:
     return "the best" if top == 1 else f"one of the {top} best"
 
 
+def within(margin: float) -> str:
+    """Say what a margin means."""
+    return f"within {number(margin)} of the best"
+
+
 def contenders(status: Status) -> str:
     """Count what can win: arms, or candidates if some arms are only measured."""
     every = sum(arm.candidate for arm in status.arms)
@@ -151,9 +160,8 @@ def question(settings: Mapping[str, Any], status: Status) -> str:
     mean = "largest mean" if settings["objective"] == "max" else "smallest mean"
     if status.top > 1:
         return f"Which {status.top} of {contenders(status)} have the {mean}s?"
-    enough = ""
-    if settings["epsilon"]:
-        enough = f" Within {number(settings['epsilon'])} is good enough."
+    margin = settings["epsilon"]
+    enough = f" Whatever is {within(margin)} is good enough." if margin else ""
     return f"Which of {contenders(status)} has the {mean}?{enough}"
 
 
@@ -192,6 +200,14 @@ def each(value: float | Sequence[float] | None, arms: Arms) -> str:
         known = [one for one, can in zip(value, arms.measurable, strict=True) if can]
         return f"of each arm, {number(min(known))} to {number(max(known))}"
     return number(value)
+
+
+def both(risk: float | None, delta: float) -> str:
+    """Say what a fork with a margin costs, if somebody relies on both studies."""
+    own = "It has fresh evidence and a delta of its own"
+    if risk is None:
+        return f"{own}."
+    return f"{own}: if you rely on both, one is wrong with at most {percent(risk + delta)}."
 
 
 def batch_size(snapshot: Snapshot) -> int | None:
@@ -253,8 +269,8 @@ def event(body: Mapping[str, Any], status: Status) -> str:
 
 
 def _created(body: Mapping[str, Any], _: Status) -> str:
-    if body.get("model") is not None:
-        return f"Begun with the model {body['model']} from the results of {name(body['fork_of'])}."
+    if changed := asked_anew(body.get("model"), body.get("epsilon")):
+        return f"Begun with {changed} from the results of {name(body['fork_of'])}."
     if "fork_of" in body:
         return f"Forked from {name(body['fork_of'])} before batch {body['until']}."
     return f"Created with finalist {body.get('version', '')}."
@@ -321,29 +337,3 @@ _EVENTS: dict[str, Callable[[Mapping[str, Any], Status], str]] = {
     ),
     "changed": _changed,
 }
-
-
-def commands(study: str, place: str, batch_size: int | None) -> str:
-    """Return the commands that do what the page does, to copy to a shell."""
-    size = [] if batch_size is None else ["--size", str(batch_size)]
-    lines = [
-        ["ask", study, *size, "-o", "batch.csv", "--db", place],
-        ["tell", study, "batch.csv", "--db", place],
-        ["status", study, "--chart", "evidence.png", "--db", place],
-        ["note", study, "plate 3 was changed", "--db", place],
-        ["export", study, "-o", "everything.json", "--db", place],
-        ["report", study, "-o", "report.html", "--db", place],
-    ]
-    return "\n".join(printable(shlex.join(["finalist", *line])) for line in lines)
-
-
-def python(study: str, place: str, batch_size: int | None) -> str:
-    """Return the lines of Python that do what the page does."""
-    size = "" if batch_size is None else f"size={batch_size}"
-    return (
-        "import finalist as fl\n\n"
-        f"study = fl.Study.open({place!r}, {study!r})\n"
-        f"batch = study.ask({size})\n"
-        "study.tell({pull.pull_id: measure(pull.arm) for pull in batch})\n"
-        "print(study.status())"
-    )

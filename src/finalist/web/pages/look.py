@@ -210,10 +210,11 @@ def chart_svg(
 
 @router.get("/studies/{number}/forecast")
 def forecast_page(request: Request, number: Number, snapshots: SnapshotsDep) -> HTMLResponse:
-    """Say how many pulls are still needed."""
-    snapshot = snapshots.of(number)
-    found = snapshots.status(number, forecast=True)[1].forecast
-    return render(request, "forecast.html", snapshot=snapshot, forecast=found)
+    """Say how many pulls are still needed, and what a margin would change."""
+    snapshot, found = snapshots.of(number), snapshots.status(number, forecast=True)[1]
+    return render(
+        request, "forecast.html", snapshot=snapshot, forecast=found.forecast, status_=found
+    )
 
 
 @router.get("/studies/{number}/history")
@@ -272,7 +273,7 @@ def show_pull(
 def report_file(request: Request, number: Number, snapshots: SnapshotsDep) -> Response:
     """Return a report in one file, to keep or to send."""
     moment, snapshot = snapshots.at(number)
-    forecast = snapshots.status(number, forecast=True)[1].forecast
-    text = report(snapshot, forecast, _place(request), snapshots.cache, moment)
+    simulated = snapshots.status(number, forecast=True)[1]
+    text = report(snapshot, simulated, _place(request), snapshots.cache, moment)
     name = f'attachment; filename="study-{number}.html"'
     return HTMLResponse(text, headers={"Content-Disposition": name})

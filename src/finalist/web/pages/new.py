@@ -12,7 +12,7 @@ from finalist.arms import Arms
 from finalist.arms.table import ArmsTable
 from finalist.errors import ArmsError, FinalistError, NameTakenError
 from finalist.inference.statistics import BatchResults
-from finalist.planning import ModelPrices, Plan
+from finalist.planning import MarginPrices, ModelPrices, Plan
 from finalist.problem import as_problem
 from finalist.study import Study
 from finalist.study.history import History, event_body, examine, of_known, tells_sigma
@@ -30,12 +30,14 @@ from finalist.web.pages.form import (
     ROLE,
     FormError,
     StudyDraft,
+    make_margins,
     make_plan,
     make_prices,
     read_draft,
     reading_of,
     strategies,
 )
+from finalist.web.pages.pictures import of_margins
 from finalist.web.pages.sigma import Old, on_page, read_old
 from finalist.web.pool import Studies
 from finalist.web.render import render
@@ -139,6 +141,7 @@ def _question(
     wrong: dict[str, str] | None = None,
     plan: Plan | None = None,
     prices: ModelPrices | None = None,
+    margins: MarginPrices | None = None,
     old: Old | None = None,
     before: History | None = None,
 ) -> HTMLResponse:
@@ -153,6 +156,8 @@ def _question(
         wrong=wrong or {},
         plan=plan,
         prices=prices,
+        margins=margins,
+        pictures={} if margins is None else of_margins(margins),
         old=old or Old(),
         before=before,
         noises=NOISES,
@@ -181,7 +186,7 @@ def create(request: Request, form: Form, studies: StudiesDep, workers: WorkersDe
     if do == "look":
         return ask_again(tables, values)
     draft_values = values
-    if do in ("plan", "prices", "old") and not values["name"].strip():
+    if do in ("plan", "prices", "margins", "old") and not values["name"].strip():
         draft_values = {**values, "name": "plan"}  # a plan needs no name
     try:
         draft = read_draft(draft_values, tables.both)
@@ -195,6 +200,9 @@ def create(request: Request, form: Form, studies: StudiesDep, workers: WorkersDe
         if do == "prices":
             prices = make_prices(tables.both.arms, draft, workers)
             return ask_again(tables, values, prices=prices)
+        if do == "margins":
+            margins = make_margins(tables.both.arms, draft, workers)
+            return ask_again(tables, values, margins=margins)
         return _create(studies, tables.both.arms, draft, history)
     except FormError as error:
         return ask_again(tables, values, 422, wrong=error.problems)

@@ -1,5 +1,6 @@
-"""The charts of a study as SVG."""
+"""The charts of a study as SVG, and what is drawn before there is one."""
 
+import base64
 import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
@@ -10,7 +11,7 @@ from finalist.complexity import complexity
 from finalist.errors import ChartError, FinalistError
 from finalist.inference.information import information
 from finalist.inference.intervals import pooled_widths, start_of
-from finalist.planning import Forecast
+from finalist.planning import Forecast, MarginPrices
 from finalist.problem import Feature, as_problem
 from finalist.study import Snapshot
 from finalist.study.estimates import CONFIDENCE
@@ -30,6 +31,7 @@ MAX_WORK = 200_000
 _BEYOND: frozenset[Feature] = frozenset(
     {"sigma per arm", "other candidates", "top-m", "cost", "batch intercept", "misspecification"}
 )
+_THEMES: tuple["Theme", ...] = ("light", "dark")
 _drawing = threading.Lock()  # drawing takes a whole core
 _INTERVALS = "Lines: 95 % intervals, for all arms and times together."
 
@@ -102,6 +104,24 @@ def svg(
             kept = to_svg(picture, theme)
             cache.keep(snapshot.number, what, moment, kept, len(kept))
     return kept
+
+
+def as_url(text: str) -> str:
+    """Return SVG as a data URL: scripts in it do not run."""
+    return "data:image/svg+xml;base64," + base64.b64encode(text.encode()).decode()
+
+
+def of_margins(prices: MarginPrices) -> dict[str, str]:
+    """Return what margins save as data URLs by theme; empty if there is nothing to draw."""
+    from finalist.charts.curves import margins_chart
+    from finalist.charts.theme import to_svg
+
+    with _drawing:
+        try:
+            picture = margins_chart(prices)
+        except ChartError:
+            return {}
+        return {theme: as_url(to_svg(picture, theme)) for theme in _THEMES}
 
 
 # ---- the charts --------------------------------------------------------------------------

@@ -1,16 +1,15 @@
 """A study as one self-contained file: to keep, to send, to print."""
 
-import base64
 from datetime import UTC, datetime
 
 from finalist import __version__
 from finalist.errors import ChartError
 from finalist.planning import Forecast
-from finalist.study import Snapshot, Study
+from finalist.study import Snapshot, Status, Study
 from finalist.study.status import status
 from finalist.web.cache import Cache
 from finalist.web.pages import format as words
-from finalist.web.pages.pictures import available, svg
+from finalist.web.pages.pictures import as_url, available, svg
 from finalist.web.pool import Moment
 from finalist.web.render import HERE, environment
 
@@ -18,15 +17,14 @@ from finalist.web.render import HERE, environment
 MAX_ARMS = 1000
 
 
-def report(
-    snapshot: Snapshot, forecast: Forecast | None, place: str, cache: Cache, moment: Moment
-) -> str:
+def report(snapshot: Snapshot, simulated: Status, place: str, cache: Cache, moment: Moment) -> str:
     """Return a report as self-contained HTML, charts included.
 
     Parameters
     ----------
     snapshot : Snapshot
-    forecast : Forecast or None
+    simulated : Status
+        With the forecasts, of this moment or one soon after.
     place : str
         Where it is kept, for display.
     cache : Cache
@@ -41,8 +39,9 @@ def report(
         state=words.state(found, snapshot.stopped),
         arms=arms[:MAX_ARMS],
         more=max(len(arms) - MAX_ARMS, 0),
-        charts=_charts(snapshot, forecast, cache, moment),
-        forecast=forecast,
+        charts=_charts(snapshot, simulated.forecast, cache, moment),
+        forecast=simulated.forecast,
+        saving=simulated.saving,
         span=words.span_of(found),
         place=place,
         say=words,
@@ -61,8 +60,7 @@ def _charts(
         if chart == "forecast" and forecast is None:
             continue
         try:
-            image = svg(snapshot, chart, "light", lambda: forecast, cache, moment).encode()
-            url = "data:image/svg+xml;base64," + base64.b64encode(image).decode()
+            url = as_url(svg(snapshot, chart, "light", lambda: forecast, cache, moment))
         except ChartError:
             url = ""
         charts.append((chart, url, alt))
@@ -85,4 +83,4 @@ def report_of(study: Study, place: str) -> str:
     >>> folder.cleanup()
     """
     snapshot = study.snapshot()
-    return report(snapshot, study.status().forecast, place, Cache(), ("", snapshot.event))
+    return report(snapshot, study.status(), place, Cache(), ("", snapshot.event))

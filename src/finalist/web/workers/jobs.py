@@ -13,7 +13,7 @@ from typing import Any
 from finalist.arms import Arms
 from finalist.errors import UnknownStudyError
 from finalist.files import printable
-from finalist.planning import ModelPrices, Plan, model_prices
+from finalist.planning import MarginPrices, ModelPrices, Plan, margin_prices, model_prices
 from finalist.planning import plan as plan_of
 from finalist.study import Batch, Status, Study
 from finalist.study.databases import StudyRow
@@ -36,6 +36,13 @@ def prices(
 ) -> ModelPrices:
     """Say what each model costs."""
     return model_prices(arms, **words, progress=progress)
+
+
+def margins(
+    arms: Arms, words: Mapping[str, Any], *, progress: Callable[[int, int], None]
+) -> MarginPrices:
+    """Say what each margin costs."""
+    return margin_prices(arms, **words, progress=progress)
 
 
 def status(place: Place) -> tuple[int, Status]:

@@ -1,0 +1,125 @@
+"""What is good enough, in words: what is within a margin, and what a margin would change."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from finalist.planning import Forecast
+from finalist.planning.result import about, expected
+from finalist.study.forecasts import MarginForecast
+from finalist.study.snapshot import Snapshot
+from finalist.text import counted, first_few
+
+
+def at_most(value: float) -> str:
+    """Return a bound with two digits, rounded up.
+
+    Examples
+    --------
+    >>> at_most(0.3712), at_most(0.38), at_most(12.3), at_most(0.0), at_most(123.0)
+    ('0.38', '0.38', '13', '0', '130')
+    """
+    if value == 0.0:
+        return "0"
+    step = 10.0 ** (math.floor(math.log10(value)) - 1)
+    return f"{math.ceil(value / step - 1e-9) * step:.6g}"
+
+
+def standing(snapshot: Snapshot) -> str | None:
+    """Say how close to the best the arm in front is, and with a margin what else is in reach."""
+    found = snapshot.standing
+    if found is None:
+        return None
+    won = snapshot.certain and snapshot.verdict.decided
+    sentences = [] if won else _within(snapshot)
+    if found.reach is not None and (won or snapshot.end is not None):
+        sentences.append(_reach(snapshot, found.reach))
+    return " ".join(sentences) or None
+
+
+def _within(snapshot: Snapshot) -> list[str]:
+    """Say how far the arm in front is behind the best at most, if that says something."""
+    found, problem = snapshot.standing, snapshot.problem
+    if found is None or found.within is None or not found.within < _worth_saying(snapshot):
+        return []
+    name = snapshot.arms.names[found.arm]
+    known = f"Known now: {name} is within {at_most(found.within)} of the best"
+    if problem.noise.sigma is None:
+        sure = f"{100.0 * (1.0 - problem.delta):.4g} %"
+        words = [f"{known}, by an interval of {sure} that takes sigma from the results."]
+    else:
+        words = [
+            f"{known}; this is wrong with probability at most {problem.delta:.3g}, whenever you "
+            "look. It rests on intervals beside the tests, with a risk of their own."
+        ]
+    if problem.epsilon == 0.0 and snapshot.end is None:
+        words.append("If so much does not matter, stop and take it.")
+    return words
+
+
+def _worth_saying(snapshot: Snapshot) -> float:
+    """Return what a bound must be below: how much the estimates differ, or sigma if that is more.
+
+    Early on a bound is larger than that, and says nothing.
+    """
+    means = snapshot.means[snapshot.arms.candidate]
+    spread = float(np.ptp(means[np.isfinite(means)], axis=0)) if np.isfinite(means).any() else 0.0
+    if snapshot.problem.noise.sigma is None:
+        return spread
+    return max(spread, float(snapshot.problem.sigmas[snapshot.arms.measurable].max()))
+
+
+def _reach(snapshot: Snapshot, reach: Sequence[int]) -> str:
+    """Say which others may be within the margin too."""
+    names, margin = snapshot.arms.names, f"{snapshot.problem.epsilon:g}"
+    others = len(snapshot.problem.candidates) - 1
+    on = "95 % intervals for all candidates and times"
+    if not reach:
+        return f"All others are shown to be worse by more than {margin} ({on})."
+    some = first_few([f"{names[i]} ({_behind(snapshot, i)})" for i in reach])
+    words = f"Also within reach, as not shown to be worse by more than {margin}: {some}."
+    rest = others - len(reach)
+    if rest == 0:
+        return words
+    verb = "is" if rest == 1 else "are"
+    return f"{words} {counted(rest, 'other')} {verb} shown to be ({on})."
+
+
+def _behind(snapshot: Snapshot, arm: int) -> str:
+    """Say how far an arm is behind the one in front by the estimates."""
+    assert snapshot.standing is not None
+    lead = snapshot.means[snapshot.standing.arm] - snapshot.means[arm]
+    lead *= snapshot.problem.sign
+    if np.isnan(lead):
+        return "not estimated"
+    return f"about {abs(lead):.2g} {'behind' if lead >= 0.0 else 'ahead'}"
+
+
+def saving(margins: Sequence[MarginForecast], soon: Forecast | None) -> str | None:
+    """Say what a margin would change, where it would save much.
+
+    Examples
+    --------
+    >>> found = [MarginForecast(0.2, 60.0, 40.0, 90.0, 450)]
+    >>> text = saving(found, Forecast(np.array([900.0]), cap=4000))
+    >>> text.split(", ")[0]
+    'With a margin of 0.2 a new study would need about 60 measurements'
+    """
+    some = [(one.epsilon, one.median) for one in margins if one.median is not None]
+    if not some:
+        return None
+    (first, pulls), *others = some
+    words = f"With a margin of {first:g} a new study would need {_measurements(pulls)}"
+    words += "".join(f", with {epsilon:g} {expected(n, 0)}" for epsilon, n in others)
+    if soon is not None:
+        words += f", instead of {expected(soon.median, soon.cap)} more here"
+    return (
+        f"{words}. This is a forecast from the results so far, which would guide the new study. It "
+        "has fresh evidence and a delta of its own; begin it by a fork with that margin. Choose by "
+        "what does not matter to you."
+    )
+
+
+def _measurements(pulls: float) -> str:
+    return f"about {about(pulls)} {'measurement' if pulls == 1 else 'measurements'}"
