@@ -157,3 +157,40 @@ def test_models_need_a_lead_and_nothing_that_clashes(arms_file: Path) -> None:
     check_refused(run("plan", arms_file, "--sigma", 1, "--models"), "--models", "--gap")
     for more in (("--theta", "1,2"), ("--against", "xy")):
         check_refused(run("plan", arms_file, *FEW, "--models", *more), "--models", "--against")
+
+
+def test_margins_are_compared(arms_file: Path, tmp_path: Path) -> None:
+    few = ("--gap", 0.5, "--draws", 2, "--sigma", 0.5, "--margins", "--epsilon", 0.3)
+    chart = tmp_path / "margins.svg"
+    found = as_json(arms_file, *few, "--chart", chart)
+    assert chart.read_bytes().startswith(b"<svg")
+    arms = fl.Arms.from_table(arms_file)
+    expected = fl.margin_prices(arms, gap=0.5, sigma=0.5, draws=2, epsilon=0.3, max_pulls=10**7)
+    assert found == json.loads(json.dumps(expected.to_dict()))
+    assert [row["margin"] for row in found["rows"]][::2] == [0.0, 0.125, 0.25, 0.3, 0.5, 1.0]
+    help_text = run("plan", "--help").stdout
+    for key in (*found, *found["rows"][0]):
+        assert key in help_text
+    shown = run("plan", arms_file, *few).stdout
+    assert " ".join(shown.split()).startswith("If the best leads by 0.5, expect about ")
+    assert "Lead 0.125: median" in shown
+    assert " none " in shown
+    text = run("plan", arms_file, *few, "--format", "csv").stdout
+    rows = list(csv.DictReader(io.StringIO(text, newline="")))
+    assert len(rows) == 12
+    assert (rows[1]["margin"], rows[1]["lead"]) == ("0.0", "0.125")
+
+
+def test_margins_need_a_lead_and_nothing_that_clashes(arms_file: Path, tmp_path: Path) -> None:
+    check_refused(run("plan", arms_file, "--sigma", 1, "--margins"), "--margins", "--gap")
+    for more in (("--theta", "1,2"), ("--against", "xy")):
+        check_refused(run("plan", arms_file, *FEW, "--margins", *more), "--margins", "--against")
+    check_refused(run("plan", arms_file, *FEW, "--margins", "--models"), "both given")
+    check_refused(
+        run("plan", arms_file, *FEW, "--margins", "--top", 2), "the 2 best", "proof for one best"
+    )
+    picture = tmp_path / "margins.png"
+    check_refused(run("plan", arms_file, *FEW, "--chart", picture), "--margins")
+    bad = tmp_path / "margins.gif"
+    check_refused(run("plan", arms_file, *FEW, "--margins", "--chart", bad), ".png")
+    assert not picture.exists()

@@ -341,10 +341,17 @@ def test_a_fork_with_another_model_says_what_the_deltas_add_up_to(begun: Path) -
     assert "model bending and fresh evidence" in words
     assert "0.05 + 0.05 = 0.1 in all" in words
     found = content(run("fork", "metals", "apart", "--model", "separate", "--format", "json"))
-    keys = ("name", "fork_of", "until", "model", "history")
-    assert [found[key] for key in keys] == ["apart", "metals", None, "separate", 12]
+    keys = ("name", "fork_of", "until", "model", "epsilon", "history")
+    assert [found[key] for key in keys] == ["apart", "metals", None, "separate", None, 12]
+    enough = run("fork", "metals", "enough", "--epsilon", 0.5)
+    words = " ".join(enough.stdout.split())
+    assert "Study 'enough' begins: this study has a margin of 0.5 and fresh evidence" in words
+    assert "0.05 + 0.05 = 0.1 in all" in words
+    found = content(run("status", "enough", "--format", "json"))
+    assert (found["epsilon"], found["pulls"]) == (0.5, 0)
     assert content(run("status", "bent", "--format", "json"))["pulls"] == 0
     check_refused(run("fork", "metals", "other", "--model", "cubic"), "no model 'cubic'")
+    check_refused(run("fork", "metals", "other", "--epsilon", "-1"), "epsilon is -1")
     check_refused(run("fork", "metals", "other"), "neither is given")
     both = ("--model", "bending", "--until", 1)
     check_refused(run("fork", "metals", "other", *both), "both are given")

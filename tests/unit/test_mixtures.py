@@ -8,7 +8,7 @@ import pytest
 import finalist as fl
 from finalist.inference import mixtures
 from finalist.inference.intervals import Ellipsoid, certainty, mixture, pooled_widths, start_of
-from finalist.inference.leads import leads, mean_widths
+from finalist.inference.leads import ahead_at_least, behind_at_most, leads, mean_widths
 from finalist.inference.mixtures import Batches, Mixture
 from finalist.inference.pooling import BatchSums, Pooled, batch_arms
 from finalist.inference.statistics import Statistics
@@ -187,3 +187,62 @@ def test_certainty_is_where_the_intervals_just_exclude_a_better_arm():
         assert (np.nanmin(found.low) > 0.0) == excluded
     # One bet on each of four leads beats five dimensions.
     assert 1 - sure < 0.5 * (1 - alone)
+
+
+def test_behind_the_best_at_most_is_where_certainty_is_the_confidence():
+    problem = as_problem(fl.Arms.unstructured(5), sigma=1.0)
+    means = [0.0, 0.9, 0.2, 0.1, 1.0]
+    fit, bets = pooled_of(problem, [([20] * 5, means), ([30, 40, 10, 30, 30], means)])
+    start = start_of(problem)
+    words = {"sign": 1, "sigma": 1.0, "start": start, "bets": bets}
+    for arm in range(5):
+        most = behind_at_most(fit, arm, **words, confidence=0.9)
+        assert most is not None
+        ends = leads(fit, arm, start, 0.9, 1.0, bets, sign=1, won=True)
+        assert most == pytest.approx(max(-np.nanmin(ends.low), 0.0), rel=1e-9)
+        assert certainty(fit, arm, **words, epsilon=most) == pytest.approx(0.9, abs=1e-6)
+    bias = np.array([0.1, 0.0, 0.3, 0.2, 0.4])
+    some = behind_at_most(fit, 1, **words, confidence=0.9, bias=bias)
+    assert some is not None
+    assert certainty(fit, 1, **words, epsilon=some, bias=bias) == pytest.approx(0.9, abs=1e-6)
+    assert behind_at_most(fit, 1, **(words | {"start": None}), confidence=0.9) is None
+
+
+def test_who_leads_by_enough_is_not_behind_at_all():
+    problem = as_problem(fl.Arms.unstructured(2), sigma=1.0, objective="min")
+    fit, bets = pooled_of(problem, [([60, 60], [0.0, 2.0])])
+    words = {"sign": -1, "sigma": 1.0, "start": start_of(problem), "bets": bets}
+    assert behind_at_most(fit, 0, **words, confidence=0.95) == 0.0
+    most = behind_at_most(fit, 1, **words, confidence=0.95)
+    assert most is not None
+    assert most > 2.0
+
+
+def test_any_arm_may_be_named_at_the_price_of_all_pairs():
+    problem = as_problem(fl.Arms.unstructured(4), sigma=1.0)
+    fit, bets = pooled_of(problem, [([30] * 4, [0.0, 2.0, 1.0, 1.5])] * 2)
+    start = start_of(problem)
+    words = {"sign": 1, "sigma": 1.0, "start": start, "bets": bets, "confidence": 0.95}
+    least = ahead_at_least(fit, 1, **words)
+    assert np.isnan(least[1])
+    # As in the test of a winner's leads, but six pairs share the half of the bets.
+    below, u2 = 1.0 - least[2], 2 / 60 + 2 * 4 / 60**2
+    F = 0.5 * (4 / 64) ** 2 * math.exp(below**2 / 2 / u2)
+    F += 0.5 / 6 * math.sqrt(0.25 / 30.25) * math.exp((30 * below) ** 2 / 2 / 30.25)
+    assert pytest.approx(20.0, rel=1e-6) == F
+    best, other = (leads(fit, 1, start, 0.95, 1.0, bets, sign=1, won=won) for won in (True, False))
+    assert other.low[2] < least[2] < best.low[2]
+    off = ahead_at_least(fit, 1, **words, bias=np.array([0.1, 0.2, 0.3, 0.4]))
+    np.testing.assert_allclose(least - off, [0.1, np.nan, 0.3, 0.4])
+    assert np.isnan(ahead_at_least(fit, 1, **(words | {"start": None}))).all()
+
+
+def test_only_candidates_are_behind():
+    arms, two = fl.Arms(np.eye(3), names=list("abc")), fl.Arms(np.eye(3)[:2], names=list("ab"))
+    problem = as_problem(arms, candidates=two, sigma=1.0)
+    fit, bets = pooled_of(problem, [([30] * 3, [0.0, 1.0, 9.0])])
+    words = {"sign": 1, "sigma": 1.0, "start": start_of(problem), "bets": bets, "confidence": 0.95}
+    most = behind_at_most(fit, 1, **words)
+    assert most is not None
+    assert most < 1.0  # the third is better by 8 and cannot win
+    assert np.isnan(ahead_at_least(fit, 1, **words)[[1, 2]]).all()

@@ -199,7 +199,14 @@ def test_the_rest_of_a_life(client):
     assert (taken.status_code, taken.json()["error"]) == (409, "NameTakenError")
     bent = {"name": "bent", "model": "separate"}
     assert client.post(f"/studies/{number}/fork", json=bent).status_code == 201
-    for wrong in ({"model": "cubic"}, {"model": "bending", "until": 1}, {}):
+    enough = client.post(f"/studies/{number}/fork", json={"name": "enough", "epsilon": 0.5}).json()
+    assert enough["settings"]["epsilon"] == 0.5
+    said = client.get(f"/studies/{enough['number']}/status").json()
+    assert said["epsilon"] == 0.5
+    assert said["assumptions"][-1].endswith("in all")
+    wrongs: tuple[dict[str, object], ...]
+    wrongs = ({"model": "cubic"}, {"model": "bending", "until": 1}, {}, {"epsilon": -1})
+    for wrong in (*wrongs, {"epsilon": 0.5, "until": 1}, {"epsilon": 0}):
         body = {"name": "more", **wrong}
         assert client.post(f"/studies/{number}/fork", json=body).status_code == 422, wrong
     assert client.delete(f"/studies/{other}", params={"name": "rest"}).status_code == 409
@@ -375,6 +382,7 @@ def test_examples_of_the_description_are_good(client):
         "ForkBody": f"/studies/{number}/fork",
         "NewStudy": "/studies",
         "PlanBody": "/plan",
+        "MarginsBody": "/plan/margins",
     }
     for name, path in bodies.items():
         for example in schemas[name]["examples"]:

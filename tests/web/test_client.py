@@ -98,6 +98,9 @@ def test_a_whole_life_is_the_same_as_without_a_server(url, tmp_path):
     assert again.status(forecast=False).batches == 1
     apart = far.fork("twin 3", model="separate")
     assert apart.status(forecast=False).assumptions[-1].endswith("in all")
+    enough = far.fork("twin 4", epsilon=0.5)
+    assert enough.settings["epsilon"] == 0.5
+    assert enough.status(forecast=False).epsilon == 0.5
     assert fl.connect(url).open("twin").created == far.created
     near.close()
 

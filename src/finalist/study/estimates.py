@@ -113,9 +113,9 @@ def leads_of(state: State, fit: Estimate, arm: int | None) -> Leads | None:
 
 
 def standing_of(state: State, fit: Estimate, chosen: int | None) -> Standing | None:
-    """Return how good the arm in front is; None if nothing can be told, or several are sought."""
+    """Return how good the arm in front is, beside what tests promise; None if that is unknown."""
     problem, survivors = state.problem, state.verdict.survivors
-    if problem.top > 1 or len(problem.candidates) == 1 or not state.measured or doubts_of(state):
+    if problem.top > 1 or len(problem.candidates) == 1 or not state.measured or not promised(state):
         return None
     arm = leader(fit, problem.sign, survivors) if chosen is None else chosen
     if np.isnan(fit.means()[arm]):
@@ -128,7 +128,7 @@ def standing_of(state: State, fit: Estimate, chosen: int | None) -> Standing | N
         "bets": _bets(state),
     }
     within, reach = None, None
-    if not (state.verdict.decided and promised(state)):
+    if not state.verdict.decided:
         within = behind_at_most(fit, arm, **words, confidence=1.0 - problem.delta)
     if problem.epsilon > 0.0:
         least = ahead_at_least(fit, arm, **words, confidence=CONFIDENCE)

@@ -31,9 +31,8 @@ def standing(snapshot: Snapshot) -> str | None:
     found = snapshot.standing
     if found is None:
         return None
-    won = snapshot.certain and snapshot.verdict.decided
-    sentences = [] if won else _within(snapshot)
-    if found.reach is not None and (won or snapshot.end is not None):
+    sentences = _within(snapshot)
+    if found.reach is not None and snapshot.end is not None:
         sentences.append(_reach(snapshot, found.reach))
     return " ".join(sentences) or None
 

@@ -1,0 +1,311 @@
+"""Margins of studies: what is good enough now, what a margin would change, forks with a margin."""
+
+import json
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import finalist as fl
+from finalist.errors import StudyError
+from finalist.inference.intervals import start_of
+from finalist.inference.leads import ahead_at_least, behind_at_most
+from finalist.planning import Forecast
+from finalist.study import Study, forecasts, good_enough
+from finalist.study.forecasts import MarginForecast, below
+from finalist.study.pulls import asked_anew
+from tests.study.lab import Lab, finish
+from tests.study.test_models_study import history_of, measure
+
+ARMS = fl.Arms.unstructured(["plain", "honey", "nut"])
+#: The first two are nearly tied.
+LAB = Lab(ARMS, np.array([2.0, 1.95, 0.0]), 1.0, 2)
+
+
+@pytest.fixture
+def where(tmp_path):
+    return tmp_path / "lab.db"
+
+
+def cakes(where, name="cakes", **words):
+    return Study.create(where, name, ARMS, **({"sigma": 1.0, "seed": 3} | words))
+
+
+def tell(study, batches, size=30, lab=LAB):
+    for _ in range(batches):
+        study.tell(lab.rewards(study.ask(size)))
+    return study
+
+
+# ---- forks with a margin -------------------------------------------------------------------
+
+
+def test_a_fork_has_a_margin_fresh_evidence_and_all_results_as_history(where):
+    old = cakes(where, delta=0.1, objective="min", unit="kg", metadata={"who": "me"})
+    old.import_history([("plain", 1.0), ("nut", 2.0)])
+    told = measure(old, times=2)
+    new = old.fork("enough", epsilon=0.5)
+    same = ("strategy", "noise", "delta", "objective", "unit", "metadata", "cost", "budget")
+    assert all(new.settings[word] == old.settings[word] for word in same)
+    assert (old.settings["epsilon"], new.settings["epsilon"]) == (0.0, 0.5)
+    assert new.settings["seed"] != old.settings["seed"]
+    assert new.arms == old.arms
+    assert history_of(new) == sorted([("plain", 1.0), ("nut", 2.0), *told])
+    status = Study.open(where, "enough").status(forecast=False)
+    assert (status.pulls, status.verdict, status.epsilon) == (0, "continue", 0.5)
+    said = status.assumptions[-1]
+    assert said.startswith("this study has a margin of 0.5 and fresh evidence")
+    assert said.endswith("0.1 + 0.1 = 0.2 in all")
+    assert finish(new, LAB) > 0
+    assert "within 0.5 of the best" in new.status().sentence
+
+
+def test_forks_add_up_over_margins_models_and_batches(where):
+    arms = fl.Arms([[1.0], [2.0], [4.0], [5.0]]).with_intercept()
+    old = Study.create(where, "old", arms, sigma=1.0)
+    measure(old)
+    enough = old.fork("enough", epsilon=0.5)
+    measure(enough)
+    both = enough.fork("both", model="bending", epsilon=0.25)
+    said = both.status(forecast=False).assumptions[-1]
+    assert "this study has the model bending and a margin of 0.25 and fresh evidence" in said
+    assert "0.1 + 0.05 = 0.15 in all" in said
+    assert both.arms.recipe.name == "bending"
+    again = enough.fork("again", 1)
+    assert "fork of enough from before batch 1" in again.status(forecast=False).assumptions[-1]
+    none = again.fork("none", epsilon=0)
+    said = none.status(forecast=False).assumptions[-1]
+    assert "this study has no margin and fresh evidence" in said
+    assert "0.15 + 0.05 = 0.2 in all" in said  # old, enough and again
+    assert none.settings["epsilon"] == 0.0
+
+
+def test_what_a_fork_cannot_have_is_refused_and_leaves_nothing(where):
+    old = tell(cakes(where), 1)
+    for words, what in (
+        ({"epsilon": -1.0}, "cannot go on with epsilon=-1.0: epsilon is -1"),
+        ({"epsilon": math.nan}, "epsilon is nan"),
+        ({"epsilon": "much"}, "epsilon is 'much'"),
+        ({"epsilon": 0.0}, "has the margin 0 already"),
+        ({"epsilon": 0.5, "until": 1}, "both are given"),
+        ({}, "neither is given"),
+    ):
+        with pytest.raises(StudyError, match=what):
+            old.fork("new", **words)
+    several = tell(cakes(where, "several", top=2), 1)
+    with pytest.raises(StudyError, match="the 2 best; a margin has a proof for one best only"):
+        several.fork("new", epsilon=0.5)
+    zone = cakes(where, "zone", strategy="kn", epsilon=0.5)
+    with pytest.raises(StudyError, match=r"has the margin 0\.5 already"):
+        zone.fork("new", epsilon=0.5)
+    assert fl.studies(where) == ["cakes", "several", "zone"]
+
+
+def test_what_a_fork_asks_anew():
+    assert asked_anew(None, None) == ""
+    assert asked_anew("bending", 0.0) == "the model bending and no margin"
+
+
+# ---- what is good enough now ---------------------------------------------------------------
+
+
+def words_of(study):
+    state = study._log.now()
+    fit = state.pooled.estimate()
+    bets = study_bets(state)
+    words = {"sign": 1, "sigma": state.problem.scale, "start": start_of(state.problem)}
+    return fit, words | {"bets": bets}
+
+
+def study_bets(state):
+    from finalist.study.estimates import _bets
+
+    return _bets(state)
+
+
+def test_an_undecided_study_says_how_close_to_the_best_its_leader_is(where):
+    study = tell(cakes(where, delta=0.1), 6)
+    status = study.status(forecast=False)
+    assert status.verdict == "continue"
+    fit, words = words_of(study)
+    front = ARMS.names.index(status.leader)
+    assert status.within == behind_at_most(fit, front, **words, confidence=0.9)
+    assert status.good_enough == (
+        f"Known now: {status.leader} is within {good_enough.at_most(status.within)} of the best; "
+        "this is wrong with probability at most 0.1, whenever you look. It rests on intervals "
+        "beside the tests, with a risk of their own. If so much does not matter, stop and take it."
+    )
+    assert status.good_enough in str(status)
+    assert (status.epsilon, status.within_reach) == (0.0, None)
+    stopped = study.stop("season")
+    assert stopped.within == status.within
+    assert stopped.good_enough is not None
+    assert "stop and take it" not in stopped.good_enough
+
+
+def test_early_bounds_that_say_nothing_are_not_said(where):
+    study = cakes(where)
+    assert study.status(forecast=False).within is None
+    tell(study, 1, size=6)
+    status = study.status(forecast=False)
+    assert status.within is not None
+    assert status.within > 2.5
+    assert status.good_enough is None
+
+
+def test_an_unknown_sigma_is_said(where):
+    status = tell(cakes(where, sigma=None), 8).status(forecast=False)
+    assert "by an interval of 95 % that takes sigma from the results" in status.good_enough
+    assert "whenever" not in status.good_enough
+
+
+@pytest.mark.parametrize(
+    "words",
+    [{"top": 2}, {"strategy": fl.LazyTS(threshold="heuristic")}, {"strategy": "gse", "budget": 99}],
+)
+def test_where_nothing_is_promised_nothing_is_said(where, words):
+    status = tell(cakes(where, **words), 1).status(forecast=False)
+    assert (status.within, status.within_reach, status.good_enough) == (None, None, None)
+
+
+def test_arms_that_change_end_the_bounds(where):
+    study = tell(cakes(where), 3)
+    while study._log.now().run.until_end:
+        tell(study, 1, size=1)
+    study.withdraw("nut")
+    tell(study, 1)
+    assert study.status(forecast=False).within is None
+
+
+def test_a_winner_within_a_margin_names_what_else_is_within_reach(where):
+    lab = Lab(fl.Arms.unstructured(4), np.array([2.0, 1.9, 0.0, -4.0]), 1.0, 4)
+    study = Study.create(where, "four", fl.Arms.unstructured(4), sigma=1.0, epsilon=0.5, seed=5)
+    finish(study, lab, size=40)
+    status = study.status()
+    names = study.arms.names
+    assert status.sentence.startswith(f"{status.winner} is within 0.5 of the best")
+    fit, words = words_of(study)
+    front = names.index(status.winner)
+    least = ahead_at_least(fit, front, **words, confidence=0.95)
+    others = [i for i in range(4) if i != front]
+    assert set(status.within_reach) == {names[i] for i in others if not least[i] > 0.5}
+    estimates = {arm.name: arm.estimate for arm in status.arms}
+    order = [estimates[name] for name in status.within_reach]
+    assert order == sorted(order, reverse=True)
+    assert "x4" not in status.within_reach
+    assert f"as not shown to be worse by more than 0.5: {status.within_reach[0]} (about" in (
+        status.good_enough
+    )
+    assert status.good_enough.endswith("shown to be (95 % intervals for all candidates and times).")
+    assert (status.within, status.margins, status.saving) == (None, (), None)
+    assert json.loads(json.dumps(status.to_dict()))["within_reach"] == list(status.within_reach)
+
+
+def test_everything_and_nothing_within_reach(where):
+    lab = Lab(ARMS, np.array([9.0, 0.0, 0.0]), 1.0, 1)
+    clear = cakes(where, "clear", epsilon=1.0)
+    finish(clear, lab, size=60)
+    status = clear.status()
+    assert status.within_reach == ()
+    assert status.good_enough == (
+        "All others are shown to be worse by more than 1 (95 % intervals for all candidates and "
+        "times)."
+    )
+    tied = cakes(where, "tied", epsilon=3.0)
+    finish(tied, Lab(ARMS, np.zeros(3), 1.0, 1))
+    status = tied.status()
+    assert len(status.within_reach) == 2
+    assert status.good_enough.startswith("Also within reach, as not shown")
+    assert "intervals" not in status.good_enough
+
+
+# ---- what a margin would change ------------------------------------------------------------
+
+
+def test_a_study_with_a_long_way_to_go_says_what_a_margin_would_change(where):
+    study = tell(cakes(where), 8)
+    status = study.status()
+    assert status.forecast is not None
+    assert status.forecast.median > status.pulls
+    assert [one.epsilon for one in status.margins] == list(below(status.within, 2))
+    first = status.margins[0]
+    assert first.median is not None
+    assert first.median <= 0.5 * status.forecast.median
+    assert status.saving.startswith(f"With a margin of {first.epsilon:g} a new study would need ")
+    assert "more here. This is a forecast" in status.saving
+    assert status.saving in str(status)
+    assert json.loads(json.dumps(status.to_dict()))["margins"][0] == vars(first)
+    assert study.status(forecast=False).margins == ()
+
+
+def test_a_study_that_ended_undecided_says_it_too(where):
+    study = tell(cakes(where, budget=240), 8)
+    status = study.status()
+    assert status.verdict == "undecided"
+    assert status.forecast is None
+    assert study.snapshot().can_compare
+    assert status.margins
+    assert status.saving is not None
+    assert "more here" not in status.saving
+    assert all(one.cap <= 240 for one in status.margins)
+
+
+def test_where_the_study_is_more_than_half_way_margins_are_not_simulated(where, monkeypatch):
+    study = tell(cakes(where), 4)
+    state, fit = study._log.now(), study._log.now().pooled.estimate()
+    done = float(state.pooled.pulls)
+    assert forecasts.compare(state, fit, 0.5, Forecast(np.full(3, done), 10_000)) == ()
+    caps = []
+
+    def simulated(_, __, epsilon, cap):
+        caps.append(cap)
+        return MarginForecast(epsilon, 1.0, 1.0, 1.0, cap)
+
+    monkeypatch.setattr(forecasts, "_simulated", simulated)
+    long = Forecast(np.full(3, 10.0 * done), 10_000)
+    assert [one.epsilon for one in forecasts.compare(state, fit, 0.5, long)] == [0.2, 0.1]
+    endless = Forecast(np.full(3, math.inf), 10_000)
+    forecasts.compare(state, fit, None, endless)
+    forecasts.compare(state, fit, None, None)
+    assert caps[::2] == [5 * done, 5000, max(5 * done, 5 * 20 * 3)]
+
+
+@pytest.mark.parametrize("words", [{"epsilon": 0.5}, {"top": 2}, {"strategy": "uniform"}])
+def test_a_study_that_cannot_have_another_margin_is_not_compared(where, words):
+    study = tell(cakes(where, **words), 1)
+    assert not study.snapshot().can_compare
+    assert study.status().margins == ()
+
+
+def test_margins_with_an_unknown_sigma_and_shifted_batches(where):
+    words: Any
+    for name, words in (("one", {"sigma": None}), ("two", {"batch_intercept": True})):
+        study = tell(cakes(where, name, **words), 6)
+        assert study.snapshot().can_compare
+        for one in study.status().margins:
+            assert one.median is None or one.median <= one.cap
+
+
+def test_margins_are_numbers_that_people_name():
+    assert below(1.0, 3) == (0.5, 0.2, 0.1)
+    assert below(0.21, 2) == (0.2, 0.1)
+    assert below(37.0, 2) == (20.0, 10.0)
+    assert below(0.0, 2) == below(math.inf, 2) == below(math.nan, 2) == ()
+
+
+def test_bounds_are_rounded_up():
+    for value in np.random.default_rng(0).lognormal(0.0, 5.0, 200):
+        shown = float(good_enough.at_most(value))
+        assert value * (1.0 - 1e-8) <= shown <= value * 1.11
+
+
+def test_only_margins_that_save_are_named():
+    some = (MarginForecast(0.5, 10.0, 5.0, 20.0, 50), MarginForecast(0.2, None, None, None, 50))
+    assert good_enough.saving(some[1:], None) is None
+    assert good_enough.saving((), None) is None
+    words = good_enough.saving(some, Forecast(np.full(3, math.inf), 100))
+    assert words.startswith(
+        "With a margin of 0.5 a new study would need about 10 measurements, instead of more than "
+        "100 more here. "
+    )
