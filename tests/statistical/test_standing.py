@@ -6,6 +6,8 @@ the price of their bets the bounds are wrong too often: that has to be caught. (
 behind the best at most is the end of an interval of `test_interval_validity`: see test_mixtures.)
 """
 
+from typing import Any
+
 import numpy as np
 
 from finalist.inference import intervals
@@ -35,7 +37,13 @@ def is_ever_wrong(seed):
         if number % EVERY:
             continue
         fit, bets = watcher.pooled.estimate(), Batches(problem, sums)
-        words = {"sign": 1, "sigma": 1.0, "start": start, "confidence": 1.0 - Q, "bets": bets}
+        words: dict[str, Any] = {
+            "sign": 1,
+            "sigma": 1.0,
+            "start": start,
+            "confidence": 1.0 - Q,
+            "bets": bets,
+        }
         if any(
             np.any(ahead_at_least(fit, arm, **words) > mean - truth)  # false for nan
             for arm, mean in enumerate(truth)

@@ -185,12 +185,14 @@ def test_a_winner_within_a_margin_names_what_else_is_within_reach(where):
     status = study.status()
     names = study.arms.names
     assert status.sentence.startswith(f"{status.winner} is within 0.5 of the best")
+    assert status.within_reach is not None
+    assert status.good_enough is not None
     fit, words = words_of(study)
-    front = names.index(status.winner)
+    front = names.index(str(status.winner))
     least = ahead_at_least(fit, front, **words, confidence=0.95)
     others = [i for i in range(4) if i != front]
     assert set(status.within_reach) == {names[i] for i in others if not least[i] > 0.5}
-    estimates = {arm.name: arm.estimate for arm in status.arms}
+    estimates = {arm.name: arm.estimate or 0.0 for arm in status.arms}
     order = [estimates[name] for name in status.within_reach]
     assert order == sorted(order, reverse=True)
     assert "x4" not in status.within_reach
@@ -216,7 +218,7 @@ def test_everything_and_nothing_within_reach(where):
     finish(tied, Lab(ARMS, np.zeros(3), 1.0, 1))
     status = tied.status()
     assert len(status.within_reach) == 2
-    assert status.good_enough.startswith("Also within reach, as not shown")
+    assert status.good_enough.startswith("Possibly within reach too, as not shown")
     assert "intervals" not in status.good_enough
 
 
@@ -305,6 +307,7 @@ def test_only_margins_that_save_are_named():
     assert good_enough.saving(some[1:], None) is None
     assert good_enough.saving((), None) is None
     words = good_enough.saving(some, Forecast(np.full(3, math.inf), 100))
+    assert words is not None
     assert words.startswith(
         "With a margin of 0.5 a new study would need about 10 measurements, instead of more than "
         "100 more here. "

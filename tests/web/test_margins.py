@@ -3,6 +3,7 @@
 import base64
 import re
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -36,6 +37,11 @@ def lab(tmp_path):
         yield somebody
 
 
+def out_of(status):
+    """Return which are shown not to be within the margin."""
+    return {"plain", "honey", "nut"} - {status["winner"], *status["within_reach"]}
+
+
 def text_of(answer):
     return Page(answer.text).text
 
@@ -55,7 +61,7 @@ def test_the_form_shows_what_margins_save_as_words_table_and_picture(lab):
     text = text_of(told)
     assert "If the best leads by 1, expect about" in text
     assert "with a margin of 0.7" in text
-    table = re.search(r'<table class="margins">.*?</table>', told.text, re.DOTALL)
+    table = re.search(r'<table class="margins".*?</table>', told.text, re.DOTALL)
     assert table is not None
     heads = re.findall(r'<th scope="row">([^<]*)</th>', table[0])
     assert heads == ["none", "0.25", "0.5", "0.7", "1", "2"]
@@ -81,6 +87,7 @@ def test_the_api_prices_margins(lab):
         sigma=0.5, gap=1.0, draws=2, margins=[0.5], max_pulls=1_000_000,
     )  # fmt: skip
     assert found == expected.to_dict()
+    wrong: Any
     for wrong in ({"margins": []}, {"margins": [0]}, {"gap": 0}, {"top": 2}, {"draws": 1000}):
         answer = lab.client.post("/api/v1/plan/margins", json={**body, **wrong})
         assert answer.status_code == 422, wrong
@@ -128,9 +135,11 @@ def test_a_study_with_a_margin_says_so_while_it_runs_and_at_the_end(lab):
         assert f"{status['winner']} is within 0.5 of the best, after" in place
         assert status["good_enough"] in place
     assert status["within_reach"]
-    assert page.text.count(">within reach</span>") == len(status["within_reach"])
-    out = {"plain", "honey", "nut"} - {status["winner"], *status["within_reach"]}
-    assert page.text.count('<span class="tag out">out</span>') == len(out)
+    assert page.text.count('<span class="tag possible">') == len(status["within_reach"])
+    assert "may be within 0.5 of the best too come first" in text_of(page)
+    near = 1 + len(status["within_reach"])
+    assert re.search(rf"<dt>May be near enough</dt><dd>{near} <small>of 3<", page.text)
+    assert page.text.count('<span class="tag out">out</span>') == len(out_of(status))
     assert "What would a margin change?" not in page.text
 
 

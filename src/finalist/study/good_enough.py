@@ -77,7 +77,7 @@ def _reach(snapshot: Snapshot, reach: Sequence[int]) -> str:
     if not reach:
         return f"All others are shown to be worse by more than {margin} ({on})."
     some = first_few([f"{names[i]} ({_behind(snapshot, i)})" for i in reach])
-    words = f"Also within reach, as not shown to be worse by more than {margin}: {some}."
+    words = f"Possibly within reach too, as not shown to be worse by more than {margin}: {some}."
     rest = others - len(reach)
     if rest == 0:
         return words

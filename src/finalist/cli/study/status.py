@@ -208,9 +208,10 @@ def _state(arm: "ArmStatus", found: "Status") -> str:
         return "winner" if found.winner is not None and found.risk is not None else "recommended"
     if not arm.candidate:
         return "measured only"
+    left = arm.survives
     if found.within_reach is not None and found.verdict == "winner":
-        return "within reach" if arm.name in found.within_reach else "out"
-    return "possible" if arm.survives else "out"
+        left = arm.name in found.within_reach  # within the margin
+    return "possible" if left else "out"
 
 
 def _is_minimum(found: "Status") -> bool:

@@ -149,6 +149,11 @@ def within(margin: float) -> str:
     return f"within {number(margin)} of the best"
 
 
+def is_near(status: Status) -> bool:
+    """Return whether the others are told apart by whether they may be within the margin too."""
+    return status.verdict == "winner" and status.within_reach is not None
+
+
 def contenders(status: Status) -> str:
     """Count what can win: arms, or candidates if some arms are only measured."""
     every = sum(arm.candidate for arm in status.arms)
@@ -217,10 +222,15 @@ def batch_size(snapshot: Snapshot) -> int | None:
 
 
 def ranked(status: Status, sign: int) -> list[ArmStatus]:
-    """Return survivors, then eliminated arms, then those that cannot win, each best first."""
+    """Return survivors, then eliminated arms, then those that cannot win, each best first.
+
+    With a winner within a margin, it and those that may be within the margin come first.
+    """
+    near = {status.winner, *(status.within_reach or ())} if is_near(status) else None
 
     def key(arm: ArmStatus) -> tuple[int, bool, float]:
-        group = 0 if arm.survives else 1 if arm.candidate else 2
+        first = arm.survives if near is None else arm.name in near
+        group = 0 if first else 1 if arm.candidate else 2
         return (group, arm.estimate is None, -sign * (arm.estimate or 0.0))
 
     return sorted(status.arms, key=key)
