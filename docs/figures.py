@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 import finalist as fl
-from finalist.charts.curves import Curve, curves_chart
+from finalist.charts.curves import Curve, curves_chart, margins_chart
 from finalist.charts.evidence import cap_chart, evidence_chart
 from finalist.charts.theme import ACCENT, INK, PALETTE, data, finish, save
 from finalist.inference.information import information
@@ -351,6 +351,13 @@ def bent_picture(folder: Path) -> None:
     )
 
 
+def margin_picture(folder: Path) -> None:
+    # finalist plan cakes.csv --sigma 1 --gap 0.5 --margins
+    cakes = fl.Arms.unstructured(["plain", "honey", "nut", "lemon", "plum"])
+    prices = fl.margin_prices(cakes, sigma=1.0, gap=0.5, draws=50)
+    save(margins_chart(prices), folder / "margins.png")
+
+
 def _wrong_curve(label: str, x: tuple[float, ...], counts: list[tuple[int, int]]) -> Curve:
     """Return the share of wrong runs in percent, with exact intervals."""
     bounds = 100.0 * np.array([exact_interval(errors, runs) for errors, runs in counts])
@@ -386,3 +393,4 @@ if __name__ == "__main__":
     top_picture(target)
     shift_picture(target)
     bent_picture(target)
+    margin_picture(target)
