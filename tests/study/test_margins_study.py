@@ -312,3 +312,22 @@ def test_only_margins_that_save_are_named():
         "With a margin of 0.5 a new study would need about 10 measurements, instead of more than "
         "100 more here. "
     )
+
+
+def test_reach_ends_where_an_arm_is_shown_to_be_behind_by_more_than_the_margin(where, monkeypatch):
+    study = tell(cakes(where, epsilon=0.5), 1, size=12)
+
+    def ahead(fit, arm, **_):
+        least = np.array([0.2, 0.2, 0.2])
+        least[arm], least[(arm + 1) % 3] = math.nan, 0.6
+        return least
+
+    monkeypatch.setattr("finalist.study.estimates.ahead_at_least", ahead)
+    status = study.status(forecast=False)
+    front = ARMS.names.index(status.leader or "")
+    assert status.within_reach == (ARMS.names[(front + 2) % 3],)
+    assert status.good_enough is None or "reach" not in status.good_enough  # it goes on
+    stopped = study.stop("season")
+    assert "1 other is shown to be (95 % intervals for all candidates and times)" in (
+        stopped.good_enough or ""
+    )
