@@ -331,3 +331,14 @@ def test_reach_ends_where_an_arm_is_shown_to_be_behind_by_more_than_the_margin(w
     assert "1 other is shown to be (95 % intervals for all candidates and times)" in (
         stopped.good_enough or ""
     )
+
+
+def test_the_arm_that_may_be_good_enough_is_named_by_all_results_so_far(where):
+    cakes_of_five = fl.Arms.unstructured(["plain", "honey", "nut", "lemon", "plum"])
+    lab = Lab(cakes_of_five, np.array([7.0, 6.95, 6.0, 5.5, 5.0]), 1.0, 2)
+    study = Study.create(where, "at work", cakes_of_five, sigma=1.0, epsilon=0.5, seed=3)
+    tell(study, 3, size=12, lab=lab)
+    run: Any = study._log.now().run
+    claimant = cakes_of_five.names[run._claims._claimant(run._past)]
+    sentence = study.status(forecast=False).sentence
+    assert sentence.startswith(f"{claimant} may be within 0.5 of the best after 36 pulls; ")

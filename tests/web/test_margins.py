@@ -64,8 +64,8 @@ def test_the_form_shows_what_margins_save_as_words_table_and_picture(lab):
     table = re.search(r'<table class="margins".*?</table>', told.text, re.DOTALL)
     assert table is not None
     heads = re.findall(r'<th scope="row">([^<]*)</th>', table[0])
-    assert heads == ["none", "0.25", "0.5", "0.7", "1", "2"]
-    assert len(re.findall(r'<td class="number">[0-9,]+ <small>\([0-9,]+\)</small>', table[0])) == 12
+    assert heads == ["none", "0.5", "0.7", "1", "2"]
+    assert len(re.findall(r'<td class="number">[0-9,]+ <small>\([0-9,]+\)</small>', table[0])) == 10
     pictures = re.findall(r"data:image/svg\+xml;base64,([A-Za-z0-9+/=]+)", told.text)
     drawn = [base64.b64decode(picture).decode() for picture in pictures]
     assert len(drawn) == 2

@@ -103,9 +103,9 @@ class Portfolio(BestArm):
 
     def words(self, past: Past, interval: Intervals) -> str:
         """Say in one sentence what is certain now: who may still be better than the claimant."""
-        c, names = self._shown, self._problem.arms.names
-        if self.winner is not None or c is None:
+        if self.winner is not None or self._shown is None:
             return super().words(past, interval)
+        c, names = self._claimant(past), self._problem.arms.names  # by all that is known now
         rest = [names[x] for x in np.flatnonzero(~self._out(c))]
         who = f"{rest[0]} and {len(rest) - 1} more" if len(rest) > 3 else " and ".join(rest)
         return (
