@@ -316,9 +316,8 @@ class Study:
         `events` is how many of the newest events it has, at most.
         """
         state = self._log.now()
-        return take(
-            self._log.row, state, self._log.named_events(state, max(state.last - events, 0))
-        )
+        newest = self._log.named_events(state, max(state.last - events, 0))
+        return take(self._log.row, state, newest)
 
     def evidence(self) -> tuple[Int[np.ndarray, " B"], Float[np.ndarray, "B K"]]:
         """Return pulls so far and the evidence against each arm, after each batch.
