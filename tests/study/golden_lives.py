@@ -598,4 +598,4 @@ def _others() -> dict[str, Life]:
 
 LIVES = _lives()
 #: Strategies that version 0.1.0 did not have.
-LATER = {"bechhofer", "rinott", "kn", "biz"}
+LATER = {"bechhofer", "rinott", "kn", "biz", "sequential-halving", "top-two"}

@@ -23,9 +23,11 @@ SETTINGS: list[dict[str, Any]] = [
     {"misspecification": 0.1},
     {"misspecification": 0.1, "batch_intercept": True},
     {"delta": 0.001, "objective": "min"},
+    {"budget": 200},
+    {"budget": 200, "sigma": None, "delta": 0.2},
 ]
 #: Rules, and how many tests are over: the first epoch by rules 3 has the reserve of the pilot.
-WHEN = [(2, 2), (3, 0), (3, 2)]
+WHEN = [(2, 2), (3, 0), (3, 2), (4, 2)]
 
 
 def halfway(settings, seed, rules, tests):

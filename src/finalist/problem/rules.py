@@ -33,6 +33,8 @@ class Rules:
     near_claimants : bool
         Whether, with an epsilon, the gauntlet's epochs are planned for several arms that may be
         returned soon, and its claimant stays until another one is clearly nearer.
+    endgame : bool
+        Whether the gauntlet plans epochs for the end of a budget, if there is one.
     forgiving : bool
         Whether the gauntlet leaves out what later rewards contradict when it chooses, and goes by
         arms' own means where the linear model may be wrong.
@@ -51,6 +53,7 @@ class Rules:
     forgiving: bool = False
     epochs: bool = False
     near_claimants: bool = False
+    endgame: bool = False
 
 
 #: All rules that there have been.
@@ -58,7 +61,7 @@ RULES: Mapping[int, Rules] = {
     1: Rules(1),
     2: Rules(2, untilted=0.2, forgiving=True),
     3: Rules(3, untilted=0.2, forgiving=True, epochs=True),
-    4: Rules(4, untilted=0.2, forgiving=True, epochs=True, near_claimants=True),
+    4: Rules(4, untilted=0.2, forgiving=True, epochs=True, near_claimants=True, endgame=True),
 }
 #: The rules of new studies and simulations.
 NEWEST = RULES[max(RULES)]

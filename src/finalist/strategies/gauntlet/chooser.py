@@ -9,8 +9,9 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from finalist.design.exchange import ordered
+from finalist.inference.information import Information
 from finalist.inference.least_squares import weighted_rows
-from finalist.strategies.gauntlet import sizes
+from finalist.strategies.gauntlet import endgame, sizes
 from finalist.strategies.gauntlet.claims import Claims
 from finalist.strategies.gauntlet.past import Past, has_portfolio
 from finalist.strategies.gauntlet.pilot import (
@@ -57,13 +58,13 @@ class Chooser:
         if past.reserve is not None:
             revealing = Revealing(past, self.planner.seed)
             more = revealing.more(self.claims.wanted, self._limit())
-            return more, revealing.past, revealing.steps
+            return endgame.pilot_within(past, more), revealing.past, revealing.steps
         r, done = past.arms.rank, past.pooled.pulls
         if done < SHORT * r or not spans(past):
             return max(SHORT * r - done, 1), past, []
         long = not has_portfolio(past.problem) and done < LONG * r
         if long and is_long(past, self.claims.wanted(past), self._limit()):
-            return LONG * r - done, past, []
+            return endgame.pilot_within(past, LONG * r - done), past, []
         return 0, past, []
 
     def pilot_order(self, past: Past, n: int) -> Int[np.ndarray, " n"]:
@@ -97,12 +98,18 @@ class Chooser:
             sized = wanted.of_leader()
             span = min(span, len(sized.first) + 1)
         missing = sizes.missing(past, sized, self._limit())
-        n = sizes.epoch_size(past, missing, self.planner.growth, self.looks, span)
-        if reserve is None:
-            n = max(n, span)
-        if size is not None:  # a batch with a constant of its own is an epoch
-            n = size if problem.batch_intercept else size * math.ceil(n / size)
-        counts, info, M = self.planner.plan_epoch(past, wanted, n, reserve)
+        ending = self._ending(past, size, reserve)
+        if ending is not None:
+            counts, info, M = ending
+        else:
+            n = sizes.epoch_size(past, missing, self.planner.growth, self.looks, span)
+            if reserve is None:
+                n = max(n, span)
+            if size is not None:  # a batch with a constant of its own is an epoch
+                n = size if problem.batch_intercept else size * math.ceil(n / size)
+            if endgame.has_end(past):
+                n = endgame.within_budget(past, n)
+            counts, info, M = self.planner.plan_epoch(past, wanted, n, reserve)
         few = past.few if past.batches > 0 else missing <= DOZENS * past.arms.rank
         plan: dict[str, Any] = {
             "attack": self.claims.attack(past, counts, info),
@@ -112,6 +119,17 @@ class Chooser:
             "few": bool(few),
         }
         return counts, plan, M
+
+    def _ending(
+        self, past: Past, size: int | None, reserve: Reserve | None
+    ) -> tuple[Int[np.ndarray, " K"], Information, Float[np.ndarray, "r r"]] | None:
+        """Return an epoch for the choice at the end of a budget, if that is what matters now."""
+        if not endgame.has_end(past):
+            return None
+        ending = endgame.Ending.of(past, self.claims.verdict(0).survivors, reserve)
+        if ending.error < past.problem.delta:
+            return None
+        return ending.epoch(endgame.epoch_size(past, size))
 
     def _every(self, past: Past, n: int) -> int:
         """Return after how many results a look is due; 0 for none but at the end."""

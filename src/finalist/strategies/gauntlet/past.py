@@ -42,6 +42,8 @@ class Past:
         What was measured before the run.
     lost : (K,) array of int
         Pulls that were made and gave no reward.
+    pending : (K,) array of int or None
+        Pulls whose rewards are not known yet, if there are any; `lost` has them too.
     gone : int
         Rewards of arms that were withdrawn.
     recorded, batches : int
@@ -63,6 +65,7 @@ class Past:
         self.pooled = Pooled(problem)
         self.history: Statistics | None = None
         self.lost: Int[np.ndarray, " K"] = np.zeros(K, dtype=np.int64)
+        self.pending: Int[np.ndarray, " K"] | None = None
         self.gone = self.recorded = self.batches = 0
         self.last: Int[np.ndarray, " K"] = np.zeros(K, dtype=np.int64)
         self.last_info: Information | None = None
@@ -135,7 +138,8 @@ class Past:
         if len(pulls) == 0:
             return self
         new = copy(self)
-        new.lost = self.lost + np.bincount(pulls, minlength=len(self.lost))
+        new.pending = np.bincount(pulls, minlength=len(self.lost))
+        new.lost = self.lost + new.pending
         return new
 
     def copy(self) -> "Past":

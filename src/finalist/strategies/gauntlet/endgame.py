@@ -1,0 +1,201 @@
+"""Where the gauntlet measures when a budget will end it, by rules 4: for the choice at the end.
+
+With a budget the question is not when it is certain, but how good the choice will be when the last
+pull is made. An epoch is planned for that: for the design of all pulls that are left under which
+the arm that leads then is most likely the best (`design.end`). Only its first part is made; then it
+is planned anew. Where that choice would hardly be wrong (with less than delta), epochs are planned
+for certainty, as without a budget: it may come before the end, and saves the rest. Arms that are
+ruled out are no rivals any more. All of it is chosen from the past, so evidence, ruling out and an
+early end at delta are as they were.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from finalist.design.end import end_design, errors_at_end, regular
+from finalist.design.exchange import greedy_pulls
+from finalist.inference.information import Information
+from finalist.inference.least_squares import weighted_rows
+from finalist.strategies.gauntlet.past import Past
+from finalist.strategies.gauntlet.pilot import spans
+from finalist.strategies.gauntlet.planner import estimable, useful_arms
+from finalist.strategies.gauntlet.reserve import Reserve
+from finalist.strategies.static.static import static_design
+
+#: The most of the budget that a pilot takes, once it spans the arms.
+MOST = 0.5
+#: The budget is spent in about so many epochs.
+EPOCHS = 20
+#: The rivals that are closest, in standard errors.
+RIVALS = 30
+#: Leads are taken for less certain than they are: leader and rivals are maxima of estimates.
+DOUBT = 1.5
+#: What the past says nothing of is so many times as uncertain as the most uncertain lead.
+UNKNOWN = 10.0
+#: The part of a design that is spread over all arms, so that none is given up by chance.
+SPREAD = 0.1
+#: An epoch of so many times the rank spans whatever is compared, so that it is tested.
+SPANNING = 2
+#: Weights below this part of the largest count for nothing.
+LIGHT = 1e-3
+
+
+def has_end(past: Past) -> bool:
+    """Return whether epochs are planned for the end of a budget."""
+    ends = past.problem.rules.endgame and past.problem.budget is not None
+    return ends and pulls_left(past) > 0
+
+
+def pulls_left(past: Past) -> int:
+    """Return the pulls that are left of the budget, or of what arms can give."""
+    budget = past.problem.budget
+    assert budget is not None
+    left = budget - past.pulls - int(past.lost.sum())
+    return max(min(left, int(past.room().sum())), 0)
+
+
+def pilot_within(past: Past, more: int) -> int:
+    """Return how many more pulls a pilot takes of those it would, once it spans the arms."""
+    if not has_end(past) or not spans(past) or past.pooled.pulls < past.arms.rank:
+        return more
+    budget = past.problem.budget
+    assert budget is not None
+    return max(min(more, math.floor(MOST * budget) - past.pooled.pulls), 0)
+
+
+def epoch_size(past: Past, size: int | None) -> int:
+    """Return the size of the next epoch: whole batches of a size that is asked for."""
+    budget, left, r = past.problem.budget, pulls_left(past), past.arms.rank
+    assert budget is not None
+    # Where residuals have to tell sigma, there have to be some.
+    least = 2 * r + 1 if past.problem.noise.sigma is None else r
+    n = max(math.ceil(budget / EPOCHS), least)
+    if size is not None:
+        n = size if past.problem.batch_intercept else size * math.ceil(n / size)
+    return max(left if left < 1.5 * n else n, 1)
+
+
+def within_budget(past: Past, n: int) -> int:
+    """Return a size that leaves no rest of the budget that is too small for an epoch."""
+    left = pulls_left(past)
+    return left if left < n + past.arms.rank else n
+
+
+@dataclass(frozen=True, eq=False)
+class Ending:
+    """What the pulls that are left are for, and how they would be shared.
+
+    Attributes
+    ----------
+    past : Past
+    reserve : Reserve or None
+        What is tested with the next epoch.
+    needed : (m, r) array
+        The arm that would be taken now minus each other survivor.
+    W : (K, r) array
+        Arms in units of their noise.
+    A : (r, r) array
+        The design matrix of all pulls so far.
+    weights, M : (K,) and (r, r) arrays
+        The design (`design.end`).
+    error : float
+        How likely it seems that the choice at the end is wrong: the sum over rivals.
+    """
+
+    past: Past
+    reserve: Reserve | None
+    needed: Float[np.ndarray, "m r"]
+    W: Float[np.ndarray, "K r"]
+    A: Float[np.ndarray, "r r"]
+    weights: Float[np.ndarray, " K"]
+    M: Float[np.ndarray, "r r"]
+    error: float
+
+    @classmethod
+    def of(cls, past: Past, survivors: Sequence[int], reserve: Reserve | None) -> "Ending":
+        """Plan the end from the past; arms that are ruled out are no rivals."""
+        problem, fit, left = past.problem, past.estimate(), pulls_left(past)
+        W = weighted_rows(past.Z, problem.precisions)
+        A = _known(past, W, reserve)
+        epsilon = problem.epsilon / past.scale(fit)
+        Y, leads, variances = _rivals(past, np.array(survivors))
+        words = W, A, Y, leads, variances, left
+        weights, M = end_design(*words, _start(past), epsilon)
+        at_end = np.linalg.inv(regular(A, W, left) + (W.T * (left * weights)) @ W)
+        after = np.einsum("ij,jk,ik->i", Y, at_end, Y)
+        error = float(errors_at_end(leads, variances, after, epsilon).sum())
+        best = int(survivors[int(past.means(fit)[list(survivors)].argmax())])
+        needed = past.Z[best] - past.Z[[x for x in survivors if x != best]]
+        return cls(past, reserve, needed, W, A, weights, M, error)
+
+    def epoch(self, n: int) -> tuple[Int[np.ndarray, " K"], Information, Float[np.ndarray, "r r"]]:
+        """Return the counts of the next n pulls, what they can estimate, and M.
+
+        Whole pulls for each arm, as far as the design has them; the rest one by one, as if those
+        after them followed the design. Where an epoch is long enough, it spans what is compared, so
+        that it is tested.
+        """
+        past, room, weights = self.past, self.past.room(), self.weights
+        later = pulls_left(past) - n
+        counts: Int[np.ndarray, " K"] = np.zeros(len(weights), dtype=np.int64)
+        long = n > SPANNING * past.arms.rank
+        if long:
+            counts = np.minimum(np.floor(n * weights).astype(np.int64), room)
+        some = useful_arms(past.Z, np.where(weights < LIGHT * weights.max(), 0.0, weights), room)
+        after = regular(self.A, self.W, later + n)
+        after = after + (self.W.T * (later * weights + counts)) @ self.W
+        rest = n - int(counts.sum())
+        more = greedy_pulls(self.W[some], rest, self.M, after, (room - counts)[some])
+        counts += np.bincount(some[more], minlength=len(counts))
+        p, start = past.problem.precisions, None if self.reserve is None else self.reserve.worth
+        if start is not None and p is not None:
+            start = start * p
+        needed = self.needed if long else self.needed[:0]
+        counts, info = estimable(past.Z, counts, needed, room, p, start)
+        return counts, info, self.M
+
+
+def _known(
+    past: Past, W: Float[np.ndarray, "K r"], reserve: Reserve | None
+) -> Float[np.ndarray, "r r"]:
+    """Return the design matrix of all pulls so far, also of those whose results are to come."""
+    info = past.estimate().information
+    root = info.root @ info.basis.T
+    A = root.T @ root
+    for worth in (past.pending, None if reserve is None else reserve.worth):
+        if worth is not None:
+            A = A + (W.T * worth) @ W
+    return np.asarray(A)
+
+
+def _rivals(
+    past: Past, survivors: Int[np.ndarray, " m"]
+) -> tuple[Float[np.ndarray, "n r"], Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
+    """Return the arms that would be taken minus their closest rivals, the leads, and how sure."""
+    problem, fit, Z = past.problem, past.estimate(), past.Z
+    means = past.means(fit) / past.scale(fit)
+    order = survivors[np.argsort(-means[survivors], kind="stable")]
+    inside, outside = order[: problem.top], order[problem.top :]
+    first, second = (part.ravel() for part in np.meshgrid(inside, outside, indexing="ij"))
+    Y, leads = Z[first] - Z[second], means[first] - means[second]
+    variances = DOUBT * fit.information.variances(Y)
+    known = np.isfinite(variances)  # of others the past says nothing
+    leads = np.where(known, leads, 0.0)
+    variances = np.where(known, variances, UNKNOWN * variances[known].max(initial=1.0))
+    some = np.argsort(leads / np.sqrt(variances), kind="stable")[:RIVALS]
+    return Y[some], leads[some], variances[some]
+
+
+def _start(past: Past) -> Float[np.ndarray, " K"]:
+    """Return a design to start from: the last epoch, and something of what tells of all arms."""
+    sigma, last, room = past.problem.noise.sigma, past.last, past.room()
+    each = sigma if isinstance(sigma, tuple) else 1.0
+    start = static_design(past.arms, "g", each).weights
+    if last.any():
+        start = (1.0 - SPREAD) * last / last.sum() + SPREAD * start
+    start = np.where(room > 0, start, 0.0)
+    return np.asarray(start / start.sum() if start.any() else (room > 0) / (room > 0).sum())
