@@ -3,17 +3,22 @@
 import math
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
 from benchmarks.budgets.cells import Cell
 from benchmarks.budgets.rivals import COLUMNS, Found
 from benchmarks.harness import Report, Table, Target
-from finalist.simulation.binomial import exact_lower_bound
+from finalist.simulation.binomial import exact_interval, exact_lower_bound
+from finalist.text import counted
 
 #: What was found, by cell and column; the limit of each cell.
 Results = Mapping[Cell, Mapping[str, Found]]
 Limits = Mapping[Cell, float]
 OURS, BASE = "gauntlet", "uniform"
+#: The gauntlet when it may stop before the end, and by the rules of version 0.1.0.
+STOPPING, OLD = "stopping", "0.1.0"
 #: Columns that know theta or are ours are no rivals.
-RIVALS = tuple(column for column in COLUMNS if column not in (OURS, "oracle"))
+RIVALS = tuple(column for column in COLUMNS if column not in (OURS, STOPPING, OLD, "oracle"))
 #: The probability of error that certainty promises.
 DELTA = 0.05
 MEAN, PAPER = 0.45, {1010: 0.004, 2010: 0.0005}
@@ -65,23 +70,30 @@ def add_tables(report: Report, results: Results, limits: Limits, runs: int) -> N
 
 
 def add_endings(report: Report, results: Results) -> None:
-    """Add how often the gauntlet was certain before T, its pulls, ratios and CPU."""
+    """Add ratios and CPU, and how often the gauntlet is certain before T if it may stop then."""
     rows = [
         (
             *_about(cell),
-            f"{found[OURS].certain:.0%}",
-            f"{found[OURS].pulls:,.0f}",
             _ratio(found, BASE),
             _ratio(found, best_other(found)),
+            *(_ending(found.get(column)) for column in (STOPPING, OLD)),
             f"{1e3 * found[OURS].seconds:.1f}",
         )
         for cell, found in results.items()
         if OURS in found and BASE in found
     ]
     if rows:
-        heads = ("instance", "set", "T", "certain before T", "pulls", "/ uniform", "/ best other")
-        note = "Errors over those of uniform, and of the best other strategy; no error counts half."
-        report.add(Table("The gauntlet", (*heads, "ms a run"), rows, note))
+        heads = ("instance", "set", "T", "/ uniform", "/ best other", STOPPING, OLD, "ms a run")
+        note = (
+            "Errors over those of uniform, and of the best other strategy; no error counts half. "
+            "How often the gauntlet stops before T because it is certain, and after "
+            "how many pulls on average; by the rules of 0.1.0 beside it."
+        )
+        report.add(Table("The gauntlet", heads, rows, note))
+
+
+def _ending(found: Found | None) -> str:
+    return "" if found is None else f"{found.certain:.1%}, {found.pulls:,.0f}"
 
 
 def _about(cell: Cell) -> tuple[str, str, str]:
@@ -128,6 +140,40 @@ def is_worse(ours: Found, other: Found) -> bool:
     return ours.bounds[0] > other.bounds[1]
 
 
+def add_certainty(report: Report, some: Sequence[Mapping[str, Found]]) -> None:
+    """Add that what is certain is right, and comes no more seldom than by the rules of 0.1.0."""
+    if some:
+        least = [
+            exact_lower_bound(
+                found[STOPPING].certain_wrong, found[STOPPING].runs, 1 - 0.001 / len(some)
+            )
+            for found in some
+        ]
+        target = Target(
+            "certain and wrong, the worst cell",
+            f"at most delta = {DELTA:g}",
+            f"at least {max(least):.4f} (99.9 %, all cells together)",
+            max(least) <= DELTA,
+        )
+        report.targets.append(target)
+    both = [found for found in some if OLD in found]
+    seldom = [f for f in both if _certain(f[STOPPING])[1] < _certain(f[OLD])[0]]
+    if both:
+        means = [float(np.mean([f[column].certain for f in both])) for column in (STOPPING, OLD)]
+        target = Target(
+            "certain before T, beside 0.1.0",
+            "nowhere more seldom by more than the interval",
+            f"in {len(seldom) or 'none'} of {counted(len(both), 'cell')}; "
+            f"{means[0]:.1%} and {means[1]:.1%} on average",
+            not seldom,
+        )
+        report.targets.append(target)
+
+
+def _certain(found: Found) -> tuple[float, float]:
+    return exact_interval(round(found.certain * found.runs), found.runs)
+
+
 def add_targets(report: Report, results: Results) -> None:
     """Add what is promised, for tuned and held-out cells apart."""
     full = {cell: found for cell, found in results.items() if OURS in found}
@@ -137,18 +183,7 @@ def add_targets(report: Report, results: Results) -> None:
             name = f"paper, T = {cell.budget:,}: error"
             target = Target(name, f"at most {most:g}", shown(found[OURS]), value <= most)
             report.targets.append(target)
-    if full:
-        least = [
-            exact_lower_bound(found[OURS].certain_wrong, found[OURS].runs, 1 - 0.001 / len(full))
-            for found in full.values()
-        ]
-        target = Target(
-            "certain and wrong, the worst cell",
-            f"at most delta = {DELTA:g}",
-            f"at least {max(least):.4f} (99.9 %, all cells together)",
-            max(least) <= DELTA,
-        )
-        report.targets.append(target)
+    add_certainty(report, [found for found in results.values() if STOPPING in found])
     for word, tuned in (("tuned", True), ("held out", False)):
         some = {c: found for c, found in full.items() if c.tuned == tuned and BASE in found}
         promised = [found for cell, found in some.items() if cell.kind == "promised"]

@@ -18,6 +18,7 @@ from benchmarks.budgets.fixed import Tally, designed, draw, fixed, oracle, unifo
 from finalist.arms import Arms
 from finalist.lab.blocks import Keeper, arrays_of, outcomes
 from finalist.lab.store import Store, settings_of
+from finalist.problem.rules import rules_of
 from finalist.simulation.binomial import exact_interval
 from finalist.simulation.engine import collect
 from finalist.simulation.task import Outcome, Task, make_task
@@ -31,6 +32,14 @@ STRATEGIES: dict[str, Strategy] = {
     "halving": fl.SequentialHalving(pooled=True),
     "top-two": fl.LinearTopTwo(),
     "gauntlet": fl.Gauntlet(),
+    "stopping": fl.Gauntlet(),
+    "0.1.0": fl.Gauntlet(),
+}
+#: What is asked beside the budget: with this delta the gauntlet hardly ever stops before the end,
+#: like its rivals. "stopping" has the usual .05, also by the rules of version 0.1.0.
+QUESTIONS: dict[str, dict[str, Any]] = {
+    "gauntlet": {"delta": 1e-6},
+    "0.1.0": {"rules": rules_of(1)},
 }
 #: Allocations that rewards do not change.
 FIXED = ("uniform", "G", "XY", "oracle")
@@ -144,6 +153,7 @@ def task_of(cell: Cell, column: str) -> Task:
         max_pulls=10**9,
         budget=cell.budget,
         **noise,
+        **QUESTIONS.get(column, {}),
     )
 
 

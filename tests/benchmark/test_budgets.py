@@ -228,26 +228,34 @@ def test_targets_by_hand():
         {
             tuned: {"uniform": found(400), "gauntlet": found(200), "GSE": found(100)},
             flat: {"uniform": found(100), "gauntlet": found(200)},
-            paper: {"uniform": found(165), "gauntlet": found(5, certain_wrong=100)},
+            paper: {
+                "uniform": found(165),
+                "gauntlet": found(5),
+                "stopping": found(5, certain=0.3, certain_wrong=100),
+                "0.1.0": found(5, certain=0.4),
+            },
         }
     )
     assert not any(target.met for target in missed.values())
     assert "GSE" in missed["everywhere, tuned: worse than the best other"].measured
     assert "certain and wrong, the worst cell" in missed
+    seldom = missed["certain before T, beside 0.1.0"].measured
+    assert seldom == "in 1 of 1 cell; 30.0% and 40.0% on average"
 
 
 def test_tables_say_what_is_there():
     cell = Cell("bare 16 random", 2, 630, "promised")
     made = Report("some")
-    some = {cell: {"uniform": found(0), "gauntlet": found(50, 500, certain=0.25, pulls=600.0)}}
+    stopping = found(50, certain=0.25, pulls=600.0)
+    some = {cell: {"uniform": found(0), "gauntlet": found(50, 500), "stopping": stopping}}
     report.add_tables(made, some, {cell: 0.0123}, 1000)
     text = "\n".join(table.markdown() for table in made.tables)
     assert (
-        "| bare 16 random | held out | 630 | 0 (0 to 0.0037) | 0.100 (0.075 to 0.130) | 0.012 |"
-        in text
+        "| bare 16 random | held out | 630 | 0 (0 to 0.0037) | 0.100 (0.075 to 0.130) | "
+        "0.050 (0.037 to 0.065) | 0.012 |" in text
     )
     assert "1,000 runs, in some cells 500 of gauntlet" in text
-    assert "| 25% | 600 | 200.00 | 200.00 | 0.0 |" in text
+    assert "| 200.00 | 200.00 | 25.0%, 600 |  | 0.0 |" in text
 
 
 def test_papers_instance_is_the_one_of_the_paper():

@@ -9,12 +9,11 @@ changes with v by the kink alone:
 
     d E[error] / dv = phi(m / sqrt(S - v)) phi(epsilon / sqrt(v)) / sqrt(v (S - v)).
 
-So no
-draws are needed to plan: the sum of the errors of all pairs falls, for a small change of
-the design, as tr(M A_T^-1) does with M = sum_j c_j y_j y_j', where c_j is this derivative and A_T
-the design matrix at the end. The multiplicative updates of Silvey, Titterington and Torsney (1978) lower
-it; c_j is computed anew after each of them. The sum is not convex, as it may pay to give an arm
-up: a start with some weight on everything, and few steps, keep that for when it is sure.
+So no draws are needed to plan: the sum of the errors of all pairs falls, for a small change of the
+design, as tr(M A_T^-1) does with M = sum_j c_j y_j y_j', where c_j is this derivative and A_T the
+design matrix at the end. The multiplicative updates of Silvey, Titterington and Torsney (1978)
+lower it; c_j is computed anew after each of them. The sum is not convex, as it may pay to give an
+arm up: a start with some weight on everything, and few steps, keep that for when it is sure.
 """
 
 import math
