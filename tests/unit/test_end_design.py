@@ -19,7 +19,8 @@ def error_at_end(lead: float, now: float, left: float, epsilon: float) -> float:
         return float(norm.pdf(e, lead, spread) * norm.cdf(-(abs(e) + epsilon) / np.sqrt(left)))
 
     ends = (lead - 12 * spread, lead + 12 * spread)
-    return quad(integrand, *ends, points=[0.0] if ends[0] < 0 < ends[1] else None, limit=200)[0]
+    points = [0.0] if ends[0] < 0 < ends[1] else None
+    return float(quad(integrand, *ends, points=points, limit=200)[0])
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.3])

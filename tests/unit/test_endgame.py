@@ -37,7 +37,8 @@ QUESTIONS: dict[str, dict[str, Any]] = {
 
 def play(problem, size=None, seed=0):
     """Return the sizes of all batches until the budget is spent or it is decided."""
-    rng, sizes, run = np.random.default_rng(seed), [], fl.Gauntlet().start(problem, seed=seed)
+    rng, run = np.random.default_rng(seed), fl.Gauntlet().start(problem, seed=seed)
+    sizes: list[int] = []
     kind: Kind = "bernoulli" if problem.noise.name == "bernoulli" else "gaussian"
     sigma = 1.0 if problem.noise.sigma is None else problem.sigmas
     rewards = DrawnRewards(MEANS, sigma, kind, rng)

@@ -105,7 +105,8 @@ class Portfolio(BestArm):
         """Say in one sentence what is certain now: who may still be better than the claimant."""
         if self.winner is not None or self._shown is None:
             return super().words(past, interval)
-        c, names = self._claimant(past), self._problem.arms.names  # by all that is known now
+        c = self._claimant(self._needed_by_each(past))  # by all that is known now
+        names = self._problem.arms.names
         rest = [names[x] for x in np.flatnonzero(~self._out(c))]
         who = f"{rest[0]} and {len(rest) - 1} more" if len(rest) > 3 else " and ".join(rest)
         return (
