@@ -64,7 +64,7 @@ def test_the_design_is_as_good_as_one_found_by_brute_force(seed):
     words = Z, A, Y, leads, now, pulls
     weights, _ = end_design(*words, np.full(K, 1 / K))
 
-    def value(logits: np.ndarray) -> float:
+    def value(logits):
         shares = np.exp(logits - logits.max())
         return sum_of_errors(*words, shares / shares.sum())
 

@@ -77,8 +77,8 @@ class Problem:
     max_pulls_per_arm : int, optional
         The most pulls of one arm, where material is limited.
     budget : int, optional
-        The most pulls in all. Strategies for a fixed budget plan with it; the others ignore it,
-        and whoever runs them stops there.
+        The most pulls in all. The gauntlet and strategies for a fixed budget plan with it; the
+        others ignore it, and whoever runs them stops there.
     unit : str, optional
         The unit of the rewards, for people: "kg".
     mean : MeanModel
