@@ -98,7 +98,7 @@ GUARDS = (
         "study/storage/upgrade.py",
         "    with _alembic:\n",
         "    if True:\n",
-        "threads_make_one_file",
+        "threads_run_scripts",
     ),
     Guard(
         "study/storage/upgrade.py",

@@ -3,6 +3,7 @@
 What every storage promises is in `tests/contracts/test_storages.py`.
 """
 
+import contextlib
 import os
 import random
 import re
@@ -658,6 +659,25 @@ def test_the_scripts_make_the_tables_that_the_code_expects(database: Database):
         context = MigrationContext.configure(connection, opts=options)
         assert compare_metadata(context, schema.metadata) == []
     assert ScriptDirectory(str(upgrade.MIGRATIONS)).get_heads() == [upgrade.SCHEMA]
+
+
+def test_a_new_file_has_the_tables_that_the_scripts_make(tmp_path: Path):
+    """New files are made from `new.sql`; without a version in both, later scripts would run."""
+    made, by_scripts = tmp_path / "made.db", tmp_path / "scripts.db"
+    Database.open(made, create=True).close()
+    engine = sa.create_engine(f"sqlite:///{by_scripts}")
+    with engine.begin() as connection:
+        upgrade._migrate(connection)
+    engine.dispose()
+
+    def tables(path: Path) -> tuple[list[Any], list[Any]]:
+        with contextlib.closing(sqlite3.connect(path)) as connection:
+            query = "SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY rowid"
+            found = [(*row[:3], re.sub(r"\s", "", row[3] or "")) for row in connection.execute(query)]
+            return found, connection.execute(f"SELECT * FROM {schema.VERSION_TABLE}").fetchall()
+
+    assert tables(made) == tables(by_scripts)
+    assert len(tables(made)[0]) > 10
 
 
 def test_an_older_database_is_upgraded_when_it_is_opened(old: str, monkeypatch: pytest.MonkeyPatch):

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import sqlalchemy as sa
 
 import finalist as fl
 from finalist.errors import ConflictError, DamagedError, NameTakenError, ProblemError, StudyError
@@ -349,6 +350,28 @@ def test_two_threads_make_one_file(tmp_path: Path):
         thread.join(60)
     assert errors == []
     assert sorted(fl.studies(where)) == list("0123")
+
+
+def test_two_threads_run_scripts_at_once(tmp_path: Path):
+    """Alembic keeps what it is at in variables of its modules."""
+    start, errors = threading.Barrier(4), []
+
+    def migrate(name):
+        engine = sa.create_engine(f"sqlite:///{tmp_path / name}")
+        start.wait()
+        try:
+            with engine.begin() as connection:
+                upgrade._migrate(connection)
+        except Exception as error:
+            errors.append(error)
+        engine.dispose()
+
+    threads = [threading.Thread(target=migrate, args=(f"{i}.db",)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert errors == []
 
 
 @pytest.mark.parametrize("guard", GUARDS, ids=lambda guard: guard.tests)

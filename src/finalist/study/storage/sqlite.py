@@ -111,6 +111,9 @@ class SQLite(Dialect):
                 poolclass=NullPool,
             )
             with engine.connect() as connection:
+                # It gets its name, and is brought to the disk, only when it is complete.
+                connection.exec_driver_sql("PRAGMA synchronous = OFF")
+                connection.exec_driver_sql("PRAGMA journal_mode = MEMORY")
                 connection.exec_driver_sql(f"PRAGMA application_id = {APPLICATION}")
                 lineage.set_count(connection, lineage.first_count())
                 connection.exec_driver_sql("BEGIN IMMEDIATE")

@@ -28,6 +28,8 @@ from finalist.study.storage.sqlite import SQLite
 #: The version that is needed, and the scripts that lead there.
 SCHEMA = schema.SCHEMA
 MIGRATIONS = Path(__file__).with_name("migrations")
+#: In the folder of the scripts: the tables of a new SQLite file.
+NEW = "new.sql"
 #: Alembic works for one thread at a time: what it is at is in variables of its modules.
 _alembic = threading.Lock()
 
@@ -92,7 +94,7 @@ def check(where: str | PathLike[str]) -> list[str]:
 def prepare(where: str | PathLike[str], create: bool) -> Connections:
     """Open a database whose tables are up to date; make or upgrade them if need be."""
     place = locate(where)
-    _dialect(place).create(_migrate, wanted=create)
+    _dialect(place).create(_make_tables, wanted=create)
     connections = _connect(place)
     dialect = connections.dialect
     try:
@@ -182,7 +184,14 @@ def _bring_up(connections: Connections, create: bool) -> str:
     return f"{shown} went from schema {int(found or 0)} to {int(SCHEMA)}. {note}"
 
 
+def _make_tables(connection: Connection) -> None:
+    """Make at once what all scripts lead to in a SQLite file; a test compares the two."""
+    for statement in (MIGRATIONS / NEW).read_text("utf-8").split("\n\n"):
+        connection.exec_driver_sql(statement)
+
+
 def _migrate(connection: Connection) -> None:
+    """Run the scripts that a database still lacks."""
     from alembic import command  # slow to import, and rarely needed
     from alembic.config import Config
 
