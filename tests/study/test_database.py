@@ -673,7 +673,8 @@ def test_a_new_file_has_the_tables_that_the_scripts_make(tmp_path: Path):
     def tables(path: Path) -> tuple[list[Any], list[Any]]:
         with contextlib.closing(sqlite3.connect(path)) as connection:
             query = "SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY rowid"
-            found = [(*row[:3], re.sub(r"\s", "", row[3] or "")) for row in connection.execute(query)]
+            rows = connection.execute(query).fetchall()
+            found = [(*row[:3], re.sub(r"\s", "", row[3] or "")) for row in rows]
             return found, connection.execute(f"SELECT * FROM {schema.VERSION_TABLE}").fetchall()
 
     assert tables(made) == tables(by_scripts)

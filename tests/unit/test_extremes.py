@@ -14,6 +14,7 @@ import pytest
 
 import finalist as fl
 from finalist.arms.span import factorise
+from finalist.compiled.arrays import read_only
 from finalist.design import design_value, minimax
 from finalist.design.farthest import DirectionList, farthest_pairs
 from finalist.design.kernels import greedy as greedy_kernels
@@ -475,7 +476,8 @@ def test_rough_designs_have_no_certificate_that_is_none(field, value):
     }
     numbers[field].flat[0] = value
     with np.errstate(all="ignore"):
-        found, lower = rough_kernels.run(*numbers.values(), 50, 1e-3)
+        Z, Y, lam, m = numbers.values()
+        found, lower = rough_kernels.run(read_only(Z), read_only(Y), lam, m, 50, 1e-3)
     assert relative_gap(found, lower) == INF
 
 

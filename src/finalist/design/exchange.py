@@ -10,6 +10,8 @@ first parts of the sequence are good.
 import numpy as np
 from jaxtyping import Float, Int
 
+from finalist.compiled.arrays import read_only
+
 #: The ridge that keeps A regular in these searches, as a part of its mean eigenvalue.
 RIDGE = 1e-5
 #: An exchange that lowers the criterion by less than this part is not worth the time.
@@ -49,7 +51,7 @@ def exchange(
     free = np.full(len(Z), int(counts.sum())) if room is None else room - counts
     P = _inverse(Z, counts, start)
     kernels.improve(
-        np.ascontiguousarray(Z), found, free.astype(np.int64), P, M, int(counts.sum()), SMALLEST
+        read_only(Z), found, free.astype(np.int64), P, read_only(M), int(counts.sum()), SMALLEST
     )
     return found
 
@@ -101,7 +103,7 @@ def _descended(
     from finalist.design.kernels import exchange as kernels
 
     order = np.empty(pulls, dtype=np.int64)
-    found = kernels.descend(np.ascontiguousarray(Z), left.astype(np.int64), P, M, order)
+    found = kernels.descend(read_only(Z), left.astype(np.int64), P, read_only(M), order)
     return order[:found]
 
 

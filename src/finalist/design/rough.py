@@ -13,6 +13,7 @@ largest derivatives and the directions with the largest variances, and give the 
 import numpy as np
 from jaxtyping import Float, Int
 
+from finalist.compiled.arrays import read_only
 from finalist.design.linalg import spanning_arms
 from finalist.design.result import relative_gap
 from finalist.inference.information import Information, information, row_norms
@@ -105,8 +106,7 @@ def _improve(
     """Improve the weights of arms and directions in place; return the gap."""
     from finalist.design.kernels import rough as kernels
 
-    Z, Y = np.ascontiguousarray(Z), np.ascontiguousarray(Y)
-    value, lower = kernels.run(Z, Y, lam, m, steps, tol)
+    value, lower = kernels.run(read_only(Z), read_only(Y), lam, m, steps, tol)
     return relative_gap(float(value), float(lower))
 
 

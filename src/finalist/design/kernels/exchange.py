@@ -1,8 +1,11 @@
 """The compiled loops of `design.exchange`, cached on disk."""
 
 import numpy as np
+from numba import njit
 
 from finalist.compiled.cache import kept
+
+inlined = njit(inline="always", error_model="numpy")
 
 
 @kept(error_model="numpy")
@@ -13,6 +16,14 @@ def raised(P, z, sign):
     for i in range(len(z)):
         for j in range(len(z)):
             P[i, j] -= factor * Pz[i] * Pz[j]
+
+
+@inlined
+def restored(P, before):
+    """Give P its values from before."""
+    for i in range(len(P)):
+        for j in range(len(P)):
+            P[i, j] = before[i, j]
 
 
 @kept(error_model="numpy")
@@ -52,14 +63,14 @@ def improve(Z, counts, room, P, M, rounds, smallest):
                     worst, least = i, loss
         if worst == a or worst < 0:
             counts[a] -= 1
-            P[:] = before
+            restored(P, before)
             return
         raised(P, Z[worst], -1.0)
         counts[worst] -= 1
         if not np.sum(P * M) < (1.0 - smallest) * value:
             counts[a] -= 1
             counts[worst] += 1
-            P[:] = before
+            restored(P, before)
             return
         room[a] -= 1
         room[worst] += 1

@@ -114,11 +114,13 @@ def choose(Z, Y, pairs, inverse, cross, leverage, f, rowmax, a, dots, after, tot
     k = start
     while k < len(f) - 1 and f[k] != top:  # NaN is equal to nothing
         k += 1
-    after[:] = 0.0
+    for c in range(K):
+        after[c] = 0.0
     project(row, row + 1 + k - start if pairs else k, Z, Y, pairs, inverse, cross, a, dots)
     consider(top, 0.0, leverage, dots, after, total)
     floor = min(after.min(), limit)
-    total[:] = 0.0
+    for c in range(K):
+        total[c] = 0.0
     start = 0
     for i in range(len(rowmax)):
         width = K - 1 - i if pairs else len(f)
@@ -160,7 +162,8 @@ def absorb(arm, Z, Y, pairs, inverse, cross, leverage, f, rowmax, a, dots):
     K, r = Z.shape
     scale = 1.0 / (1.0 + leverage[arm])
     if pairs:
-        dots[:K] = cross[arm]
+        for c in range(K):
+            dots[c] = cross[arm, c]
         start = 0
         for i in range(K):
             if i < K - 1:
@@ -235,7 +238,8 @@ def run_mean(state, picks, fresh):
         while gain[arm] < most * (1.0 - TIE):
             arm += 1
         scale = 1.0 / (1.0 + leverage[arm])
-        a[:] = solved[arm]
+        for j in range(r):
+            a[j] = solved[arm, j]
         for i in range(K):
             dot = 0.0
             for j in range(r):

@@ -46,7 +46,9 @@ def invert(A, L, inverse):
 @inlined
 def weighted_squares(X, weights, out):
     """Write sum_i w_i x_i x_i', its lower triangle, to `out`."""
-    out[:, :] = 0.0
+    for a in range(X.shape[1]):
+        for b in range(X.shape[1]):
+            out[a, b] = 0.0
     for i in range(len(X)):
         for a in range(X.shape[1]):
             scaled = weights[i] * X[i, a]
@@ -98,7 +100,8 @@ def run(Z, Y, lam, m, steps, tol):
             break  # not a number: neither a value nor a certificate
         if top < value:
             value = top
-            best[:] = lam
+            for i in range(K):
+                best[i] = lam[i]
         lower = bound / most if bound / most > lower else lower
         if value <= (1.0 + tol) * lower:
             break
@@ -114,5 +117,6 @@ def run(Z, Y, lam, m, steps, tol):
             whole += m[j]
         for j in range(M):
             m[j] /= whole
-    lam[:] = best
+    for i in range(K):
+        lam[i] = best[i]
     return value, lower

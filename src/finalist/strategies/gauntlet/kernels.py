@@ -78,7 +78,8 @@ def log_sum(log_weights):
 def normalise(log_weights):
     """Make weights, given by their logarithms, sum to 1; return whether they are numbers."""
     total = log_sum(log_weights)
-    log_weights -= total
+    for i in range(len(log_weights)):
+        log_weights[i] -= total
     return math.isfinite(total)
 
 
@@ -241,7 +242,8 @@ def bet(
             log_m[k] = min(log_m[k] + factor, limit[k])
         wealth[k, 0] += log_likelihood_ratio(score, drifts[:g], tilted)
         if q > 0:
-            log_weights[g:] = -math.log(q)
+            for i in range(g, g + q):
+                log_weights[i] = -math.log(q)
             wealth[k, 1] += log_likelihood_ratio(score, drifts[g:], log_weights[g:])
         wealth[k, 2] += log_likelihood_ratio(score, drifts[:g], prior)
 
@@ -269,7 +271,9 @@ def bet_along(
     """
     g = len(grid)
     drifts, rates, parts = np.empty(g), np.empty(g), np.empty(g)
-    tilted, weights, plain = np.empty(g), np.empty(g), np.exp(prior)
+    tilted, weights, plain = np.empty(g), np.empty(g), np.empty(g)
+    for j in range(g):
+        plain[j] = math.exp(prior[j])
     for i in range(len(at)):
         k = at[i]
         usable = scale[k] > 0.0

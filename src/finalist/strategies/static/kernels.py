@@ -38,7 +38,9 @@ inlined = njit(inline="always", error_model="numpy")
 def factor(Z, counts, L):
     """Write the Cholesky factor of sum n_i z_i z_i' to L; return whether it is regular."""
     K, r = Z.shape
-    L[:, :] = 0.0
+    for a in range(r):
+        for b in range(r):
+            L[a, b] = 0.0
     for i in range(K):
         if counts[i] > 0:
             for a in range(r):
@@ -88,11 +90,14 @@ def fit(state, L, phi):
     """
     Z, counts, first, excess, m = state.Z, state.counts, state.first, state.excess, state.means
     K, r = Z.shape
-    phi[:] = 0.0
-    m[:] = 0.0
-    step = np.zeros(r)
+    for a in range(r):
+        phi[a] = 0.0
+    for i in range(K):
+        m[i] = 0.0
+    step = np.empty(r)
     for _ in range(3):
-        step[:] = 0.0
+        for a in range(r):
+            step[a] = 0.0
         for i in range(K):
             if counts[i] > 0:
                 residual = counts[i] * (first[i] - m[i]) + excess[i]
@@ -100,7 +105,8 @@ def fit(state, L, phi):
                     step[a] += Z[i, a] * residual
         solve_lower(L, step)
         solve_upper(L, step)
-        phi += step
+        for a in range(r):
+            phi[a] += step[a]
         for i in range(K):
             total = 0.0
             for a in range(r):
@@ -137,16 +143,17 @@ def evaluate(state, radius, epsilon):
     Z, C, counts, limit, most = state.Z, state.C, state.counts, state.limit, state.most
     K, r = Z.shape
     L, W, phi = np.empty((r, r)), np.empty((len(C), r)), np.empty(r)
-    most[:] = 0
+    for i in range(K):
+        most[i] = 0
     if not factor(Z, counts, L):
         return -1
     fit(state, L, phi)
     mean = np.empty(len(C))
     leader = 0
     for i in range(len(C)):
-        W[i] = C[i]
         total = 0.0
         for a in range(r):
+            W[i, a] = C[i, a]
             total += C[i, a] * phi[a]
         mean[i] = total
         solve_lower(L, W[i])
@@ -175,7 +182,8 @@ def evaluate(state, radius, epsilon):
     total = 0.0
     row = np.empty(r)
     for i in range(K):
-        row[:] = Z[i]
+        for a in range(r):
+            row[a] = Z[i, a]
         solve_lower(L, row)
         size = 0.0
         for a in range(r):
@@ -192,7 +200,8 @@ def look(state, rule):
     """Evaluate the rule now; return the candidate that wins or -1."""
     n = state.counts.sum()
     radius = rule.scale * math.sqrt(max(rule.log + 2.0 * math.log(n), 0.0))
-    state.later[:] = 0.0
+    for i in range(len(state.later)):
+        state.later[i] = 0.0
     return evaluate(state, radius, rule.epsilon)
 
 

@@ -31,6 +31,8 @@ PULLS, WINNER = 0, 1
 # few arms, counting all arrays of a state would take longer than the pull.
 _FLAGS: dict[str, Any] = {"error_model": "numpy", "fastmath": {"nsz"}, "_nrt": False}
 inlined = njit(inline="always", **_FLAGS)
+#: For large pieces, compiled on their own: all in one place takes numba twice as long.
+called = njit(**_FLAGS)
 compiled = kept(**_FLAGS)
 #: For what needs arrays of its own, called from a loop; such functions inherit "nrt" unless told.
 allocating = njit(**{**_FLAGS, "_nrt": True})

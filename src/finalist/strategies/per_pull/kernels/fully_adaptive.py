@@ -144,8 +144,8 @@ def choose(s):
             if spread[i, j] > top:
                 top, worst, other = spread[i, j], i, j
     limit = top * (1.0 - TIE)
-    after[:] = 0.0
-    total[:] = 0.0
+    for c in range(len(after)):
+        after[c] = total[c] = 0.0
     consider(s, worst, other, top, 0.0)
     least = smallest(after)
     floor = least if least < limit else limit

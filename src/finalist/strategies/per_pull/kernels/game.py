@@ -7,7 +7,7 @@ the leader, `moved` by nature's answer, the gains `common` and `gained`.
 
 import math
 
-from finalist.strategies.per_pull.kernels.common import PULLS, TIE, inlined
+from finalist.strategies.per_pull.kernels.common import PULLS, TIE, called, inlined
 
 #: Nature answers to the learner's weights plus this much of every arm: a regular matrix.
 FLOOR = 1e-8
@@ -48,7 +48,7 @@ def weight_of(away, rate):
     return 1.0 if away <= TIE else 0.0
 
 
-@inlined
+@called
 def hedge(s, known, rate):
     """Fill the rows of `weights` with those of AdaHedge, not yet normalised.
 
@@ -239,7 +239,7 @@ def expected_gain(s, leader, total):
     return expected
 
 
-@inlined
+@called
 def play_round(s):
     """Move the learner on by one round; `marginal` has then its weights of the arms."""
     experts, gaps, leader = s.rule.experts, s.mixability[0], leader_of(s)

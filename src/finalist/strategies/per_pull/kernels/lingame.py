@@ -216,7 +216,8 @@ absorb, examine = entry(learn), entry(judge)
 def possible(state, out):
     """Fill `out` with whether each arm is a candidate that can still be the best."""
     who, t = state.who, float(state.progress[PULLS])
-    out[:] = False
+    for a in range(len(out)):
+        out[a] = False
     for i in who:
         out[i] = True
     if t > 0.0:

@@ -1,0 +1,20 @@
+"""Arrays for compiled functions: each kind of argument is compiled once more."""
+
+import numpy as np
+from jaxtyping import Float
+
+
+def read_only(array: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
+    """Return an array row after row in memory, as one that cannot be written.
+
+    Whoever owns the array may write to it or not, as before.
+
+    Examples
+    --------
+    >>> found = read_only(np.eye(2))
+    >>> found.flags.writeable
+    False
+    """
+    view = np.ascontiguousarray(array).view()
+    view.flags.writeable = False
+    return view
