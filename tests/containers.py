@@ -46,7 +46,8 @@ class Installed:
         place = Path(self._place.name)
         self.package = place / "app" / "finalist"
         self.data, self.temporary = place / "data", place / "tmp"
-        shutil.copytree(SOURCE, self.package, ignore=shutil.ignore_patterns("__pycache__"))
+        # With Python's bytecode, as an installation has it, but nothing that numba compiled.
+        shutil.copytree(SOURCE, self.package, ignore=shutil.ignore_patterns("*.nbc", "*.lock"))
         for folder in (self.data, self.temporary):
             folder.mkdir()
             folder.chmod(0o1777)

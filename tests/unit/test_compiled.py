@@ -10,6 +10,9 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from hashlib import sha256
 from pathlib import Path
 
@@ -17,6 +20,7 @@ import pytest
 
 from finalist.compiled import cache as compiled
 from finalist.compiled import folders as compiled_folders
+from finalist.compiled.alone import alone
 from tests.unit.forked import Forks
 
 SRC = Path(__file__).parents[2] / "src"
@@ -125,6 +129,34 @@ def test_a_process_that_is_killed_while_it_writes_leaves_no_old_code(toy, step):
     assert toy.run(kill).returncode == -signal.SIGKILL
     assert toy.says() == (2.0, 0, "")
     assert toy.says() == (2.0, 1, "")
+
+
+def test_of_two_processes_one_compiles_and_the_other_waits_for_it(toy, tmp_path_factory):
+    slow = "import os, time\nsync = os.fsync\nos.fsync = lambda f: (time.sleep(1), sync(f))"
+    forks = Forks(tmp_path_factory.mktemp("others"))
+    with ThreadPoolExecutor() as pool, closing(forks):
+        first, until = pool.submit(Toy(toy.place, forks).says, slow), time.monotonic() + 60
+        while not any(file.suffix == ".lock" for file in toy.files()):
+            assert time.monotonic() < until
+            time.sleep(0.01)
+        assert toy.says() == (1.0, 1, "")
+    assert first.result() == (1.0, 0, "")
+    assert len(toy.files()) == 1, "no lock is left"
+
+
+def test_what_cannot_be_compiled_is_not_waited_for(toy):
+    (toy.place / "toy.py").write_text(TOY.format(number="'text'"))
+    for _ in range(2):
+        assert "TypingError" in toy.run("").stderr
+        assert toy.files() == []
+
+
+def test_nobody_waits_for_ever(toy):
+    path = toy.place / "held.lock"
+    given = f"import pathlib\npath = pathlib.Path({str(path)!r})"
+    impatient = "from finalist.compiled import alone as a\na.PATIENCE = 0.2"
+    with alone(path):
+        assert toy.says(f"{given}\n{impatient}\nwith a.alone(path): pass") == (1.0, 0, "")
 
 
 @pytest.mark.parametrize("damage", ["cut", "empty", "flipped", "foreign"])

@@ -15,6 +15,7 @@ import inspect
 import pickle
 import sys
 from collections.abc import Callable
+from contextlib import ExitStack
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -26,6 +27,7 @@ from numba.core.caching import NullCache
 from numba.core.compiler import CompileResult
 from numba.core.serialize import dumps
 
+from finalist.compiled.alone import alone
 from finalist.compiled.folders import SUFFIX, log, to_read, to_write
 from finalist.files import write_file
 
@@ -57,6 +59,7 @@ def kept(**flags: Any) -> Callable[[Callable[..., Any]], Any]:
         compiled = njit(**flags)(function)
         if compiled is not function:  # NUMBA_DISABLE_JIT
             compiled._cache = Kept(function)
+            compiled.compile = compiled._cache.locked(compiled.compile)
         return compiled
 
     return decorated
@@ -78,12 +81,41 @@ class Kept(NullCache):  # type: ignore[misc, unused-ignore]
         self._name = f"{Path(source).stem}.{function.__qualname__}.{python}"
         line = function.__code__.co_firstlineno
         self._depends = (numba.__version__, _sources(source), line)
+        self._locks: list[ExitStack] = []
+
+    def locked(self, compile_: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        """Return numba's step from types to a function, with the lock taken on the way given back.
+
+        numba calls it in one thread at a time, and from within itself for what a function calls.
+        """
+
+        def compiled(sig: Any) -> Any:
+            with ExitStack() as lock:
+                self._locks.append(lock)
+                try:
+                    return compile_(sig)
+                finally:
+                    self._locks.remove(lock)
+
+        return compiled
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """Return the compiled function for some types, or None."""
+        """Return the compiled function for some types; None if it is to be compiled here.
+
+        Another process may be at it: it keeps the function, and this one takes it from there.
+        """
         target_context.refresh()
         if self._depends[1] is None:
             return None
+        found = self._load(sig, target_context)
+        folder = None if found is not None else to_write()
+        if folder is not None and self._locks:
+            name = self._file(sig, target_context.codegen())
+            self._locks[-1].enter_context(alone(folder / f"{name}.lock"))
+            found = self._load(sig, target_context)
+        return found
+
+    def _load(self, sig: Any, target_context: Any) -> Any:
         for folder in to_read():
             path = folder / self._file(sig, target_context.codegen())
             try:
