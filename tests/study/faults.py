@@ -29,6 +29,10 @@ CONTEXT.set_forkserver_preload(
         "sqlalchemy.dialects.sqlite.pysqlite",
         "sqlalchemy.dialects.postgresql.psycopg",
         "psycopg",
+        "pandas",
+        "anyio._backends._asyncio",
+        "httpcore",
+        "uvicorn.protocols.http.h11_impl",
     ]
 )
 NOBODY = 65534
