@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 READY := $(VENV)/.ready
 
-.PHONY: help demo test lint format golden-runs validate mutants torture reproduce bench bench-gauntlet bench-epsilon bench-budgets bench-field docs docs-figures screenshots dist clean
+.PHONY: help demo test lint kernels bytecode format golden-runs validate mutants torture reproduce bench bench-gauntlet bench-epsilon bench-budgets bench-field docs docs-figures screenshots dist clean
 
 help:
 	@echo "make demo      set up and run a whole study on real measurements (half a minute)"
@@ -55,10 +55,20 @@ test: export OMP_NUM_THREADS := 1
 test: export OPENBLAS_NUM_THREADS := 1
 # Tests start hundreds of processes: Python is to keep its bytecode, whatever this shell says.
 test: export PYTHONDONTWRITEBYTECODE :=
-test: lint
+# Studies wait for the disk after each result: their files are in memory if there are 4 GB of it, else in /tmp.
+test: export PYTEST_DEBUG_TEMPROOT := $(shell df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 && $$4 > 4000000 {print "/dev/shm"}')
+test: $(READY)
+	@$(MAKE) --no-print-directory -j 3 lint kernels bytecode
 	@$(BIN)/python -m pytest -n 2 --dist worksteal --ignore tests/contracts --ignore tests/properties
 	@echo "What all strategies and designs have in common, with the shapes of all arrays checked:"
 	@FINALIST_SHAPES=1 $(BIN)/python -m pytest -n 2 --dist worksteal tests/contracts tests/properties
+
+# What both processes of the tests would do at the same time is done once, beside the lint.
+kernels: $(READY)
+	@$(BIN)/python -m tests.warm
+
+bytecode: $(READY)
+	@$(BIN)/python -m pytest --collect-only -qq >/dev/null
 
 lint: $(READY)
 	@$(BIN)/ruff check .

@@ -1,14 +1,10 @@
 """One process compiles a function while others that need it wait for what it keeps."""
 
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-
-try:
-    from fcntl import LOCK_EX, LOCK_NB, lockf
-except ImportError:  # Windows: every process compiles for itself
-    lockf = None  # type: ignore[assignment]
 
 #: Seconds after which a process stops waiting and compiles for itself.
 PATIENCE = 60.0
@@ -28,9 +24,11 @@ def alone(path: Path) -> Iterator[None]:
     ...     Path(folder, "name.lock").exists()
     True
     """
-    if lockf is None:
+    if sys.platform == "win32":  # every process compiles for itself
         yield
         return
+    from fcntl import LOCK_EX, LOCK_NB, lockf
+
     try:
         file = path.open("a")
     except OSError:
