@@ -57,19 +57,22 @@ def few_draws(monkeypatch):
 
 @pytest.fixture
 def few_runs(monkeypatch):
-    """Cut simulations of a page or an example to 5 runs, and the trials of its strategy to 60.
+    """Cut simulations and plans of a page or an example to 5 runs, its strategy's trials to 60.
 
     It is to run and to be right; what many runs show is in `tests/statistical`. With 60 runs a
     strategy with a quarter of its widths is still caught.
     """
     import finalist as fl
-    from finalist.simulation import simulate
     from finalist.testing.rules_of_errors import TRIALS
 
-    def few(*given, runs=100, **words):
-        return simulate(*given, runs=min(runs, 5), **{**words, "n_jobs": 1})
+    def fewer(function, word):
+        def few(*given, **words):
+            return function(*given, **{**words, word: min(words.get(word, 5), 5), "n_jobs": 1})
 
-    monkeypatch.setattr(fl, "simulate", few)
+        return few
+
+    for name, word in {"simulate": "runs", "plan": "draws", "model_prices": "draws"}.items():
+        monkeypatch.setattr(fl, name, fewer(getattr(fl, name), word))
     for name, trial in TRIALS.items():
         monkeypatch.setitem(TRIALS, name, replace(trial, runs=min(trial.runs, 60)))
 

@@ -157,9 +157,9 @@ def needed(run: Run, batch: Batch, size: int | None) -> Int[np.ndarray, " K"]:
 
     Whoever asks for a size measures so many at a time, and counts all of them.
     """
-    if size is not None or not isinstance(run, Looking) or batch.order is None:
+    if size is not None or batch.order is None or not run.verdict.decided:
         return batch.counts
-    if run.decided_at is None:
+    if not isinstance(run, Looking) or run.decided_at is None:
         return batch.counts
     spare = run.verdict.pulls - run.decided_at
     return np.bincount(batch.order[: batch.size - spare], minlength=len(batch.counts))
