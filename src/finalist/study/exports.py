@@ -17,15 +17,11 @@ def every_pull(study: Study) -> list[dict[str, Any]]:
 
     Examples
     --------
-    >>> import tempfile
-    >>> import finalist as fl
-    >>> folder = tempfile.TemporaryDirectory()
-    >>> arms = fl.Arms.unstructured(["a", "b"])
-    >>> with fl.Study.create(folder.name + "/lab.db", "two", arms, sigma=1.0, seed=1) as study:
+    >>> from finalist.testing.studies import small_study
+    >>> with small_study() as study:
     ...     _ = study.ask(size=2)
     ...     [(row["pull_id"], row["state"], row["reward"]) for row in every_pull(study)][:1]
     [(1, 'open', None)]
-    >>> folder.cleanup()
     """
     frame = study.to_frame()
     columns = [frame[column].tolist() for column in COLUMNS]

@@ -115,11 +115,8 @@ class Snapshot:
 
     Examples
     --------
-    >>> import tempfile
-    >>> import finalist as fl
-    >>> folder = tempfile.TemporaryDirectory()
-    >>> arms = fl.Arms.unstructured(["a", "b"])
-    >>> with fl.Study.create(folder.name + "/lab.db", "two", arms, sigma=1.0, seed=1) as study:
+    >>> from finalist.testing.studies import small_study
+    >>> with small_study() as study:
     ...     before = study.snapshot()
     ...     study.tell({pull.pull_id: 0.5 for pull in study.ask(size=8)})
     ...     after = study.snapshot()
@@ -128,7 +125,6 @@ class Snapshot:
     (1, 0, False)
     >>> after.event, after.told, after.can_forecast, after.means
     (4, 8, True, array([0.5, 0.5]))
-    >>> folder.cleanup()
     """
 
     row: StudyRow

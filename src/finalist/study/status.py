@@ -218,14 +218,10 @@ def status(
 
     Examples
     --------
-    >>> import tempfile
-    >>> import finalist as fl
-    >>> folder = tempfile.TemporaryDirectory()
-    >>> arms = fl.Arms.unstructured(["a", "b"])
-    >>> with fl.Study.create(folder.name + "/lab.db", "two", arms, sigma=1.0, seed=1) as study:
+    >>> from finalist.testing.studies import small_study
+    >>> with small_study() as study:
     ...     print(status(study.snapshot()))
     Nothing is tested yet: 0 pulls of the pilot are made.
-    >>> folder.cleanup()
     """
     names, verdict, chosen = snapshot.arms.names, snapshot.verdict, snapshot.recommendation
     known = ~np.isnan(snapshot.means) & snapshot.arms.candidate

@@ -22,7 +22,15 @@ from finalist.simulation.instances import gaussian, paper
 from finalist.strategies import Batch, Run
 from finalist.strategies.abilities import Lossy
 from finalist.testing.rules_of_errors import ALPHA, TIED
-from finalist.testing.runs import Make, ensure, ensure_refused, play, rewards_of, step
+from finalist.testing.runs import (
+    Make,
+    ensure,
+    ensure_out_stays_out,
+    ensure_refused,
+    play,
+    rewards_of,
+    step,
+)
 
 #: Accepted error probability with a large budget.
 EASY = 0.05
@@ -94,14 +102,7 @@ def who_is_out_stays_out(make: Make) -> None:
     """Survivors only become fewer, and the winner was always among them."""
     arms = Arms(gaussian(12, 4, 0))
     problem = as_problem(arms, sigma=1.0, budget=200)
-    run, rewards = make(arms, np.ones(4)).start(problem, seed=1), rewards_of(problem, np.ones(4), 0)
-    left = set(range(12))
-    while not run.verdict.decided:
-        ensure(set(run.verdict.survivors) <= left, f"arms come back: {run.verdict}")
-        left = set(run.verdict.survivors)
-        batch = run.next(9)
-        run.record(batch, rewards.batch(batch.counts))
-    ensure(run.verdict.winner in left, f"an arm wins that was out: {run.verdict}")
+    ensure_out_stays_out(make(arms, np.ones(4)), problem, np.ones(4))
 
 
 def a_budget_is_needed(make: Make) -> None:

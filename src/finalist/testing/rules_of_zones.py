@@ -19,7 +19,7 @@ from finalist.problem import EpsilonBest, Problem, as_problem
 from finalist.strategies import Run, Strategy
 from finalist.strategies.protocol import Promise
 from finalist.testing.rules_of_errors import ensure_rare
-from finalist.testing.runs import Make, ensure, play, rewards_of
+from finalist.testing.runs import Make, ensure, ensure_out_stays_out, play
 
 
 class Slippage(NamedTuple):
@@ -86,14 +86,7 @@ def who_is_out_stays_out(make: Make) -> None:
     """Survivors only become fewer, and the winner was always among them."""
     arms, theta = Arms.unstructured(6), np.array([0.5, 0.0, -0.5, -1.0, -2.0, -4.0])
     problem = as_problem(arms, sigma=1.0, epsilon=0.5)
-    run, rewards = make(arms, theta).start(problem, seed=1), rewards_of(problem, theta, 0)
-    left = set(range(6))
-    while not run.verdict.decided:
-        ensure(set(run.verdict.survivors) <= left, f"arms come back: {run.verdict}")
-        left = set(run.verdict.survivors)
-        batch = run.next(9)
-        run.record(batch, rewards.batch(batch.counts))
-    ensure(run.verdict.winner in left, f"an arm wins that was out: {run.verdict}")
+    ensure_out_stays_out(make(arms, theta), problem, theta)
 
 
 def the_best_wins_beyond_the_zone(make: Make, trial: str) -> None:

@@ -150,3 +150,15 @@ def play(
         run.play(rewards_of(problem, theta, seed), cap)
         return run
     return step(strategy, problem, theta, seed, cap, least=least, own_seed=own_seed)[0]
+
+
+def ensure_out_stays_out(strategy: Strategy, problem: Problem, theta: ArrayLike) -> None:
+    """Raise AssertionError unless survivors only become fewer and the winner is one of them."""
+    run, rewards = strategy.start(problem, seed=1), rewards_of(problem, theta, 0)
+    left = set(range(len(problem.arms)))
+    while not run.verdict.decided:
+        ensure(set(run.verdict.survivors) <= left, f"arms come back: {run.verdict}")
+        left = set(run.verdict.survivors)
+        batch = run.next(9)
+        run.record(batch, rewards.batch(batch.counts))
+    ensure(run.verdict.winner in left, f"an arm wins that was out: {run.verdict}")

@@ -72,15 +72,11 @@ def report_of(study: Study, place: str) -> str:
 
     Examples
     --------
-    >>> import tempfile
-    >>> import finalist as fl
-    >>> folder = tempfile.TemporaryDirectory()
-    >>> arms = fl.Arms.unstructured(["a", "b"])
-    >>> with fl.Study.create(folder.name + "/lab.db", "<colours>", arms, sigma=1.0) as study:
+    >>> from finalist.testing.studies import small_study
+    >>> with small_study("<colours>") as study:
     ...     text = report_of(study, "lab.db")
     >>> "<colours>" in text, "&lt;colours&gt;" in text
     (False, True)
-    >>> folder.cleanup()
     """
     snapshot = study.snapshot()
     return report(snapshot, study.status(), place, Cache(), ("", snapshot.event))
