@@ -71,8 +71,9 @@ def few_runs(monkeypatch):
 
         return few
 
-    for name, word in {"simulate": "runs", "plan": "draws", "model_prices": "draws"}.items():
-        monkeypatch.setattr(fl, name, fewer(getattr(fl, name), word))
+    monkeypatch.setattr(fl, "simulate", fewer(fl.simulate, "runs"))
+    for name in ("plan", "model_prices", "margin_prices"):
+        monkeypatch.setattr(fl, name, fewer(getattr(fl, name), "draws"))
     for name, trial in TRIALS.items():
         monkeypatch.setitem(TRIALS, name, replace(trial, runs=min(trial.runs, 60)))
 
