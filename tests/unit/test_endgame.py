@@ -115,6 +115,17 @@ def test_lost_pulls_count_for_the_budget():
     assert endgame.pulls_left(past) == 135
 
 
+@pytest.mark.parametrize(
+    ("left", "n", "planned"), [(140, 10, 10), (15, 10, 10), (14, 14, 14), (3, 3, 3)]
+)
+def test_no_rest_is_too_small_for_an_epoch(left, n, planned):
+    past = past_of()  # a twentieth of 200 is 10 pulls, the rank is 5
+    past.lost[0] += endgame.pulls_left(past) - left
+    assert endgame.epoch_size(past, None) == n
+    assert endgame.within_budget(past, 10) == planned
+    assert endgame.epoch_size(past, 4) == (12 if left == 140 else left)
+
+
 def test_where_the_choice_would_hardly_err_certainty_is_planned_for(monkeypatch):
     planned: list[float] = []
     real = endgame.Ending.epoch
