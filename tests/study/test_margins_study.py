@@ -339,6 +339,7 @@ def test_the_arm_that_may_be_good_enough_is_named_by_all_results_so_far(where):
     study = Study.create(where, "at work", cakes_of_five, sigma=1.0, epsilon=0.5, seed=3)
     tell(study, 3, size=12, lab=lab)
     run: Any = study._log.now().run
-    claimant = cakes_of_five.names[run._claims._claimant(run._past)]
+    claims, past = run._claims, run._past
+    claimant = cakes_of_five.names[claims._claimant(claims._needed_by_each(past))]
     sentence = study.status(forecast=False).sentence
     assert sentence.startswith(f"{claimant} may be within 0.5 of the best after 36 pulls; ")

@@ -8,12 +8,19 @@ from scipy import stats
 
 import finalist as fl
 from finalist.inference.bounds import pooled_level, pooled_radius
-from finalist.inference.intervals import certainty, error_estimate, leader, pooled_widths, start_of
+from finalist.inference.intervals import (
+    certainty,
+    error_estimate,
+    leader,
+    leaders,
+    pooled_widths,
+    start_of,
+)
 from finalist.inference.least_squares import estimate
 from finalist.inference.pooling import Pooled, batch_arms
 from finalist.inference.statistics import Statistics
 from finalist.problem import as_problem
-from finalist.simulation.binomial import exact_lower_bound
+from finalist.simulation.binomial import exact_interval, exact_lower_bound
 from finalist.simulation.rewards import DrawnRewards
 from tests import instances
 
@@ -206,6 +213,28 @@ def test_intervals_hold_at_all_times_and_narrower_ones_do_not(words):
     for factor, wrong in ((1.0, False), (0.55, True)):
         missed, runs = misses(0.2, factor, **words)
         assert (exact_lower_bound(missed, runs, 0.999) > 0.2) == wrong
+
+
+def test_ties_favour_no_row():
+    # Four arms with the same mean and five yes/no results each: ties are frequent.
+    arms, rng, first = fl.Arms.unstructured(4), np.random.default_rng(5), np.zeros(4, dtype=int)
+    runs = 800
+    for _ in range(runs):
+        results = Statistics.empty(4)
+        results.add_many(np.repeat(np.arange(4), 5), (rng.random(20) < 0.5).astype(float))
+        found = leaders(estimate(arms, results), 1, range(4), 4)
+        assert sorted(found) == [0, 1, 2, 3]
+        assert found == leaders(estimate(arms, results), 1, range(4), 4)
+        first[found[0]] += 1
+    for count in first:  # the first of equals, as `argmax` has it, leads in about .41 of the runs
+        low, high = exact_interval(int(count), runs, 0.9999)
+        assert low <= 0.25 <= high
+
+
+def test_what_nobody_knows_comes_last_and_in_order():
+    results = Statistics.empty(4)
+    results.add_many([2, 2], [-1.0, -1.0])
+    assert leaders(estimate(fl.Arms.unstructured(4), results), 1, range(4), 4) == (2, 0, 1, 3)
 
 
 def test_the_leader_is_among_those_asked_for():

@@ -11,6 +11,7 @@ from finalist.inference.intervals import leaders
 from finalist.inference.least_squares import estimate
 from finalist.lab import Store
 from finalist.lab.blocks import arrays_of, identity, outcomes
+from finalist.problem.rules import rules_of
 from finalist.simulation.task import make_task
 from tests.fakes import Fast, Rounds
 from tests.unit.test_simulation import ARMS, ARRAYS, THETA, check_same
@@ -78,8 +79,14 @@ def test_some_runs_are_certain_and_others_are_not():
     assert 0 < result.certain.sum() < 60
     assert (result.samples[~result.certain] == 80).all()
     assert result.samples[result.certain].max() <= 80
-    free = fl.simulate(ARMS, THETA, runs=60, sigma=1.0)
+
+
+def test_where_nothing_is_planned_for_the_end_a_budget_only_cuts():
+    problem = fl.Problem(ARMS, noise=fl.Gaussian(1.0), rules=rules_of(3))
+    result = fl.simulate(problem.with_(budget=80), THETA, runs=60)
+    free = fl.simulate(problem, THETA, runs=60)
     early = free.samples <= 60  # decided before the budget could cut a batch
+    assert 0 < early.sum() < 60
     np.testing.assert_array_equal(free.winner[early], result.winner[early])
     assert result.certain[early].all()
 

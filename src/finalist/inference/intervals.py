@@ -7,9 +7,10 @@ its own bound in the half-widths holds at each time alone.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from zlib import crc32
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from finalist.inference.bounds import likely_sigma, pooled_radius
 from finalist.inference.draws import error_estimate as error_estimate
@@ -18,8 +19,12 @@ from finalist.inference.information import row_norms
 from finalist.inference.least_squares import Estimate
 from finalist.inference.mixtures import FIRST, SHARE, Batches, Mixture
 from finalist.inference.pooling import batch_arms
+from finalist.inference.statistics import Statistics
 from finalist.problem import Problem
 
+#: Means that differ in no more than these decimals of the largest are tied; and the decimals of
+#: sums that a lot is drawn from, so that it is the same on all machines.
+TIED, LOT = 12, 6
 #: Pulls for each dimension that the start of intervals counts for.
 STARTING = 4
 
@@ -209,10 +214,24 @@ def leader(fit: Estimate, sign: int, among: Sequence[int]) -> int:
 
 
 def leaders(fit: Estimate, sign: int, among: Sequence[int], count: int) -> tuple[int, ...]:
-    """Return the best of some arms by the estimate, the very best first (see `leader`)."""
+    """Return the best of some arms by the estimate, the very best first (see `leader`).
+
+    Yes/no results often tie. The first row is not better for that: a lot decides, drawn from the
+    results themselves, so that it is the same whenever one looks.
+    """
     means = sign * fit.means()[list(among)]
-    order = np.argsort(-np.where(np.isnan(means), -np.inf, means), kind="stable")
-    return tuple(int(among[i]) for i in order[:count])
+    known = np.isfinite(means)
+    size = float(np.abs(means[known]).max(initial=0.0)) or 1.0
+    values = np.where(known, np.round(means / size, TIED), -np.inf)
+    lot = np.where(known, _lot(fit.statistics)[list(among)], np.arange(len(means)))
+    return tuple(int(among[i]) for i in np.lexsort((lot, -values))[:count])
+
+
+def _lot(results: Statistics) -> Int[np.ndarray, " K"]:
+    """Return an order of the arms that results decide, to break ties by."""
+    sums = np.round(results.total, LOT) + 0.0  # -0 is 0
+    seed = crc32(results.count.tobytes() + sums.tobytes())
+    return np.random.default_rng(seed).permutation(len(results.count))
 
 
 def certainty(
