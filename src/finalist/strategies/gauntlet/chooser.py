@@ -107,8 +107,7 @@ class Chooser:
             n = sizes.epoch_size(past, missing, self.planner.growth, self.looks, span)
             if reserve is None:
                 n = max(n, span)
-            if size is not None:  # a batch with a constant of its own is an epoch
-                n = size if problem.batch_intercept else size * math.ceil(n / size)
+            n = sizes.in_batches(past, n, size)
             if endgame.has_end(past):
                 n = endgame.within_budget(past, n)
             counts, info, M = self.planner.plan_epoch(past, wanted, n, reserve)

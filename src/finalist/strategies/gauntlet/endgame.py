@@ -24,6 +24,7 @@ from finalist.strategies.gauntlet.past import Past
 from finalist.strategies.gauntlet.pilot import spans
 from finalist.strategies.gauntlet.planner import estimable, useful_arms
 from finalist.strategies.gauntlet.reserve import Reserve
+from finalist.strategies.gauntlet.sizes import in_batches
 from finalist.strategies.static.static import static_design
 
 #: The most of the budget that a pilot takes, once it spans the arms.
@@ -73,9 +74,7 @@ def epoch_size(past: Past, size: int | None) -> int:
     assert budget is not None
     # Where residuals have to tell sigma, there have to be some.
     least = 2 * r + 1 if past.problem.noise.sigma is None else r
-    n = max(math.ceil(budget / EPOCHS), least)
-    if size is not None:
-        n = size if past.problem.batch_intercept else size * math.ceil(n / size)
+    n = in_batches(past, max(math.ceil(budget / EPOCHS), least), size)
     return max(left if left < 1.5 * n else n, 1)
 
 

@@ -89,3 +89,11 @@ def epoch_size(past: Past, missing: float, growth: float, looks: bool, span: int
         size = min(max(2.0 * r, growth * done), max(1.2 * r, 0.005 * done, PART * missing))
     # Where residuals have to tell sigma, there have to be some.
     return max(math.ceil(size), 2 * r + 1 if past.problem.noise.sigma is None else r)
+
+
+def in_batches(past: Past, n: int, size: int | None) -> int:
+    """Return n pulls as whole batches of a size that is asked for, if there is one."""
+    if size is None:
+        return n
+    # A batch with a constant of its own is an epoch.
+    return size if past.problem.batch_intercept else size * math.ceil(n / size)
