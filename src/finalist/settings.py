@@ -8,7 +8,7 @@ needs nothing but Python, because `finalist --help` reads it.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from inspect import Parameter, signature
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar, cast
 
 if TYPE_CHECKING:
     import numpy as np
@@ -40,6 +40,8 @@ class Setting:
     choices : tuple of str
     needs : str or None
         The `Feature` that a strategy must support if the value is not the default.
+    of_studies : Any
+        The default of real studies and their plans, where that is another one; None for the same.
     """
 
     name: str
@@ -52,6 +54,12 @@ class Setting:
     below: float | None = None
     choices: tuple[str, ...] = ()
     needs: "Feature | None" = None
+    of_studies: Any = None
+
+    @property
+    def usual(self) -> Any:
+        """The default of real studies and their plans."""
+        return self.default if self.of_studies is None else self.of_studies
 
 
 SETTINGS: Mapping[str, Setting] = {
@@ -109,6 +117,15 @@ SETTINGS: Mapping[str, Setting] = {
             least=0.0,
             needs="misspecification",
         ),
+        Setting(
+            "check",
+            "number",
+            "Largest chance that a bend of the means hides a better arm; 0 for no check",
+            0.0,
+            least=0.0,
+            below=1.0,
+            of_studies=0.03,
+        ),
         Setting("budget", "whole", "The most pulls in all", optional=True, least=1),
         Setting(
             "max_pulls_per_arm",
@@ -136,6 +153,7 @@ class ProblemWords(TypedDict, total=False):
     cost: "float | Sequence[float] | np.ndarray"
     batch_intercept: bool
     misspecification: float
+    check: float
     budget: int | None
     max_pulls_per_arm: int | None
     unit: str | None
@@ -146,14 +164,35 @@ class ProblemWords(TypedDict, total=False):
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
+def of_study(words: ProblemWords) -> ProblemWords:
+    """Return settings with the defaults of real studies for what is left out.
+
+    Examples
+    --------
+    >>> of_study({"delta": 0.1})
+    {'check': 0.03, 'delta': 0.1}
+    """
+    usual: Any = {name: one.usual for name, one in SETTINGS.items() if one.of_studies is not None}
+    return cast(ProblemWords, usual | words)
+
+
 def spelled_out(function: _Function) -> _Function:
     """Show the settings in the signature of a function with `**words`, for `help` and docs."""
+    return _spelled_out(function, {name: one.default for name, one in SETTINGS.items()})
+
+
+def spelled_out_of_study(function: _Function) -> _Function:
+    """Show the settings as `spelled_out` does, with the defaults of real studies (`of_study`)."""
+    return _spelled_out(function, {name: one.usual for name, one in SETTINGS.items()})
+
+
+def _spelled_out(function: _Function, defaults: Mapping[str, Any]) -> _Function:
     own = signature(function)
     words = [
         Parameter(
             name,
             Parameter.KEYWORD_ONLY,
-            default=SETTINGS[name].default if name in SETTINGS else None,
+            default=defaults.get(name),
             annotation=annotation,
         )
         for name, annotation in ProblemWords.__annotations__.items()

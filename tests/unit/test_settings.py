@@ -28,6 +28,7 @@ OTHER: dict[str, Any] = {
     "cost": [1.0, 2.0, 3.0],
     "batch_intercept": True,
     "misspecification": 0.5,
+    "check": 0.1,
     "budget": 50,
     "max_pulls_per_arm": 7,
     "unit": "kg",
@@ -81,9 +82,10 @@ def test_signatures_show_every_setting(function):
     assert set(SETTINGS) <= set(shown)
     assert "words" not in shown
     assert "rules" not in shown
+    real = function not in (fl.simulate, fl.complexity)
     for name, one in SETTINGS.items():
         if name != "sigma":
-            assert shown[name].default == one.default
+            assert shown[name].default == (one.usual if real else one.default)
 
 
 @pytest.mark.parametrize("function", [fl.simulate, fl.plan, fl.complexity, fl.Study.create])
@@ -109,7 +111,7 @@ def test_the_http_api_has_every_setting(body):
     fields = body.model_json_schema()["properties"]
     for name, one in SETTINGS.items():
         assert fields[name]["description"] == f"{one.help}."
-        assert fields[name].get("default") == one.default
+        assert fields[name].get("default") == one.usual
 
 
 def test_the_form_has_a_field_for_every_setting():

@@ -274,11 +274,17 @@ class TableOptions(ProblemOptions):
 
 def with_problem(command: Callable[..., None]) -> Callable[..., None]:
     """Replace the parameter `problem` of a command by its settings, and the options of its type."""
+    kind: type[ProblemOptions] = signature(command).parameters["problem"].annotation
+    real = issubclass(kind, TableOptions)
     options = {
-        name: Parameter(name, Parameter.KEYWORD_ONLY, default=one.default, annotation=_option(one))
+        name: Parameter(
+            name,
+            Parameter.KEYWORD_ONLY,
+            default=one.usual if real else one.default,
+            annotation=_option(one),
+        )
         for name, one in _SETTINGS.items()
     }
-    kind: type[ProblemOptions] = signature(command).parameters["problem"].annotation
     files = fields(kind)[1:]
     options |= {
         field.name: Parameter(

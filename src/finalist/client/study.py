@@ -26,8 +26,8 @@ from finalist.client.values import (
 )
 from finalist.errors import UnknownStudyError
 from finalist.files import printable
-from finalist.problem import PerArm, Problem, as_problem
-from finalist.settings import ProblemWords, spelled_out
+from finalist.problem import PerArm, Problem, study_problem
+from finalist.settings import ProblemWords, spelled_out_of_study
 from finalist.strategies import Strategy
 from finalist.study import Batch, Pull, Status
 from finalist.study.history import with_sigma
@@ -90,7 +90,7 @@ class Server:
         number = found[0]["number"]
         return RemoteStudy(self._http, self._http.get(f"/studies/{number}"))
 
-    @spelled_out
+    @spelled_out_of_study
     def create(
         self,
         name: str,
@@ -104,7 +104,7 @@ class Server:
     ) -> "RemoteStudy":
         """Create a study; the keywords are those of `Study.create`."""
         earlier = None if history is None else as_history(history)
-        problem = as_problem(arms, **with_sigma(words, arms, earlier))
+        problem = study_problem(arms, **with_sigma(words, arms, earlier))
         body = {
             "name": name,
             **problem_body(problem),

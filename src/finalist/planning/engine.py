@@ -18,9 +18,9 @@ from finalist.complexity import least_cost
 from finalist.errors import NotYetSupportedError, ProblemError, TiedArmsError
 from finalist.planning.parameters import leading
 from finalist.planning.result import Plan, PlanRow
-from finalist.problem import Problem, as_problem
+from finalist.problem import Problem, study_problem
 from finalist.problem.values import checked_number
-from finalist.settings import ProblemWords, spelled_out
+from finalist.settings import ProblemWords, spelled_out_of_study
 from finalist.simulation.engine import Shown, collect
 from finalist.simulation.task import Outcome, Task, make_task, whole
 from finalist.strategies import Strategy, named, promise_of, shown_name
@@ -29,7 +29,7 @@ from finalist.strategies import Strategy, named, promise_of, shown_name
 MAX_PULLS = 10**7
 
 
-@spelled_out
+@spelled_out_of_study
 def plan(
     arms: Arms | Problem,
     *,
@@ -94,7 +94,7 @@ def plan(
     >>> p.lower_bound < p.rows[0].mean < p.rows[1].mean
     True
     """
-    problem = as_problem(arms, **words)
+    problem = study_problem(arms, **words)
     limit, problem = problem.budget, problem.with_(budget=None)
     if problem.noise.sigma is None:
         raise ProblemError(

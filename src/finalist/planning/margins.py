@@ -14,9 +14,9 @@ from finalist.arms import Arms
 from finalist.errors import FinalistError, ProblemError
 from finalist.planning.prices import Prices, Terms
 from finalist.planning.result import PlanRow, expected
-from finalist.problem import Problem, as_problem
+from finalist.problem import Problem, study_problem
 from finalist.problem.remodel import with_margin
-from finalist.settings import ProblemWords, spelled_out
+from finalist.settings import ProblemWords, spelled_out_of_study
 from finalist.simulation.engine import Shown
 from finalist.strategies import Strategy
 
@@ -112,7 +112,7 @@ class MarginPrices(Prices):
         return "\n".join([self.words(), *lines])
 
 
-@spelled_out
+@spelled_out_of_study
 def margin_prices(
     arms: Arms | Problem,
     *,
@@ -166,7 +166,7 @@ def margin_prices(
     >>> found.row(0.5, 0.125).median < found.row(0.0, 0.125).median
     True
     """
-    problem = as_problem(arms, **words)
+    problem = study_problem(arms, **words)
     terms = Terms.of(problem, gap, draws, max_pulls, seed)
     leads = (terms.gap, CLOSE * terms.gap)
     asked, impossible = _asked(terms, _wanted(problem, terms.gap, margins), strategy)

@@ -11,9 +11,9 @@ from finalist.arms.models import MODELS, check_model
 from finalist.errors import FinalistError, ProblemError
 from finalist.planning.prices import Prices, Terms
 from finalist.planning.result import PlanRow, expected
-from finalist.problem import Problem, as_problem
+from finalist.problem import Problem, study_problem
 from finalist.problem.remodel import with_model
-from finalist.settings import ProblemWords, spelled_out
+from finalist.settings import ProblemWords, spelled_out_of_study
 from finalist.simulation.engine import Shown
 from finalist.strategies import Strategy
 from finalist.text import listed
@@ -85,7 +85,7 @@ class ModelPrices(Prices):
         return "\n".join([self.words(), *lines])
 
 
-@spelled_out
+@spelled_out_of_study
 def model_prices(
     arms: Arms | Problem,
     *,
@@ -132,7 +132,7 @@ def model_prices(
     >>> prices.rows[2].same_as
     'bending'
     """
-    terms = Terms.of(as_problem(arms, **words), gap, draws, max_pulls, seed)
+    terms = Terms.of(study_problem(arms, **words), gap, draws, max_pulls, seed)
     asked, impossible = _asked(terms.problem, models)
     if not asked:
         raise ProblemError(f"no model is possible here: {next(iter(impossible.values()), '')}")

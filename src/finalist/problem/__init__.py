@@ -4,7 +4,7 @@ from finalist.problem.features import FEATURES, Feature
 from finalist.problem.goals import Best, EpsilonBest, Goal, TopM
 from finalist.problem.mean import Identity, MeanModel
 from finalist.problem.noise import Bernoulli, Gaussian, Noise, NoiseModel, SubGaussian
-from finalist.problem.problem import Problem, as_problem
+from finalist.problem.problem import Problem, as_problem, study_problem
 from finalist.problem.values import UNSET, PerArm, Unset
 
 __all__ = [
@@ -26,4 +26,5 @@ __all__ = [
     "TopM",
     "Unset",
     "as_problem",
+    "study_problem",
 ]

@@ -29,12 +29,13 @@ from finalist.problem.values import (
     as_array,
     check_text,
     checked_bias,
+    checked_chance,
     checked_delta,
     checked_limit,
     one_per_arm,
     store_positive,
 )
-from finalist.settings import SETTINGS, ProblemWords
+from finalist.settings import SETTINGS, ProblemWords, of_study
 
 if TYPE_CHECKING:
     GivenArms = Arms
@@ -79,6 +80,9 @@ class Problem:
     budget : int, optional
         The most pulls in all. The gauntlet and strategies for a fixed budget plan with it; the
         others ignore it, and whoever runs them stops there.
+    check : float
+        A winner is called certain when the chance that a bend of the means hides a better one is
+        at most this; 0 for no check. The gauntlet probes for it.
     unit : str, optional
         The unit of the rewards, for people: "kg".
     mean : MeanModel
@@ -107,6 +111,7 @@ class Problem:
     misspecification: float = 0.0
     max_pulls_per_arm: int | None = None
     budget: int | None = None
+    check: float = 0.0
     unit: str | None = None
     mean: MeanModel = field(default_factory=Identity)
     rules: Rules = NEWEST
@@ -132,6 +137,7 @@ class Problem:
         if isinstance(self.cost, tuple):
             self._store(cost=one_per_arm("cost", self.cost, arms, given))
         self._store(misspecification=checked_bias(self.misspecification))
+        self._store(check=checked_chance("check", self.check))
         if self.top >= len(candidates) and self.top > 1:
             raise ProblemError(
                 f"m is {self.top} and there are {len(candidates)} candidates; m must be smaller "
@@ -294,6 +300,14 @@ def as_problem(arms: Arms | Problem, **words: Unpack[ProblemWords]) -> Problem:
     problem = Problem(arms, noise=noise, goal=goal, **given)
     check_told_apart(problem.candidates, problem.misspecification)
     return problem
+
+
+def study_problem(arms: Arms | Problem, **words: Unpack[ProblemWords]) -> Problem:
+    """Make the problem of a real study, or of its plan: as `as_problem`, with their defaults.
+
+    A problem that is given stays as it is.
+    """
+    return as_problem(arms, **(words if isinstance(arms, Problem) else of_study(words)))
 
 
 def _check_arms(arms: object) -> None:

@@ -63,6 +63,14 @@ def checked_bias(value: object) -> float:
     return bias
 
 
+def checked_chance(name: str, value: object) -> float:
+    """Return a probability, 0 or more and below 1."""
+    chance = checked_number(value, name)
+    if not 0 <= chance < 1:
+        raise ProblemError(f"{name} is {chance}; it is a probability below 1, 0 for none: 0.03.")
+    return chance
+
+
 def checked_limit(name: str, value: object) -> int | None:
     """Return a limit on pulls: None, or a positive integer below 2**63."""
     if value is None:

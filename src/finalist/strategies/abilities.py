@@ -1,7 +1,7 @@
 """What a run may be able to do besides: ours inherit it, those of others just have the methods."""
 
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Literal, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -88,6 +88,54 @@ class Evident(Protocol):
 
     def evidence(self) -> Evidence:
         """Return the evidence against every arm."""
+        ...
+
+
+#: "open" until it is known; "certain"; "hidden" where a bend may hide a better arm; "bent" where
+#: the model was shown to be wrong.
+Outcome = Literal["open", "certain", "hidden", "bent"]
+
+
+@dataclass(frozen=True)
+class ModelFindings:
+    """What is known of bends that the model leaves out.
+
+    Attributes
+    ----------
+    sought : str
+        What is looked for: "squares and products".
+    evidence : float
+        The log of the evidence that the model is wrong.
+    alarm : bool
+        Whether it has reached its limit.
+    strongest : str
+        The bend for which there is most evidence.
+    chance : float or None
+        That a bend hides a better arm than the winners; None before there are some.
+    limit : float
+        The largest such chance with which winners are certain.
+    outcome : Outcome
+    winners, bent : tuple of int
+        What the model names, and what it would be if there are bends.
+    """
+
+    sought: str
+    evidence: float
+    alarm: bool
+    strongest: str
+    chance: float | None = None
+    limit: float = 0.0
+    outcome: Outcome = "open"
+    winners: tuple[int, ...] = ()
+    bent: tuple[int, ...] = ()
+
+
+@runtime_checkable
+class Modelled(Protocol):
+    """A run that checks its model."""
+
+    def model(self) -> ModelFindings | None:
+        """Return what is known of bends; None if nothing is checked."""
         ...
 
 

@@ -8,8 +8,7 @@ of a study skips batches (`is_look`); a status then adds what they find at that 
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float
@@ -21,6 +20,8 @@ from finalist.inference.least_squares import Estimate, LackOfFit
 from finalist.inference.pooling import BatchSums
 from finalist.problem import Problem
 from finalist.strategies import guaranteed
+from finalist.study.bends import bend_checks, findings_of
+from finalist.study.check import Check
 
 if TYPE_CHECKING:
     from finalist.study.state import State
@@ -33,42 +34,6 @@ LEAST_FREEDOM = 10
 CHEAP = 300_000
 #: Relative size of what is rounding error.
 ROUNDING = 1e-12
-
-
-@dataclass(frozen=True)
-class Check:
-    """What a test of an assumption has found.
-
-    Attributes
-    ----------
-    kind : "noise", "fit" or "shift"
-    seen : str
-        What is not as assumed, as the beginning of a sentence.
-    fails : bool
-        Whether the guarantee rests on it.
-    remedy : str
-    """
-
-    kind: Literal["noise", "fit", "shift"]
-    seen: str
-    fails: bool
-    remedy: str
-
-    def words(self, promised: bool) -> str:
-        """Return the warning; `promised` tells whether there is a guarantee to lose."""
-        if self.fails:
-            lost = broken(True) if promised else LEFT_OUT
-            return f"{self.seen}: {lost}. {self.remedy}"
-        return f"{self.seen}. {self.remedy if promised else TOO_CAUTIOUS}"
-
-    @property
-    def reason(self) -> str:
-        """Why nothing is certain, as a part of a sentence."""
-        return self.seen[0].lower() + self.seen[1:]
-
-
-LEFT_OUT = "the error estimate, the certainty and the intervals are left out"
-TOO_CAUTIOUS = "The error estimate, the certainty and the intervals are too cautious."
 
 
 def work_of(state: "State") -> int:
@@ -99,7 +64,8 @@ def checks_of(state: "State") -> list[Check]:
     moment = (len(state.measured), state.stage, state.end)
     if state.checked is None or state.checked[0] != moment:
         now = found(state.problem, state.pooled.estimate(), state.measured, state.since)
-        checks = {check.kind: check for check in now} | state.failed
+        bent = bend_checks(findings_of(state), state.arms, state.verdict.pulls, state.end)
+        checks = {check.kind: check for check in [*bent, *now]} | state.failed
         state.checked = (moment, [*checks.values()])
     return list(state.checked[1])
 
@@ -137,13 +103,6 @@ def found(
     if not problem.batch_intercept:
         checks.append(_shift(problem, measured[since:], level))
     return [check for check in checks if check is not None]
-
-
-def broken(promised: bool) -> str:
-    """Say what is lost when an assumption is wrong."""
-    if promised:
-        return "the guarantee does not hold"
-    return "the error estimate, the certainty and the intervals are wrong"
 
 
 def _noise(problem: Problem, fit: Estimate, level: float) -> Check | None:

@@ -12,7 +12,7 @@ from finalist import __version__
 from finalist.arms import Arms
 from finalist.errors import StudyError
 from finalist.inference.statistics import BatchResults
-from finalist.problem import Problem, as_problem
+from finalist.problem import Problem, study_problem
 from finalist.problem.noise import NOISES, takes_sigma
 from finalist.settings import ProblemWords
 from finalist.strategies import Strategy, named
@@ -40,7 +40,7 @@ def settings_of(
     **words: Unpack[ProblemWords],
 ) -> Settings:
     """Return what the arguments of `create` mean; refuse what the strategy cannot do."""
-    problem = as_problem(arms, **words)
+    problem = study_problem(arms, **words)
     chosen = named(strategy, problem.arms) if isinstance(strategy, str) else strategy
     drawn = secrets.randbits(53) if seed is None else seed
     settings = Settings(problem, chosen, drawn, {} if metadata is None else metadata)

@@ -28,7 +28,8 @@ from finalist.inference.replicates import SigmaEstimate, pooled_sigma
 from finalist.inference.statistics import Statistics
 from finalist.problem import Problem
 from finalist.settings import ProblemWords
-from finalist.study.checks import ALARM, Check, _p_value_within, _shown
+from finalist.study.check import Check
+from finalist.study.checks import ALARM, _p_value_within, _shown
 from finalist.study.results import Results
 from finalist.text import counted, first_few, show
 

@@ -6,7 +6,8 @@ import numpy as np
 
 from finalist.arms import Arms
 from finalist.strategies import guaranteed, promise_of
-from finalist.study.checks import better_by_all, broken
+from finalist.study.check import broken
+from finalist.study.checks import better_by_all
 from finalist.study.pulls import Fork, asked_anew
 from finalist.study.snapshot import Snapshot
 from finalist.text import counted, first_few

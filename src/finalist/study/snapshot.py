@@ -17,7 +17,8 @@ from finalist.strategies import Strategy, Verdict
 from finalist.strategies.abilities import Speaking
 from finalist.study.batch import Batch, OpenPulls, SettledPull
 from finalist.study.change import require_between
-from finalist.study.checks import Check, checks_of, doubts_of, promised, risk_of
+from finalist.study.check import Check
+from finalist.study.checks import checks_of, doubts_of, promised, risk_of
 from finalist.study.estimates import (
     Standing,
     figures,

@@ -14,12 +14,15 @@ from jaxtyping import Float, Int
 
 from finalist.arms import Arms
 from finalist.errors import StudyError
+from finalist.inference.bending import BendEvidence
 from finalist.inference.pooling import BatchSums, Pooled
+from finalist.inference.residuals import Cells
 from finalist.inference.statistics import BatchResults
 from finalist.problem import Problem
 from finalist.strategies import Batch, Run, Verdict
-from finalist.strategies.abilities import Explaining, Looking
-from finalist.study.checks import Check, found, is_look, work_of
+from finalist.strategies.abilities import Explaining, Looking, Modelled
+from finalist.study.check import Check
+from finalist.study.checks import found, is_look, work_of
 from finalist.study.history import History, examine
 from finalist.study.invariants import impossible
 from finalist.study.pulls import Decision, Fate, Fork, Issued, Pulls
@@ -59,6 +62,7 @@ class State:
         self.history: History | None = None  # what old results say of the assumptions
         self.fork: Fork | None = None
         self.failed: dict[str, Check] = {}  # assumptions that a test has shown to be wrong
+        self.bends = None if isinstance(self.run, Modelled) else BendEvidence.of(self.problem)
         self.checked: tuple[Any, list[Check]] | None = None  # `checks.checks_of` keeps it here
         self._read_arms = read_arms
         self._apply: dict[str, Callable[[EventRow, Any], None]] = {
@@ -325,11 +329,25 @@ class State:
 
     def _learn(self, rewards: BatchResults) -> None:
         """Add rewards to what is known of the arms, and test the assumptions."""
+        self._look_for_bends(rewards)
         self.pooled.add(rewards)
         self.measured.append(BatchSums.of(rewards))
         self.cells += len(self.measured[-1].arms)
         if is_look(len(self.measured), work_of(self)):
             self._look()
+
+    def _look_for_bends(self, rewards: BatchResults) -> None:
+        """Take a batch as evidence of bends, where the strategy does not look for them."""
+        if self.bends is None or rewards.pulls == 0:
+            return
+        problem, p = self.problem, self.problem.precisions
+        whole = [BatchSums.of(self.pooled.statistics)]
+        known = self.measured if problem.batch_intercept else whole
+        before, block = (
+            Cells.of(sums, p, shifted=problem.batch_intercept)
+            for sums in (known, [BatchSums.of(rewards)])
+        )
+        self.bends.add(block, before)
 
     def _look(self) -> None:
         """Test the assumptions; one that fails has failed for good."""
@@ -345,3 +363,5 @@ class State:
         self.pooled, self.since = self.pooled.taken(kept, problem), len(self.measured)
         self.lost = np.where(kept >= 0, self.lost[kept], 0)
         self.levels.append(body["level"])
+        if self.bends is not None:
+            self.bends = BendEvidence.of(problem, self.bends)

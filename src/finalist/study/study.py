@@ -15,7 +15,7 @@ from jaxtyping import Float, Int
 
 from finalist.arms import Arms
 from finalist.problem import PerArm, Problem
-from finalist.settings import ProblemWords, spelled_out
+from finalist.settings import ProblemWords, spelled_out_of_study
 from finalist.strategies import Strategy
 from finalist.study import change as changes
 from finalist.study import creation, forking
@@ -61,7 +61,7 @@ class Study:
         self._log = Log(storage, row)
 
     @classmethod
-    @spelled_out
+    @spelled_out_of_study
     def create(
         cls,
         where: str | PathLike[str],

@@ -1,7 +1,7 @@
 """What is measured next, by rules 3: all that is fixed before a batch of the pilot or an epoch."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,10 +9,11 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from finalist.design.exchange import ordered
-from finalist.inference.information import Information
-from finalist.inference.least_squares import weighted_rows
+from finalist.inference.information import Information, information
+from finalist.inference.least_squares import weighted_rows, weights_of
 from finalist.strategies.gauntlet import endgame, sizes
 from finalist.strategies.gauntlet.claims import Claims
+from finalist.strategies.gauntlet.model_check import ModelCheck
 from finalist.strategies.gauntlet.past import Past, has_portfolio
 from finalist.strategies.gauntlet.pilot import (
     LONG,
@@ -47,11 +48,14 @@ class Chooser:
         What is to be told apart.
     looks : bool
         Whether there are looks inside epochs.
+    model : ModelCheck or None
+        Adds probes to epochs.
     """
 
     planner: Planner
     claims: Claims
     looks: bool
+    model: ModelCheck | None = None
 
     def pilot(self, past: Past) -> tuple[int, Past, list[dict[str, Any]]]:
         """Return how many more pulls the pilot takes, the past as it is then, and what is shown."""
@@ -100,17 +104,24 @@ class Chooser:
             sized = wanted.of_leader()
             span = min(span, len(sized.first) + 1)
         missing = sizes.missing(past, sized, self._limit())
-        ending = self._ending(past, size, reserve)
+        ending = self._ending(past, reserve)
         if ending is not None:
-            counts, info, M = ending
+            n = endgame.epoch_size(past, size)
+            probed = self._probes(past, n)
+            counts, info, M = ending.epoch(n - probed)
         else:
             n = sizes.epoch_size(past, missing, self.planner.growth, self.looks, span)
             if reserve is None:
                 n = max(n, span)
-            n = sizes.in_batches(past, n, size)
+            probed = self._probes(past, n)
+            n = sizes.in_batches(past, n + probed, size)
             if endgame.has_end(past):
                 n = endgame.within_budget(past, n)
-            counts, info, M = self.planner.plan_epoch(past, wanted, n, reserve)
+            probed = min(probed, n - 1)
+            counts, info, M = self.planner.plan_epoch(past, wanted, n - probed, reserve)
+        probes: list[int] = []
+        if probed > 0:
+            counts, info, probes = self._with_probes(past, counts, probed, reserve)
         few = past.few if past.batches > 0 else missing <= DOZENS * past.arms.rank
         plan: dict[str, Any] = {
             "attack": self.claims.attack(past, counts, info),
@@ -119,18 +130,39 @@ class Chooser:
             "every": self._every(past, int(counts.sum())),
             "few": bool(few),
         }
+        if probes:
+            plan["probed"] = probes
         return counts, plan, M
 
-    def _ending(
-        self, past: Past, size: int | None, reserve: Reserve | None
-    ) -> tuple[Int[np.ndarray, " K"], Information, Float[np.ndarray, "r r"]] | None:
-        """Return an epoch for the choice at the end of a budget, if that is what matters now."""
+    def _ending(self, past: Past, reserve: Reserve | None) -> endgame.Ending | None:
+        """Return a plan for the choice at the end of a budget, if that is what matters now."""
         if not endgame.has_end(past):
             return None
         ending = endgame.Ending.of(past, self.claims.verdict(0).survivors, reserve)
-        if ending.error < past.problem.delta:
-            return None
-        return ending.epoch(endgame.epoch_size(past, size))
+        return None if ending.error < past.problem.delta else ending
+
+    def _probes(self, past: Past, pulls: int) -> int:
+        """Return how many probes are due in an epoch of so many pulls."""
+        return 0 if self.model is None else min(self.model.due(past.pulls + pulls), pulls - 1)
+
+    def _with_probes(
+        self,
+        past: Past,
+        counts: Int[np.ndarray, " K"],
+        probed: int,
+        reserve: Reserve | None,
+    ) -> tuple[Int[np.ndarray, " K"], Information, list[int]]:
+        """Return an epoch with probes, what it can estimate, and which arms are probed."""
+        assert self.model is not None
+        survivors = np.array(self.claims.verdict(0).survivors)
+        leader = int(survivors[np.argmax(past.means(past.estimate())[survivors])])
+        probes = self.model.choose(past, counts, leader, probed)
+        counts = counts + probes
+        weights = weights_of(counts, past.problem.precisions)
+        if reserve is not None:
+            weights = weights + weights_of(reserve.worth, past.problem.precisions)
+        chosen = np.repeat(np.arange(len(probes)), probes)
+        return counts, information(past.Z, weights), chosen.tolist()
 
     def _every(self, past: Past, n: int) -> int:
         """Return after how many results a look is due; 0 for none but at the end."""
@@ -146,8 +178,18 @@ class Chooser:
         counts: Int[np.ndarray, " K"],
         M: Float[np.ndarray, "r r"],
         reserve: Reserve | None,
+        probes: Sequence[int] = (),
     ) -> Int[np.ndarray, " n"]:
-        """Return the pulls of an epoch in an order in which first parts tell most."""
+        """Return the pulls of an epoch in an order in which first parts tell most.
+
+        Probes come at even distances.
+        """
+        if probes:
+            probed = np.bincount(probes, minlength=len(counts))
+            order = self.ordered(past, counts - probed, M, reserve)
+            distance = len(order) / len(probes)
+            places = np.floor(distance * (np.arange(len(probes)) + 0.5)).astype(np.int64)
+            return np.insert(order, places, probes)
         p, Z = past.problem.precisions, past.Z
         W = weighted_rows(Z, p)
         start = None if reserve is None else (W * reserve.worth[:, None]).T @ W

@@ -10,7 +10,7 @@ from finalist.inference.statistics import Statistics
 from finalist.strategies.gauntlet.claims import Claims
 from finalist.strategies.gauntlet.past import Past
 from finalist.strategies.gauntlet.planner import Planner
-from finalist.strategies.protocol import Batch
+from finalist.strategies.protocol import Batch, Verdict
 
 UNKNOWN = "this batch has no note; record batches as `next` returns them."
 
@@ -32,6 +32,11 @@ class Course(ABC):
     def __init__(self, past: Past, planner: Planner, claims: Claims) -> None:
         self.past, self.planner, self.claims = past, planner, claims
         self.used: int | None = None
+
+    @property
+    def verdict(self) -> Verdict:
+        """What is certain now."""
+        return self.claims.verdict(self.past.pulls)
 
     @abstractmethod
     def next(self, size: int | None) -> Batch:

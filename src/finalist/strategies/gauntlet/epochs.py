@@ -24,7 +24,7 @@ as good as rewards of the epoch, which arrived first.
 
 from collections.abc import Iterator, Mapping
 from copy import copy
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from jaxtyping import Int
@@ -58,6 +58,8 @@ class Epochs(Course):
         The open one.
     """
 
+    kinds: ClassVar[tuple[str, ...]] = ("pilot", "test")
+
     def __init__(self, past: Past, planner: Planner, claims: Claims) -> None:
         super().__init__(past, planner, claims)
         self.epoch: Epoch | None = None
@@ -88,7 +90,7 @@ class Epochs(Course):
         if (size is None and len(rest) > 0) or len(rest) == size:
             return self._batch(rest, {"kind": "test", **note})
         past = self.past.before_results(rest)
-        chooser = Chooser(self.planner, self.claims, self._looks)
+        chooser = self._chooser()
         if not past.room().any():
             return self._batch(rest, {"kind": "test", **note})
         if self.epoch is None and not past.begun:
@@ -102,10 +104,13 @@ class Epochs(Course):
         if size is None and plan["every"] == 0:
             note["epoch"] = {**plan, "later": []}
             return Batch(counts, {"kind": "test", **note})
-        order = chooser.ordered(past, counts, M, reserve)
+        order = chooser.ordered(past, counts, M, reserve, plan.get("probed", ()))
         some = len(order) if size is None else size - len(rest)
         note["epoch"] = {**plan, "later": order[some:].tolist()}
         return self._batch(np.append(rest, order[:some]), {"kind": "test", **note})
+
+    def _chooser(self) -> Chooser:
+        return Chooser(self.planner, self.claims, self._looks)
 
     def _batch(self, order: Int[np.ndarray, " n"], note: dict[str, Any]) -> Batch:
         return Batch(np.bincount(order, minlength=len(self.past.Z)), note, order)
@@ -160,9 +165,9 @@ class Epochs(Course):
         """Refuse a note that is not as `next` returns it."""
         K, rest = len(self.past.Z), note.get("rest", -1)
         plan, open_ = note.get("epoch"), self.until_end
-        good = isinstance(rest, int) and 0 <= rest <= open_ and note["kind"] in ("pilot", "test")
+        good = isinstance(rest, int) and 0 <= rest <= open_ and note["kind"] in self.kinds
         good = good and (plan is None or rest == open_)
-        good = good and (note["kind"] == "pilot" or plan is not None or rest > 0)
+        good = good and (note["kind"] != "test" or plan is not None or rest > 0)
         for step in reveals_in(note):
             reserve = self.past.reserve
             good = good and reserve is not None and len(step["noise"]) == len(reserve.arms())

@@ -110,6 +110,12 @@ class Past:
             if self.reserve is not None:
                 self.reserve.add(rewards)
 
+    def known_sums(self) -> list[BatchSums]:
+        """Return what complete epochs and the pilot gave, batch by batch if those are shifted."""
+        if self.problem.batch_intercept:
+            return self.sums
+        return [BatchSums.of(self._known.statistics)]
+
     def reveal(self, steps: Sequence[Mapping[str, Any]]) -> None:
         """Reveal parts of the reserve, as the note of a batch says."""
         for step in steps:

@@ -42,14 +42,18 @@ from finalist.strategies.abilities import (
     Informed,
     Looking,
     Lossy,
+    ModelFindings,
+    Modelled,
     Sized,
     Speaking,
 )
 from finalist.strategies.gauntlet.batches import Batches
 from finalist.strategies.gauntlet.best import BestArm
+from finalist.strategies.gauntlet.checked import CheckedEpochs
 from finalist.strategies.gauntlet.claims import Claims
 from finalist.strategies.gauntlet.course import Course
 from finalist.strategies.gauntlet.epochs import Epochs
+from finalist.strategies.gauntlet.model_check import ModelCheck
 from finalist.strategies.gauntlet.past import Past, has_portfolio
 from finalist.strategies.gauntlet.planner import Planner
 from finalist.strategies.gauntlet.portfolio import Portfolio
@@ -65,7 +69,7 @@ from finalist.strategies.protocol import (
 from finalist.text import counted
 
 
-class GauntletRun(Run, Sized, Evident, Speaking, Explaining, Informed, Lossy, Looking):
+class GauntletRun(Run, Sized, Evident, Speaking, Explaining, Informed, Lossy, Looking, Modelled):
     """The gauntlet at work.
 
     Parameters
@@ -81,9 +85,15 @@ class GauntletRun(Run, Sized, Evident, Speaking, Explaining, Informed, Lossy, Lo
         self._go(Past(problem), Planner(growth, seed), self._claims_of(problem))
         self._other_arms = False  # whether arms were added or withdrawn
 
-    def _go(self, past: Past, planner: Planner, claims: Claims) -> None:
-        kind = Epochs if self._problem.rules.epochs else Batches
-        self._course: Course = kind(past, planner, claims)
+    def _go(
+        self, past: Past, planner: Planner, claims: Claims, before: ModelCheck | None = None
+    ) -> None:
+        model = ModelCheck.of(self._problem, planner.seed, before)
+        if model is not None:
+            self._course: Course = CheckedEpochs(past, planner, claims, model)
+        else:
+            kind = Epochs if self._problem.rules.epochs else Batches
+            self._course = kind(past, planner, claims)
 
     def _claims_of(self, problem: Problem) -> Claims:
         return TopArms(problem)
@@ -133,7 +143,7 @@ class GauntletRun(Run, Sized, Evident, Speaking, Explaining, Informed, Lossy, Lo
         course.check_due(batch, rewards)
         tried = course.copy()
         tried.record(batch, rewards, complete=False)
-        if tried.used is None:
+        if tried.used is None or not tried.verdict.decided:
             return False
         self._course = tried
         return True
@@ -150,9 +160,17 @@ class GauntletRun(Run, Sized, Evident, Speaking, Explaining, Informed, Lossy, Lo
     # ---- what people look at -------------------------------------------------------------
 
     @property
+    def _model(self) -> ModelCheck | None:
+        return self._course.model if isinstance(self._course, CheckedEpochs) else None
+
+    def model(self) -> ModelFindings | None:
+        """Return what is known of bends; None if nothing is checked."""
+        return None if self._model is None else self._model.findings()
+
+    @property
     def verdict(self) -> Verdict:
         """What is certain after the batches recorded so far."""
-        return self._claims.verdict(self._past.pulls)
+        return self._course.verdict
 
     @property
     def decided_at(self) -> int | None:
@@ -168,7 +186,8 @@ class GauntletRun(Run, Sized, Evident, Speaking, Explaining, Informed, Lossy, Lo
         if not self.verdict.decided and self._past.piloting:
             pulls = counted(self._past.pulls, "pull of the pilot is", "pulls of the pilot are")
             return f"Nothing is tested yet: {pulls} made."
-        return self._claims.words(self._past, self.interval)
+        words, course = self._claims.words(self._past, self.interval), self._course
+        return words if not isinstance(course, CheckedEpochs) else course.words(words)
 
     def purpose(self, batch: Batch) -> str:
         """Say what a batch is for that is not recorded yet."""
@@ -255,7 +274,7 @@ class ChangeableRun(GauntletRun, Changeable, Following):
             )
         claims = cast(BestArm, course.claims).changed(problem, kept, level, afresh=afresh)
         new = ChangeableRun(problem, course.planner.growth, course.planner.seed)
-        new._go(course.past.taken(kept, problem), course.planner, claims)
+        new._go(course.past.taken(kept, problem), course.planner, claims, self._model)
         new._other_arms = True
         return new
 
@@ -266,3 +285,5 @@ class ChangeableRun(GauntletRun, Changeable, Following):
         that is not.
         """
         cast(BestArm, self._claims).follow(decision, self._past.pooled.pulls)
+        if self._model is not None:
+            self._model.follow(decision, self._claims.verdict(0))

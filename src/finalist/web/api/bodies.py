@@ -55,9 +55,7 @@ def _field(setting: Setting) -> tuple[Any, Any]:
         bounds = Field(gt=setting.above, ge=setting.least, lt=setting.below, le=most)
         kind = Annotated[kind, bounds]
     description = f"{setting.help}."
-    return kind | None if setting.optional else kind, Field(
-        setting.default, description=description
-    )
+    return kind | None if setting.optional else kind, Field(setting.usual, description=description)
 
 
 _FIELDS: dict[str, Any] = {name: _field(one) for name, one in SETTINGS.items()}

@@ -168,6 +168,17 @@ def percent(text: str) -> float:
     return value / 100
 
 
+def percent_or_none(text: str) -> float:
+    """Read a percentage as a fraction; 0 is none.
+
+    Examples
+    --------
+    >>> percent_or_none("3 %"), percent_or_none("0")
+    (0.03, 0.0)
+    """
+    return 0.0 if _number(text.removesuffix("%").strip()) == 0 else percent(text)
+
+
 def whole(text: str) -> int:
     """Read a whole number, 1 or more."""
     value = _number(text)

@@ -14,7 +14,15 @@ from finalist.strategies import about, all_strategies
 from finalist.study.rules import check_name
 from finalist.tables import Dialect
 from finalist.web.arms_preview import Reading
-from finalist.web.pages.fields import not_negative, one_of, percent, positive, read_size, whole
+from finalist.web.pages.fields import (
+    not_negative,
+    one_of,
+    percent,
+    percent_or_none,
+    positive,
+    read_size,
+    whole,
+)
 from finalist.web.workers import jobs
 from finalist.web.workers.pool import PLAN, Workers
 
@@ -36,6 +44,7 @@ def _shown(default: object) -> str:
 DEFAULTS: dict[str, str] = {
     **{name: _shown(one.default) for name, one in _FIELDS.items()},
     "delta": "5",  # per cent
+    "check": "3",
     "name": "",
     "known": "unknown",
     "sigma": "",
@@ -115,6 +124,8 @@ def _reader(setting: Setting) -> Callable[[str], Any]:
     """Return what reads a setting from its field."""
     if setting.name == "delta":
         return percent
+    if setting.name == "check":
+        return percent_or_none
     readers: dict[Kind, Callable[[str], Any]] = {
         "number": not_negative,
         "whole": whole,
@@ -137,7 +148,7 @@ def read_draft(values: Mapping[str, str], found: ArmsTable) -> StudyDraft:
             problems[field] = str(error)
             return otherwise
 
-    words = {name: take(name, _reader(one), one.default) for name, one in _FIELDS.items()}
+    words = {name: take(name, _reader(one), one.usual) for name, one in _FIELDS.items()}
     sigma: Any = None
     if found.sigma is not None or values.get("known") == "column":
         sigma = found.sigma

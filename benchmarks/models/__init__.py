@@ -1,0 +1,1 @@
+"""How often a bent truth deceives a study that assumes straight lines."""

@@ -1,0 +1,165 @@
+"""The course of the gauntlet whose model is checked (`model_check`)."""
+
+from typing import ClassVar
+
+import numpy as np
+from jaxtyping import Int
+
+from finalist.inference.pooling import BatchSums
+from finalist.inference.statistics import BatchResults, Statistics
+from finalist.strategies.gauntlet.chooser import Chooser
+from finalist.strategies.gauntlet.claims import Claims
+from finalist.strategies.gauntlet.epochs import Epochs
+from finalist.strategies.gauntlet.model_check import ModelCheck
+from finalist.strategies.gauntlet.past import Past
+from finalist.strategies.gauntlet.planner import Planner
+from finalist.strategies.gauntlet.walk import as_results
+from finalist.strategies.model_words import about, looked_for
+from finalist.strategies.protocol import Batch, Verdict
+from finalist.text import first_few
+
+
+class CheckedEpochs(Epochs):
+    """Pilot and epochs with probes; when the gauntlet has its winners, batches of probes alone.
+
+    Attributes
+    ----------
+    model : ModelCheck
+    """
+
+    kinds: ClassVar[tuple[str, ...]] = (*Epochs.kinds, "probe")
+
+    def __init__(self, past: Past, planner: Planner, claims: Claims, model: ModelCheck) -> None:
+        super().__init__(past, planner, claims)
+        self.model = model
+
+    def copy(self) -> "CheckedEpochs":
+        """Return one that changes independently."""
+        new = super().copy()
+        assert isinstance(new, CheckedEpochs)
+        new.model = self.model.copy()
+        return new
+
+    @property
+    def verdict(self) -> Verdict:
+        """What is certain now, if the model is right and where it was probed."""
+        straight = self.claims.verdict(self.past.pulls)
+        return self.model.verdict(straight) if straight.decided else straight
+
+    @property
+    def probing(self) -> bool:
+        """Whether the gauntlet has its winners, and the model is still looked at."""
+        return self.claims.verdict(0).decided
+
+    def words(self, straight: str) -> str:
+        """Say what is certain if the model is right, and what is known of that."""
+        found = self.model.findings()
+        if not self.probing or found.chance is None:
+            return straight
+        names = self.past.problem.arms.names
+        if found.outcome == "certain":
+            return (
+                f"{straight} That holds if the model is right. {looked_for(found)}; the chance "
+                f"that they hide a better arm is {about(found.chance)}."
+            )
+        who, verb = first_few([names[i] for i in found.winners]), "is"
+        if len(found.winners) > 1:
+            verb = "are"
+        return (
+            f"If the model is right, {who} {verb} the best. Whether {found.sought} hide a better "
+            f"arm is still looked at: the chance is {about(found.chance)}, and "
+            f"{about(found.limit)} is accepted."
+        )
+
+    def _chooser(self) -> Chooser:
+        return Chooser(self.planner, self.claims, self._looks, self.model)
+
+    def _next(self, size: int | None) -> Batch:
+        if not self.probing:
+            return super()._next(size)
+        note = {"batch": self.past.recorded}
+        if self.until_end > 0:
+            assert self.epoch is not None
+            rest = self.epoch.later[:size]
+            return self._batch(rest, {"kind": "test", **note, "rest": len(rest)})
+        planned = np.zeros(len(self.past.Z), dtype=np.int64)
+        leader = self.claims.verdict(0).winners[0]
+        n = self.model.size(self.past, size)
+        counts = self.model.choose(self.past, planned, leader, n)
+        return Batch(counts, {"kind": "probe", **note, "rest": 0})
+
+    def purpose(self, batch: Batch) -> str:
+        """Say what a batch is for that is not recorded yet."""
+        if batch.note["kind"] == "probe":
+            return (
+                "Probes: every other arm is out if the model is right. These look for "
+                f"{self.model.bends.words()} that would hide a better one."
+            )
+        if self.probing:
+            return "The rest of what is tested together: it also tells whether the model is right."
+        return super().purpose(batch)
+
+    def may_decide(
+        self, batch: Batch, rewards: Statistics, seen: Int[np.ndarray, " K"] | None
+    ) -> bool:
+        """Return whether what has arrived of a batch reaches a look that was not taken yet."""
+        return not self.probing and super().may_decide(batch, rewards, seen)
+
+    def record(self, batch: Batch, rewards: Statistics, *, complete: bool = True) -> None:
+        """Turn a batch into evidence for arms and against the model; then learn from it."""
+        results = rewards if isinstance(rewards, BatchResults) else as_results(rewards)
+        kind = batch.note["kind"]
+        if self.probing:
+            self._probed(batch, results)
+        else:
+            if kind == "pilot" and self.past.reserve is None:
+                self.model.block(self.past, results)
+            if "epoch" in batch.note:
+                self.model.probed += len(batch.note["epoch"].get("probed", ()))
+            super().record(batch, rewards, complete=complete)
+            self._end_complete_epoch(complete)
+        self._judge()
+
+    def _probed(self, batch: Batch, results: BatchResults) -> None:
+        """Take the rest of an epoch, or a batch of probes: no arm is tested any more."""
+        past, self._chosen = self.past, {}
+        past.recorded += 1
+        past.pooled.add(results)
+        if batch.note["kind"] == "probe":
+            self.model.block(past, results)
+            self.model.probed += results.pulls
+            past.learn(results, tested=True)
+            return
+        epoch = self.epoch
+        assert epoch is not None
+        epoch.later = epoch.later[batch.note["rest"] :]
+        epoch.results.merge(results)
+        if len(epoch.later) == 0:
+            self._end_epoch()
+
+    def _close(self, pulls: int) -> None:
+        assert self.epoch is not None
+        self.model.block(self.past, self.epoch.results)
+        super()._close(pulls)
+
+    def _end_epoch(self) -> None:
+        """Complete an epoch in which the gauntlet had its winners already."""
+        past, epoch = self.past, self.epoch
+        assert epoch is not None
+        self.model.block(past, epoch.results)
+        if past.reserve is not None:
+            past.release()
+        past.learn(epoch.results, tested=True)
+        self.epoch = None
+
+    def _end_complete_epoch(self, complete: bool) -> None:
+        if self.probing and self.epoch is not None and self.until_end == 0 and complete:
+            self._end_epoch()
+
+    def _judge(self) -> None:
+        if not self.probing:
+            return
+        past = self.past
+        shifted = past.problem.batch_intercept
+        sums = past.sums if shifted else [BatchSums.of(past.pooled.statistics)]
+        self.model.judge(past, sums, self.claims.verdict(0).winners)

@@ -1,0 +1,88 @@
+"""Does the model of the means leave out a bend? What the check of a study says."""
+
+from typing import TYPE_CHECKING
+
+from finalist.arms import Arms
+from finalist.strategies.abilities import ModelFindings, Modelled
+from finalist.strategies.model_words import about
+from finalist.study.check import Check
+from finalist.text import counted, first_few
+
+if TYPE_CHECKING:
+    from finalist.study.state import State
+
+
+def findings_of(state: "State") -> ModelFindings | None:
+    """Return what is known of bends: by the strategy, or else by batches; None if unchecked."""
+    if isinstance(state.run, Modelled) and state.replay.follows:
+        return state.run.model()
+    found = state.bends
+    if found is None:
+        return None
+    evidence, limit = found.log_total, state.problem.check
+    return ModelFindings(found.bends.words(), evidence, found.alarm, found.strongest, limit=limit)
+
+
+def bend_checks(
+    found: ModelFindings | None, arms: Arms, pulls: int, end: str | None
+) -> list[Check]:
+    """Return the check that fails, if the model is wrong or a bend may hide a better arm.
+
+    `end` is why there is nothing left to ask, if that is so.
+    """
+    if found is None:
+        return []
+    if found.alarm:
+        return [
+            Check(
+                "bend",
+                f"The model does not fit: the means bend, and {found.strongest} is missing in it "
+                "(if it did fit, evidence as strong as this would have a probability of at most "
+                f"1 in {_rounded(found.evidence)})",
+                True,
+                f"Go on with a model that has it: {remedy(found, arms)}.",
+            )
+        ]
+    unknown = end is not None and found.outcome == "open" and found.chance is not None
+    if found.outcome != "hidden" and not unknown:
+        return []
+    one, other = (first_few([arms.names[i] for i in who]) for who in (found.winners, found.bent))
+    assert found.chance is not None
+    made = counted(pulls, "measurement")
+    if found.winners == found.bent:
+        seen = (
+            f"A bend may hide a better arm than {one}: the chance is {about(found.chance)} after "
+            f"{made}, and {about(found.limit)} is accepted"
+        )
+    else:
+        seen = (
+            f"The model says {one}, one with {found.sought} says {other}, and {made} cannot tell "
+            "which is right"
+        )
+    return [Check("bend", seen, True, f"Measure both, or go on: {remedy(found, arms)}.")]
+
+
+def remedy(found: ModelFindings, arms: Arms) -> str:
+    """Say how to go on with a model that bends.
+
+    Examples
+    --------
+    >>> remedy(ModelFindings("squares", 9.0, True, "dose^2"), Arms([[1.0], [2.0]]))
+    "study.fork(NAME, model='bending'), or finalist fork --model bending"
+    """
+    model = next_model(found.strongest, arms)
+    return f"study.fork(NAME, model={model!r}), or finalist fork --model {model}"
+
+
+def next_model(bend: str, arms: Arms) -> str:
+    """Return the simplest model that has a bend."""
+    used = arms.recipe.name
+    if used in ("bending", "surface") and " * " in bend and "^" not in bend and used == "bending":
+        return "surface"
+    if used in ("bending", "surface"):
+        return "separate"
+    return "surface" if " * " in bend else "bending"
+
+
+def _rounded(log_evidence: float) -> str:
+    return f"{min(2.718281828 ** min(log_evidence, 30.0), 1e9):,.0f}"
