@@ -49,7 +49,7 @@ def test_a_batch_is_chosen_without_its_rewards():
     # `inform` is refused after the first batch, `changed` spends a level of its own.
     # `follow` takes the decision of a log, which calls nothing certain from then on. `look` may
     # end a run, and otherwise changes nothing.
-    looks |= {"decided_at", "until_end", "until_test", "leads"}
+    looks |= {"decided_at", "until_end", "until_test", "leads", "model"}
     assert public == looks | {
         "next", "record", "look", "inform", "changed", "lose", "follow",
     }  # fmt: skip

@@ -14,7 +14,7 @@ from finalist.errors import ProblemError
 from finalist.inference.information import information
 from finalist.inference.least_squares import estimate, weights_of
 from finalist.inference.misspecification import Bias
-from finalist.inference.statistics import Statistics
+from finalist.inference.statistics import BatchResults, Statistics
 from finalist.problem import Problem
 from finalist.problem import as_problem as any_problem
 from finalist.problem.rules import rules_of
@@ -378,3 +378,15 @@ def test_others_refuse_what_they_cannot_do(strategy):
     for words in ({"top": 2}, {"batch_intercept": True}, {"misspecification": 0.1}):
         with pytest.raises(fl.errors.NotYetSupportedError):
             fl.simulate(SPHERE, THETA, strategy, runs=1, sigma=1.0, **words)
+
+
+def test_batches_of_one_with_constants_of_their_own_tell_nothing():
+    grid = np.array(np.meshgrid(*[np.linspace(-1.0, 1.0, 5)] * 2)).reshape(2, -1).T
+    arms = fl.Arms(grid).with_intercept()
+    problem = as_problem(arms, sigma=1.0, batch_intercept=True)
+    run, rng = Gauntlet().start(problem), np.random.default_rng(1)
+    for _ in range(30):
+        batch = run.next(1)
+        order = np.flatnonzero(batch.counts)
+        run.record(batch, BatchResults.of(25, order, rng.normal(size=1)))
+    assert len(run.verdict.survivors) == 25

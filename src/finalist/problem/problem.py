@@ -8,7 +8,7 @@ strategy supports all of it: each declares what it supports and calls
 """
 
 from dataclasses import KW_ONLY, dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, Unpack, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 from jaxtyping import Float
@@ -16,11 +16,11 @@ from numpy.typing import ArrayLike
 
 from finalist.arms import Arms
 from finalist.errors import ProblemError
-from finalist.problem.candidates import check_comparable, check_told_apart, joined
+from finalist.problem.candidates import check_comparable, joined
 from finalist.problem.features import Feature, refuse_missing
-from finalist.problem.goals import Best, Goal, as_goal
+from finalist.problem.goals import Best, Goal
 from finalist.problem.mean import Identity, MeanModel
-from finalist.problem.noise import Noise, as_noise, missing_sigma
+from finalist.problem.noise import Noise, missing_sigma
 from finalist.problem.rules import NEWEST, Rules
 from finalist.problem.values import (
     UNSET,
@@ -35,7 +35,7 @@ from finalist.problem.values import (
     one_per_arm,
     store_positive,
 )
-from finalist.settings import SETTINGS, ProblemWords, of_study
+from finalist.settings import SETTINGS
 
 if TYPE_CHECKING:
     GivenArms = Arms
@@ -117,7 +117,7 @@ class Problem:
     rules: Rules = NEWEST
 
     def __post_init__(self) -> None:
-        _check_arms(self.arms)
+        check_arms(self.arms)
         given = len(self.arms)  # before the candidates join them
         arms, candidates = joined(self.arms, self.candidates)
         self._store(arms=arms, candidates=candidates)
@@ -266,51 +266,8 @@ class Problem:
         return replace(self, **changes)
 
 
-def as_problem(arms: Arms | Problem, **words: Unpack[ProblemWords]) -> Problem:
-    """Make a `Problem` of what public functions take: arms and settings, or a problem as it is.
-
-    Parameters
-    ----------
-    arms : Arms or Problem
-    **words
-        Settings of the problem, only with arms. `sigma` has to be given unless `noise`, a model or
-        its name, has its own; None means unknown. `goal` may stand for `epsilon` or `top`. The
-        others are those of `Problem`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from finalist.arms import Arms
-    >>> problem = as_problem(Arms(np.eye(2)), sigma=2, epsilon=0.1, delta=0.01)
-    >>> problem.goal
-    EpsilonBest(epsilon=0.1)
-    >>> as_problem(problem) is problem
-    True
-    """
-    if isinstance(arms, Problem):
-        if words:
-            raise ProblemError(
-                f"a problem is given, and {', '.join(words)} too; put it into the problem."
-            )
-        return arms
-    _check_arms(arms)  # before a sigma that was left out
-    given: dict[str, Any] = dict(words)
-    noise = as_noise(given.pop("sigma", UNSET), given.pop("noise", None))
-    goal = as_goal(given.pop("epsilon", 0.0), given.pop("top", 1), given.pop("goal", None))
-    problem = Problem(arms, noise=noise, goal=goal, **given)
-    check_told_apart(problem.candidates, problem.misspecification)
-    return problem
-
-
-def study_problem(arms: Arms | Problem, **words: Unpack[ProblemWords]) -> Problem:
-    """Make the problem of a real study, or of its plan: as `as_problem`, with their defaults.
-
-    A problem that is given stays as it is.
-    """
-    return as_problem(arms, **(words if isinstance(arms, Problem) else of_study(words)))
-
-
-def _check_arms(arms: object) -> None:
+def check_arms(arms: object) -> None:
+    """Refuse arms of another type."""
     if not isinstance(arms, Arms):
         raise ProblemError(f"arms is of type {type(arms).__name__}; use Arms(features).")
 

@@ -3,6 +3,12 @@
 from typing import TYPE_CHECKING
 
 from finalist.arms import Arms
+from finalist.inference.bending import BendEvidence
+from finalist.inference.pooling import BatchSums
+from finalist.inference.residuals import Cells
+from finalist.inference.statistics import BatchResults
+from finalist.problem import Problem
+from finalist.strategies import Run
 from finalist.strategies.abilities import ModelFindings, Modelled
 from finalist.strategies.model_words import about
 from finalist.study.check import Check
@@ -21,6 +27,23 @@ def findings_of(state: "State") -> ModelFindings | None:
         return None
     evidence, limit = found.log_total, state.problem.check
     return ModelFindings(found.bends.words(), evidence, found.alarm, found.strongest, limit=limit)
+
+
+def first_evidence(
+    run: Run, problem: Problem, before: BendEvidence | None = None
+) -> BendEvidence | None:
+    """Begin to look for bends, or go on with other arms; None where the strategy does so."""
+    return None if isinstance(run, Modelled) else BendEvidence.of(problem, before)
+
+
+def look_for_bends(state: "State", rewards: BatchResults) -> None:
+    """Take a batch as evidence of bends, where the strategy does not look for them."""
+    if state.bends is None or rewards.pulls == 0:
+        return
+    shifted, p = state.problem.batch_intercept, state.problem.precisions
+    known = state.measured if shifted else [BatchSums.of(state.pooled.statistics)]
+    before = Cells.of(known, p, shifted=shifted)
+    state.bends.add(Cells.of([BatchSums.of(rewards)], p, shifted=shifted), before)
 
 
 def bend_checks(

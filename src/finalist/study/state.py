@@ -14,13 +14,12 @@ from jaxtyping import Float, Int
 
 from finalist.arms import Arms
 from finalist.errors import StudyError
-from finalist.inference.bending import BendEvidence
 from finalist.inference.pooling import BatchSums, Pooled
-from finalist.inference.residuals import Cells
 from finalist.inference.statistics import BatchResults
 from finalist.problem import Problem
 from finalist.strategies import Batch, Run, Verdict
-from finalist.strategies.abilities import Explaining, Looking, Modelled
+from finalist.strategies.abilities import Explaining, Looking
+from finalist.study.bends import first_evidence, look_for_bends
 from finalist.study.check import Check
 from finalist.study.checks import found, is_look, work_of
 from finalist.study.history import History, examine
@@ -62,7 +61,7 @@ class State:
         self.history: History | None = None  # what old results say of the assumptions
         self.fork: Fork | None = None
         self.failed: dict[str, Check] = {}  # assumptions that a test has shown to be wrong
-        self.bends = None if isinstance(self.run, Modelled) else BendEvidence.of(self.problem)
+        self.bends = first_evidence(self.run, self.problem)
         self.checked: tuple[Any, list[Check]] | None = None  # `checks.checks_of` keeps it here
         self._read_arms = read_arms
         self._apply: dict[str, Callable[[EventRow, Any], None]] = {
@@ -114,8 +113,7 @@ class State:
     @property
     def used(self) -> int:
         """Pulls that count for the budget: all but void ones and those that are not needed."""
-        free = (self.pulls.fate == Fate.VOID) | (self.pulls.fate == Fate.UNNEEDED)
-        return int(np.count_nonzero(~free))
+        return int(np.count_nonzero(~np.isin(self.pulls.fate, (Fate.VOID, Fate.UNNEEDED))))
 
     @property
     def left(self) -> int | None:
@@ -168,7 +166,7 @@ class State:
         return after + len(self.pulls.open(batch.number)) if after > 0 else 0
 
     def complete(self) -> bool:
-        """Return whether the open batch has nothing left to measure."""
+        """Whether the open batch has nothing left to measure."""
         return self.open is not None and len(self.pulls.open(self.open.number)) == 0
 
     # ---- events --------------------------------------------------------------------------
@@ -245,9 +243,8 @@ class State:
         self.seen = None  # looks at the open batch are computed anew
 
     def _void(self, event: EventRow, _: Any) -> None:
-        pull = event.body["pull"]
-        self.pulls.close(pull, Fate.VOID, event.number)
-        row = pull - 1
+        row = event.body["pull"] - 1
+        self.pulls.close(row + 1, Fate.VOID, event.number)
         worker = int(self.pulls.worker[row])
         self.pulls.add(self.pulls.arm[[row]], int(self.pulls.batch[row]), event.number)
         self.pulls.assign(np.array([len(self.pulls)]), worker)
@@ -329,25 +326,12 @@ class State:
 
     def _learn(self, rewards: BatchResults) -> None:
         """Add rewards to what is known of the arms, and test the assumptions."""
-        self._look_for_bends(rewards)
+        look_for_bends(self, rewards)
         self.pooled.add(rewards)
         self.measured.append(BatchSums.of(rewards))
         self.cells += len(self.measured[-1].arms)
         if is_look(len(self.measured), work_of(self)):
             self._look()
-
-    def _look_for_bends(self, rewards: BatchResults) -> None:
-        """Take a batch as evidence of bends, where the strategy does not look for them."""
-        if self.bends is None or rewards.pulls == 0:
-            return
-        problem, p = self.problem, self.problem.precisions
-        whole = [BatchSums.of(self.pooled.statistics)]
-        known = self.measured if problem.batch_intercept else whole
-        before, block = (
-            Cells.of(sums, p, shifted=problem.batch_intercept)
-            for sums in (known, [BatchSums.of(rewards)])
-        )
-        self.bends.add(block, before)
 
     def _look(self) -> None:
         """Test the assumptions; one that fails has failed for good."""
@@ -363,5 +347,4 @@ class State:
         self.pooled, self.since = self.pooled.taken(kept, problem), len(self.measured)
         self.lost = np.where(kept >= 0, self.lost[kept], 0)
         self.levels.append(body["level"])
-        if self.bends is not None:
-            self.bends = BendEvidence.of(problem, self.bends)
+        self.bends = first_evidence(self.run, problem, self.bends)

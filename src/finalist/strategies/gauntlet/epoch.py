@@ -164,3 +164,8 @@ class Epoch:
         p = problem.precisions
         root = np.sqrt(worth if p is None else worth * p[arms])
         return np.asarray((Z[arms] @ self.basis) * root[:, None]), np.asarray(mean * root)
+
+
+def passes(done: int, before: int, now: int, every: int) -> bool:
+    """Return whether a look is due between two numbers of results after `done` others."""
+    return every > 0 and (done + now) // every > (done + before) // every

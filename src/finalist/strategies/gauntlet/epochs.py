@@ -36,7 +36,7 @@ from finalist.strategies.gauntlet.chooser import Chooser, counts_of, is_plan
 from finalist.strategies.gauntlet.claims import Claims, Wager
 from finalist.strategies.gauntlet.contrasts import contrasts_of
 from finalist.strategies.gauntlet.course import Course
-from finalist.strategies.gauntlet.epoch import Epoch
+from finalist.strategies.gauntlet.epoch import Epoch, passes
 from finalist.strategies.gauntlet.past import Past, looks_inside
 from finalist.strategies.gauntlet.planner import Planner
 from finalist.strategies.gauntlet.reserve import reveals_in
@@ -191,17 +191,17 @@ class Epochs(Course):
             return True
         before = 0 * rewards.count if seen is None else seen
         if rest == 0:
-            return _passes(0, int(before.sum()), rewards.pulls, note["epoch"]["every"])
+            return passes(0, int(before.sum()), rewards.pulls, note["epoch"]["every"])
         epoch = self.epoch
         assert epoch is not None
         mine = np.bincount(epoch.later[:rest], minlength=len(before))
         n, now = (int(np.minimum(count, mine).sum()) for count in (before, rewards.count))
-        if _passes(epoch.results.pulls, n, now, epoch.every):
+        if passes(epoch.results.pulls, n, now, epoch.every):
             return True
         if "epoch" not in note or now < rest:
             return False
         later = (0, int(before.sum()) - n, rewards.pulls - now)
-        return n < rest or _passes(*later, note["epoch"]["every"])
+        return n < rest or passes(*later, note["epoch"]["every"])
 
     def record(self, batch: Batch, rewards: Statistics, *, complete: bool = True) -> None:
         """Turn a batch, or what has arrived of it, into evidence; then learn from it.
@@ -348,8 +348,3 @@ class Epochs(Course):
                 speed = 1.0 / contrasts.width[tested]
                 S, V = (scores[tested] * speed)[None], (speed**2)[None]
                 wager.bets.place_along(S, V, wager.at[tested], before, self._odds(wager))
-
-
-def _passes(done: int, before: int, now: int, every: int) -> bool:
-    """Return whether a look is due between two numbers of results after `done` others."""
-    return every > 0 and (done + now) // every > (done + before) // every

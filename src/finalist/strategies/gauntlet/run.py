@@ -175,7 +175,8 @@ class GauntletRun(Run, Sized, Evident, Speaking, Explaining, Informed, Lossy, Lo
     @property
     def decided_at(self) -> int | None:
         """The number of results after which it was decided; None before that."""
-        return self._course.used
+        # With a check, all results of the batch were looked at.
+        return None if self._model is not None else self._course.used
 
     def evidence(self) -> Evidence:
         """Return the evidence against every arm, as people look at it."""

@@ -102,6 +102,8 @@ class Targets(Comparisons):
         Y = self.needed
         widths = self._errors(Y)
         gaps = np.maximum(self.gaps(), LEAST_GAP * widths) + self.epsilon
+        if gaps.min() == 0.0:  # nothing is known yet: batches of one, each with its own constant
+            gaps = np.ones_like(gaps)
         gaps = np.minimum(gaps, MAX_GAP * gaps.min(axis=1, keepdims=True))
         weights = np.sqrt(np.maximum(LEAST_MISSING, self.missing))
         scale = gaps.min() * weights / gaps

@@ -1,0 +1,315 @@
+"""The gauntlet whose model is checked: probes, what is called certain, and how it ends."""
+
+import copy
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import finalist as fl
+from finalist.inference.bends import TOGETHER, Bends
+from finalist.inference.hidden import hidden
+from finalist.inference.pooling import BatchSums
+from finalist.inference.residuals import Cells
+from finalist.inference.statistics import BatchResults
+from finalist.problem import TopM, as_problem
+from finalist.strategies import Batch
+from finalist.strategies.gauntlet.model_check import HOPELESS, MORE, MOST, PROBES
+
+GRID = np.array(list(itertools.product(np.linspace(-1.0, 1.0, 5), repeat=2)))
+ARMS = fl.Arms(GRID).with_intercept()
+STRAIGHT = GRID @ [2.0, 1.0]
+DOME = -3.0 * ((GRID - [0.2, -0.3]) ** 2).sum(axis=1)
+
+
+def problem(check=0.03, sigma=1.0, **words):
+    return fl.Problem(ARMS, noise=fl.Gaussian(sigma), check=check, **words)
+
+
+def started(asked: fl.Problem, seed: int = 0) -> Any:
+    return fl.Gauntlet().start(asked, seed=seed)
+
+
+def order_of(batch, rng):
+    if batch.order is not None:
+        return batch.order
+    return rng.permutation(np.repeat(np.arange(len(batch.counts)), batch.counts))
+
+
+def step(run, means, rng, size=None, scale=1.0):
+    batch = run.next(size)
+    order = order_of(batch, rng)
+    values = means[order] + scale * rng.normal(size=len(order))
+    run.record(batch, BatchResults.of(len(means), order, values))
+    return batch
+
+
+def played(asked, means, seed=0, size=8, most=600):
+    run, rng, batches = started(asked, seed), np.random.default_rng([seed, 99]), []
+    while not run.verdict.decided and run.verdict.pulls < most:
+        batches.append(step(run, means, rng, size))
+    return run, batches
+
+
+# ---- what is called certain --------------------------------------------------------------
+
+
+@pytest.mark.parametrize("sigma", [1.0, None])
+def test_a_straight_truth_is_decided(sigma):
+    outcomes = []
+    for seed in range(12):
+        run, _ = played(problem(sigma=sigma), STRAIGHT, seed)
+        outcomes.append(run.model().outcome)
+        assert run.verdict.winner == 24
+    assert outcomes.count("certain") >= 11
+
+
+@pytest.mark.parametrize("sigma", [1.0, None])
+def test_a_dome_is_never_called_certain(sigma):
+    plain = [played(problem(0.0, sigma), DOME, seed)[0].verdict.winner for seed in range(8)]
+    named = []
+    for seed in range(8):
+        run, _ = played(problem(sigma=sigma), DOME, seed)
+        assert run.model().outcome in ("bent", "hidden")
+        named.append(run.verdict.winner)
+    assert np.mean(DOME[plain] < DOME.max() - 0.25) > 0.5  # a straight study would deceive
+    assert np.mean(DOME.max() - DOME[named]) < 0.5 * np.mean(DOME.max() - DOME[plain])
+
+
+def test_a_smaller_accepted_chance_takes_more():
+    def pulls(check):
+        return np.mean([played(problem(check), STRAIGHT, s)[0].verdict.pulls for s in range(15)])
+
+    assert pulls(0.0) < pulls(0.03) < pulls(0.002)
+
+
+def test_without_a_winner_it_ends_after_twice_the_measurements():
+    ended = 0
+    for seed in range(20):
+        run, batches = played(problem(1e-4), 0.6 * STRAIGHT, seed)
+        model = run._course.model
+        if model.outcome == "hidden" and model.found.chance < HOPELESS:
+            ended += 1
+            before = run.verdict.pulls - batches[-1].size
+            assert before < MOST * model.straight <= run.verdict.pulls
+    assert ended > 5
+
+
+def test_the_recommendation_may_be_another_one():
+    run, _ = played(problem(), DOME, 1)
+    found = run.model()
+    assert run.verdict.winner == found.bent[0]
+    assert set(run.verdict.survivors) == {*found.winners, *found.bent}
+
+
+def test_without_a_check_nothing_changes():
+    rng = np.random.default_rng(3)
+    one, other = (started(problem(0.0, misspecification=m)) for m in (0.0, 1e-300))
+    assert one.model() is None
+    assert other.model() is None  # allowed for in the tests instead
+    step(one, STRAIGHT, rng, 8)
+    assert "probed" not in one.next(8).note.get("epoch", {})
+
+
+# ---- probes ------------------------------------------------------------------------------
+
+
+def test_a_tenth_of_the_pulls_are_probes_inside_the_corners():
+    run, rng = started(problem(delta=1e-9)), np.random.default_rng(2)
+    inside = probes = 0
+    for _ in range(20):
+        batch = step(run, 0.3 * STRAIGHT, rng, 8)
+        probed = batch.note.get("epoch", {}).get("probed", [])
+        probes += len(probed)
+        inside += sum(bool((np.abs(GRID[arm]) < 1.0).any()) for arm in probed)
+    pulls = run.verdict.pulls
+    assert PROBES * pulls - 3 <= probes <= PROBES * pulls
+    assert inside > 0.8 * probes
+
+
+def test_the_pilot_has_no_probes():
+    run = started(problem())
+    assert run.next(8).note["kind"] == "pilot"
+
+
+def test_batches_have_the_size_that_is_asked_for():
+    run, batches = played(problem(), 0.5 * STRAIGHT, 4, size=11)
+    assert {batch.size for batch in batches if batch.note["kind"] != "probe"} == {11}
+    assert all(batch.size <= 11 for batch in batches)
+    assert run.verdict.decided
+
+
+def test_a_batch_of_probes_says_what_it_is_for():
+    run, rng = started(problem(1e-7)), np.random.default_rng(0)
+    while run.next(8).note["kind"] != "probe":
+        step(run, STRAIGHT, rng, 8)
+    batch = run.next()
+    assert batch.size >= ARMS.rank + MORE
+    assert run.purpose(batch).startswith("Probes: every other arm is out if the model is right.")
+    assert "is still looked at" in run.words()
+
+
+def test_the_open_epoch_is_completed_before_probes():
+    seen = 0
+    for seed in range(20):
+        run, rng = started(problem(1e-7), seed=seed), np.random.default_rng([seed, 9])
+        while not run.verdict.decided:
+            deciding = run._course.probing
+            left = run.until_end
+            batch = step(run, STRAIGHT, rng, 2)
+            if deciding and left > 0:
+                seen += 1
+                assert batch.note["kind"] == "test"
+            if batch.note["kind"] == "probe":
+                assert run.until_end == 0
+    assert seen > 0
+
+
+def test_choosing_changes_nothing():
+    run, rng = started(problem()), np.random.default_rng(0)
+    for _ in range(3):
+        first, other = run.next(8), run.next(5)
+        again = run.next(8)
+        assert np.array_equal(first.counts, again.counts)
+        assert dict(first.note) == dict(again.note)
+        assert other.size == 5
+        step(run, 0.3 * STRAIGHT, rng, 8)
+
+
+def test_a_copy_goes_on_alone():
+    run, rng = started(problem()), np.random.default_rng(0)
+    for _ in range(2):
+        step(run, 0.3 * STRAIGHT, rng, 8)
+    twin = copy.deepcopy(run)
+    before = run.model()
+    step(twin, STRAIGHT, np.random.default_rng(1), 8)
+    assert run.model() == before
+
+
+def test_results_one_by_one_are_the_same_as_together():
+    run, rng = started(problem(), seed=3), np.random.default_rng([3, 9])
+    alone = started(problem(), seed=3)
+    while not run.verdict.decided:
+        batch = run.next(8)
+        order = order_of(batch, rng)
+        values = STRAIGHT[order] + rng.normal(size=len(order))
+        for n in range(1, len(order)):
+            part = BatchResults.of(len(ARMS), order[:n], values[:n])
+            if alone.look(Batch(part.count.copy(), batch.note), part):
+                break
+        if alone.verdict.decided:
+            assert alone.model().outcome == "certain"
+            assert alone.model().chance <= 0.03
+            return
+        for one in (run, alone):
+            one.record(batch, BatchResults.of(len(ARMS), order, values))
+        assert run.model() == alone.model()
+
+
+# ---- every kind of problem ---------------------------------------------------------------
+
+KINDS: dict[str, dict[str, Any]] = {
+    "minimise": {"objective": "min"},
+    "top": {"goal": TopM(2)},
+    "margin": {"epsilon": 0.5},
+    "batch constants": {"batch_intercept": True},
+    "sigma of each": {"sigma": (0.5 + np.arange(25) / 25).tolist()},
+    "cost": {"cost": (1.0 + np.arange(25)).tolist()},
+    "few of each": {"max_pulls_per_arm": 6},
+    "budget": {"budget": 40},
+    "sub-Gaussian": {"noise": "sub-gaussian"},
+    "cannot be measured": {"candidates": fl.Arms(GRID[[0, 24]] * 1.5).with_intercept()},
+}
+
+
+@pytest.mark.parametrize("size", [None, 1, 7])
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_of_problem_comes_to_an_end(kind, size):
+    words: dict[str, Any] = {"sigma": 1.0, "check": 0.03} | KINDS[kind]
+    asked = as_problem(ARMS, **words)
+    means = asked.arms.features @ [2.5, 1.2, 0.0]
+    run, rng = started(asked, seed=5), np.random.default_rng([5, 9])
+    sigmas = asked.sigmas
+    most = 40 if kind == "budget" else 500
+    while not run.verdict.decided and run.verdict.pulls < most:
+        if not run._past.room().any():
+            break
+        batch = run.next(None if size is None else min(size, most - run.verdict.pulls))
+        order = order_of(batch, rng)
+        values = means[order] + sigmas[order] * rng.normal(size=len(order))
+        run.record(batch, BatchResults.of(len(means), order, values))
+    nothing_told = kind == "batch constants" and size == 1
+    assert run.verdict.decided or kind in ("budget", "few of each") or nothing_told
+    assert run.model() is not None
+
+
+def test_yes_and_no():
+    asked = fl.Problem(ARMS, noise=fl.Bernoulli(), check=0.03)
+    means, rng = 0.5 + 0.14 * STRAIGHT, np.random.default_rng(0)
+    run = started(asked)
+    while not run.verdict.decided and run.verdict.pulls < 2000:
+        batch = run.next(24)
+        order = order_of(batch, rng)
+        run.record(batch, BatchResults.of(25, order, (rng.random(24) < means[order]).astype(float)))
+    assert run.verdict.winner == 24
+
+
+def test_with_other_arms_the_evidence_against_the_model_goes_on():
+    run, rng = started(problem(delta=1e-9)), np.random.default_rng(2)
+    for _ in range(6):
+        step(run, 0.3 * STRAIGHT, rng, 8)
+    before = run._course.model.evidence.log_total
+    kept = np.arange(20)
+    fewer = problem(delta=1e-9).with_(arms=fl.Arms(GRID[:20]).with_intercept())
+    after = run.changed(fewer, kept, 0.01, afresh=True)
+    assert after._course.model.evidence.log_total == pytest.approx(before)
+
+
+# ---- the chance that something is hidden ---------------------------------------------------
+
+
+def test_the_bayes_factor_is_a_ratio_of_integrals():
+    x = np.array([-1.0, 0.0, 1.0])
+    arms = fl.Arms(np.ones((3, 1)) + 1e-3 * x[:, None])  # a level, and hardly a slope
+    bends = Bends.of(arms)
+    assert bends.count > 0
+    order, values = np.array([0, 1, 2, 2, 0]), np.array([0.3, 1.4, -0.2, 0.4, 0.1])
+    cells = Cells.of([BatchSums.of(BatchResults.of(3, order, values))], None, shifted=False)
+    h, sigma = 0.7, 1.0
+    asked = fl.Problem(arms, noise=fl.Gaussian(sigma), check=0.03)
+    z, b = arms.features[:, 0], bends.columns[:, 0]
+
+    # With a flat prior of theta, and both integrals on one grid.
+    theta, beta = np.meshgrid(np.linspace(-8, 8, 1601), np.linspace(-6, 6, 1201))
+    rest = values[:, None, None] - theta * z[order, None, None]
+
+    def likelihood(rest):
+        return np.exp(-0.5 * np.sum(rest**2, axis=0) / sigma**2)
+
+    bent = likelihood(rest - beta * b[order, None, None])
+    top = np.sum(bent * stats.norm(0.0, h * sigma).pdf(beta)) * (12.0 / 1200)
+    low = np.sum(likelihood(rest)[0])
+    found = hidden(asked, bends, cells, [0], h, [1])
+    share, none = found.share[0], found.none
+    weight = (1.0 - TOGETHER) / bends.count
+    assert share / none == pytest.approx(weight * top / low, rel=1e-4)
+
+
+def test_the_chance_is_one_of_draws():
+    # Two arms with a bend that lifts the other one: exact, since their difference is normal.
+    arms = fl.Arms(np.array([[-1.0], [0.0], [1.0]])).with_intercept()
+    bends, h = Bends.of(arms), 1.0
+    order = np.repeat([0, 1, 2], [4, 2, 4])
+    values = np.array([0.0] * 4 + [1.1] * 2 + [2.0] * 4)
+    cells = Cells.of([BatchSums.of(BatchResults.of(3, order, values))], None, shifted=False)
+    asked = fl.Problem(arms, noise=fl.Gaussian(1.0), check=0.03)
+    found = hidden(asked, bends, cells, [2], h, [1])
+    X = np.column_stack([arms.features, bends.columns])
+    P = X[order].T @ X[order] + np.diag([0.0, 0.0, 1.0 / h**2])
+    mean, cov = np.linalg.solve(P, X[order].T @ values), np.linalg.inv(P)
+    draws = np.random.default_rng(0).multivariate_normal(mean, cov, 100_000) @ X.T
+    wrong = np.mean(draws.argmax(axis=1) != 2)
+    share = 1.0 - found.none
+    assert found.chance == pytest.approx(share * wrong, abs=4 * share * np.sqrt(wrong / 250))
