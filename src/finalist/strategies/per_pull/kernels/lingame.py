@@ -18,7 +18,8 @@ from finalist.strategies.per_pull.kernels.common import (
     entry,
     inlined,
     move_estimate,
-    reward_of,
+    planner,
+    runner,
 )
 from finalist.strategies.per_pull.kernels.game import leader_of, play_round
 
@@ -29,12 +30,10 @@ PROVEN, DETERMINANT, HEURISTIC = 0, 1, 2
 
 
 class Rule(NamedTuple):
-    """Numbers that stay the same.
+    """Numbers of the game and its end; `sign` and `epsilon` are in `common`.
 
     Attributes
     ----------
-    sign, epsilon : float
-        1, or -1 where small rewards are good; how far the answer may be from the best.
     sigma, bias : float
         Size of the noise, and sqrt(eta) M.
     d, growth : float
@@ -210,6 +209,8 @@ def judge(s):
 
 
 absorb, examine = entry(learn), entry(judge)
+plan = planner(choose, shrink)
+run = runner(choose, learn, judge)
 
 
 @compiled
@@ -226,24 +227,3 @@ def possible(state, out):
             for j in who:
                 if i != j and beaten(state, radius, i, j, 0.0):
                     out[j] = False
-
-
-@compiled
-def plan(state, picks):
-    """Fill `picks` with the next pulls without new rewards; all but the last are added to V."""
-    for t in range(len(picks)):
-        if t > 0:
-            shrink(state, picks[t - 1])
-        picks[t] = choose(state)
-
-
-@compiled
-def run(state, truth, spread, binary, noise):
-    """Pull until there is a winner or the noise is used up; return the number of pulls."""
-    for t in range(len(noise)):
-        arm = choose(state)
-        learn(state, arm, reward_of(arm, truth, spread, binary, noise[t]))
-        judge(state)
-        if state.progress[WINNER] >= 0:
-            return t + 1
-    return len(noise)

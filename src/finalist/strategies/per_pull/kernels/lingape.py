@@ -18,7 +18,7 @@ from finalist.strategies.per_pull.kernels.common import (
     compiled,
     entry,
     inlined,
-    reward_of,
+    runner,
 )
 
 #: Further entries of `State.progress`; UNSEEN counts the arms that wait for a first pull.
@@ -26,12 +26,10 @@ LEADER, RIVAL, UNSEEN = 2, 3, 4
 
 
 class Rule(NamedTuple):
-    """Numbers of the rules that stay the same.
+    """Numbers of the rules; `sign` and `epsilon` are in `common`.
 
     Attributes
     ----------
-    sign, epsilon : float
-        1, or -1 where small rewards are good; how far the answer may be from the best.
     proven : bool
         Whether the radius is that of the determinant, or the heuristic one.
     ratio : bool
@@ -231,6 +229,7 @@ def judge(s):
 
 
 absorb, examine = entry(learn), entry(judge)
+run = runner(choose, learn, judge)
 
 
 @compiled
@@ -250,17 +249,3 @@ def plan(state, picks, done):
             if state.progress[UNSEEN] == 0:
                 select(state)
     return len(picks)
-
-
-@compiled
-def run(state, truth, spread, binary, noise):
-    """Pull until there is a winner, no noise is left, or shares are missing; return the pulls."""
-    for t in range(len(noise)):
-        arm = choose(state)
-        if arm < 0:
-            return t
-        learn(state, arm, reward_of(arm, truth, spread, binary, noise[t]))
-        judge(state)
-        if state.progress[WINNER] >= 0:
-            return t + 1
-    return len(noise)
