@@ -41,9 +41,8 @@ from finalist.strategies.protocol import (
     Promise,
     Run,
     Verdict,
+    check_next,
     check_record,
-    check_size,
-    refuse_decided,
 )
 from finalist.text import counted
 
@@ -112,8 +111,7 @@ class TopTwoRun(Run, Explaining):
 
     def next(self, size: int | None = None) -> Batch:
         """Return pulls that tell leaders from their challengers; first, arms that span."""
-        check_size(size)
-        refuse_decided(self.verdict)
+        check_next(self.verdict, size)
         left, K = self._budget - self._spent, len(self._problem.arms)
         known = self._rewards.count[self._spanning]
         if (known == 0).any():

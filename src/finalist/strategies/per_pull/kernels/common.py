@@ -10,7 +10,10 @@ is made of take it as a whole, bind the arrays they need to names, and are inlin
   small rewards are good, and epsilon is how far the answer may be from the best;
 - Z (K, r) are the arms, who (m,) the numbers of the candidates;
 - weight (K,) is w, what a pull counts: (sigma / sigma_x)^2, or 0 for an arm that cannot be pulled;
-- counts and sums (K,) are pulls and rewards of each arm since the last exact computation.
+- pulled (K,) are all pulls of each arm, means (K,) the estimates z'phi_hat of their means;
+- counts and sums (K,) are pulls and rewards of each arm since the last exact computation;
+- with a ridge, where A = ridge I + sum of w z z' over the pulls: cross (K, K) is z_i'A^-1 z_j,
+  leverage (K,) its diagonal, and log_det (1,) is log(det A / det(ridge I)).
 """
 
 import math

@@ -52,22 +52,14 @@ class Rule(NamedTuple):
 
 
 class State(NamedTuple):
-    """What a run knows, changed in place; A = eta I + sum of w z z' over the pulls.
+    """What a run knows, changed in place.
 
     Attributes
     ----------
-    rule, weight, counts, sums
+    rule, weight, cross, leverage, means, log_det, counts, sums
         See `common`.
-    cross : (K, K) array
-        z_i'A^-1 z_j.
-    leverage : (K,) array
-        z_i'A^-1 z_i.
     spread : (K, K) array
         (z_i - z_j)'A^-1 (z_i - z_j) where i < j are survivors.
-    means : (K,) array
-        z_i'phi_hat, the ridge estimate of every mean.
-    log_det : (1,) array
-        log(det A / det(eta I)).
     alive : (K,) array of int
         The survivors in increasing order, then others.
     progress : (3,) array of int

@@ -58,7 +58,7 @@ class State(NamedTuple):
 
     Attributes
     ----------
-    rule, Z, weight, who, counts, sums
+    rule, Z, weight, who, means, counts, sums, pulled
         See `common`.
     basis : (r,) array of int
         The spanning arms A_0.
@@ -68,14 +68,10 @@ class State(NamedTuple):
         log det(A / (u c) + I).
     least : (1,) array
         A lower bound of lambda_min(A).
-    means : (K,) array
-        The estimate of every mean.
     spread : (K,) array
         (z - z_b)'A^-1 (z - z_b) for the arm z that looks best.
     weights, total : (K,) arrays
         The allocation now, and the sum of those of all times before.
-    pulled : (K,) array of int
-        All pulls of each arm.
     progress : (5,) array of int
         Pulls so far, winner or -1, and what `FORCED` and the others say.
     product, row : (r,) and (K,) arrays

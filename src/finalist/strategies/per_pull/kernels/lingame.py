@@ -64,24 +64,16 @@ class Rule(NamedTuple):
 
 
 class State(NamedTuple):
-    """What a run knows, changed in place; V = eta I + sum of w z z' over the pulls.
+    """What a run knows, changed in place.
 
     Attributes
     ----------
-    rule, Z, weight, who, counts, sums
-        See `common`; the candidates are the answers.
-    cross : (K, K) array
-        z_i'V^-1 z_j.
-    leverage : (K,) array
-        z_i'V^-1 z_i.
+    rule, Z, weight, who, cross, leverage, means, log_det, counts, sums, pulled
+        See `common`, where V is called A; the candidates are the answers.
     spread : (K, K) array
         (z_i - z_j)'V^-1 (z_i - z_j).
-    means : (K,) array
-        z_i'phi_hat, the ridge estimate of every mean.
-    log_det : (1,) array
-        log(det V / det(eta I)).
-    pulled, tracked : (K,) arrays
-        All pulls of each arm, and the weights they follow: the sum of the learner's.
+    tracked : (K,) array
+        The weights that the pulls follow: the sum of the learner's.
     losses : (K + 1, K) array
         The learner's loss so far of every answer (row) and arm; row K is that of the answers
         that never looked best, which are all alike. Infinite for arms that cannot be pulled: such

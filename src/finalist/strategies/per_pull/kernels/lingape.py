@@ -50,22 +50,14 @@ class Rule(NamedTuple):
 
 
 class State(NamedTuple):
-    """What a run knows, changed in place; A = lambda I + sum of w z z' over the pulls.
+    """What a run knows, changed in place.
 
     Attributes
     ----------
-    rule, Z, weight, who, counts, sums
+    rule, Z, weight, who, leverage, means, log_det, counts, sums, pulled
         See `common`.
     V : (K, r) array
         The products A^-1 z_i.
-    leverage : (K,) array
-        z_i'A^-1 z_i.
-    means : (K,) array
-        z_i'phi_hat, the ridge estimate of every mean.
-    log_det : (1,) array
-        log(det A / det(lambda I)).
-    pulled : (K,) array of int
-        Pulls of each arm.
     progress : (5,) array of int
         See `PULLS` and the others; winner, leader and rival are -1 while there is none.
     slot : (K, K) array of int
