@@ -37,10 +37,16 @@ if os.environ.get("FINALIST_SHAPES"):
     install_import_hook(MODULES, "tests.typechecker.checked")
 
 
+# Garbage collections took a tenth of the time of tests: there is none while everything is imported,
+# then few of all objects, and they leave out what imports made.
+gc.disable()
+
+
 def pytest_collection_finish():
-    """Leave what imports made out of garbage collections: they would walk it again and again."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(2_000, 20, 100)
+    gc.enable()
 
 
 @pytest.fixture

@@ -74,19 +74,18 @@ print(sum(run.stats.cache_hits.values()), sum(run.stats.cache_misses.values()))
     assert python(code, NUMBA_CACHE_DIR=str(tmp_path)).split() == ["1", "0"]
 
 
-def test_a_second_process_does_not_compile_the_fully_adaptive_strategy_again(tmp_path):
+def test_a_second_process_does_not_compile_a_strategy_that_looks_after_every_pull_again(tmp_path):
     code = """
 import numpy as np, finalist as fl
 from finalist.simulation.rewards import DrawnRewards
-from finalist.strategies import FullyAdaptive
 problem = fl.Problem(fl.Arms.unstructured(3), noise=fl.Gaussian(1.0))
-run = FullyAdaptive(theta_norm=1.0).start(problem)
+run = fl.TrackAndStop().start(problem)
 rewards = DrawnRewards(np.zeros(3), 1.0, "gaussian", np.random.default_rng(0))
 for size in (None, 5):
     batch = run.next(size)
     run.record(batch, rewards.batch(batch.counts))
 run.play(rewards, 100)
-from finalist.strategies.per_pull.kernels import fully_adaptive as kernels
+from finalist.strategies.per_pull.kernels import track_and_stop as kernels
 stats = [f.stats for f in (kernels.plan, kernels.absorb, kernels.examine, kernels.run)]
 print(*[sum(s.cache_hits.values()) for s in stats], *[sum(s.cache_misses.values()) for s in stats])
 """

@@ -173,22 +173,16 @@ def plain_top_two(X, theta, T, rng):
         pull(i)
     for _ in range(T - X.shape[1]):
         B = np.linalg.inv(A)
-        L = np.linalg.cholesky(B)
-
-        def best(B=B, L=L):
-            return int(np.argmax(X @ (B @ b + L @ rng.standard_normal(len(b)))))
-
-        leader = challenger = best()
-        tries = 0
-        while challenger == leader and tries < 100:
-            challenger, tries = best(), tries + 1
+        drawn = B @ b + rng.standard_normal((101, len(b))) @ np.linalg.cholesky(B).T
+        leader, *others = (drawn @ X.T).argmax(axis=1)
+        challenger = next((other for other in others if other != leader), leader)
         if challenger == leader:
             D = X[leader] - X
             with np.errstate(invalid="ignore"):
                 lead = D @ B @ b / np.sqrt(np.einsum("ij,jk,ik->i", D, B, D))
             challenger = int(np.nanargmin(lead))
         y = X[leader] - X[challenger]
-        left = [y @ np.linalg.inv(A + np.outer(x, x)) @ y for x in X]
+        left = y @ np.linalg.inv(A + X[:, :, None] * X[:, None, :]) @ y
         pull(int(np.argmin(left)))
     return int(np.argmax(X @ np.linalg.solve(A, b)))
 

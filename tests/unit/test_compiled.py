@@ -59,6 +59,34 @@ class Toy:
         return sorted((self.cache / "finalist").glob("*"))
 
 
+#: One function made twice, from pieces of the same type.
+MADE = """
+from numba import njit
+from finalist.compiled.cache import kept
+
+def made(piece, more):
+    @kept(error_model="numpy")
+    def answer(x):
+        return piece(x) + more
+    return answer
+
+@njit
+def twice(x):
+    return 2.0 * x
+
+@njit
+def thrice(x):
+    return 3.0 * x
+
+first, second, third = made(twice, 1.0), made(thrice, 1.0), made(thrice, 5.0)
+
+class answer:
+    stats = first.stats
+    def __new__(cls, x):
+        return [first(1.0), second(1.0), third(1.0)]
+"""
+
+
 @pytest.fixture(scope="module")
 def forks(tmp_path_factory):
     found = Forks(tmp_path_factory.mktemp("forks"))
@@ -119,6 +147,14 @@ def test_a_changed_file_of_the_same_folder_is_noticed(toy):
         piece.write_text(f"from numba import njit\n@njit\ndef more():\n    return {number}\n")
         assert toy.says() == (float(number), 0, "")
         assert toy.says() == (float(number), 1, "")
+
+
+def test_functions_made_from_different_pieces_are_kept_apart(toy):
+    (toy.place / "toy.py").write_text(MADE)
+    for hits in (0, 1):
+        assert toy.says() == ([3.0, 4.0, 8.0], hits, "")
+    assert len(toy.files()) == 3
+    assert all(re.fullmatch(r"[\w.-]+", file.name) for file in toy.files())
 
 
 @pytest.mark.parametrize("step", ["os.fsync", "os.replace"])

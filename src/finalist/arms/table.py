@@ -142,10 +142,8 @@ def read_candidates(
     formula : str, optional
         Make the features by a formula, instead. It is evaluated as Python: see
         `Arms.from_formula`.
-    dialect : Dialect, optional
-    name : str
-        What errors call the table if bytes are given.
-    limits : Limits, optional
+    dialect, name, limits
+        As in `read_table`.
 
     Returns
     -------

@@ -89,6 +89,17 @@ def data(rows: list[dict[str, Any]]) -> Any:
     return alt.Data(values=tuple(rows))  # type: ignore[no-untyped-call]
 
 
+#: Words at axes and in legends.
+_SMALL: Mapping[str, Any] = {
+    "labelColor": INK,
+    "labelFontSize": 12,
+    "labelLimit": 260,
+    "titleColor": MUTED,
+    "titleFontSize": 12,
+    "titleFontWeight": "normal",
+}
+
+
 def finish(chart: Any, title: str, subtitle: Sequence[str]) -> AnyChart:
     """Add the title and the common style, at once: Altair copies a chart for every change."""
     import altair as alt
@@ -109,13 +120,8 @@ def finish(chart: Any, title: str, subtitle: Sequence[str]) -> AnyChart:
             offset=16,
         ),
         axis=alt.AxisConfig(
-            labelColor=INK,
-            labelFontSize=12,
-            labelLimit=260,
+            **_SMALL,
             labelPadding=6,
-            titleColor=MUTED,
-            titleFontSize=12,
-            titleFontWeight="normal",
             titlePadding=10,
             domainColor=MUTED,
             tickColor=MUTED,
@@ -123,12 +129,7 @@ def finish(chart: Any, title: str, subtitle: Sequence[str]) -> AnyChart:
         ),
         header=alt.HeaderConfig(labelColor=INK, labelFontSize=13, labelFontWeight=600, title=None),
         legend=alt.LegendConfig(
-            labelColor=INK,
-            labelFontSize=12,
-            labelLimit=260,
-            titleColor=MUTED,
-            titleFontSize=12,
-            titleFontWeight="normal",
+            **_SMALL,
             symbolSize=140,
         ),
     )

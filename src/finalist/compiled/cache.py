@@ -71,16 +71,15 @@ class Kept(NullCache):  # type: ignore[misc, unused-ignore]
     Parameters
     ----------
     function : function
-        All source files of its folder count; compiled code of another folder that it uses would
-        go unnoticed when it changes.
+        All source files of its folder count, and what it takes from a function around it; compiled
+        code of another folder that it uses would go unnoticed when it changes.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
         source = inspect.getfile(function)
         python = sys.implementation.cache_tag
-        self._name = f"{Path(source).stem}.{function.__qualname__}.{python}"
-        line = function.__code__.co_firstlineno
-        self._depends = (numba.__version__, _sources(source), line)
+        self._name = f"{Path(source).stem}.{function.__name__}.{python}"
+        self._depends = (numba.__version__, _sources(source), _identity(function))
         self._locks: list[ExitStack] = []
 
     def locked(self, compile_: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -155,6 +154,15 @@ def _unpacked(content: bytes, target_context: Any) -> Any:
     return CompileResult._rebuild(  # type: ignore[no-untyped-call, unused-ignore]
         target_context, *parts
     )
+
+
+def _identity(value: Any) -> str:
+    """Return what tells a function from others of its folder, or a constant from other values."""
+    function = getattr(value, "py_func", value)
+    if not inspect.isfunction(function):
+        return repr(value)
+    around = [_identity(cell.cell_contents) for cell in function.__closure__ or ()]
+    return f"{function.__module__}:{function.__code__.co_firstlineno}:{around}"
 
 
 @cache

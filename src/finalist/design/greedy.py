@@ -175,10 +175,8 @@ def greedy(arms: Arms, criterion: Criterion) -> Iterator[int]:
 
     Parameters
     ----------
-    arms : Arms
-    criterion : {"g", "xy", "v"} or (M, d) array
-        Which variances count: those of the arms, of all pairs, or of given directions; with
-        "v" the mean of those of the arms.
+    arms, criterion
+        As in `Greedy`.
 
     Yields
     ------

@@ -303,13 +303,23 @@ def _gaps(given: ArrayLike | None, K: int) -> Float[np.ndarray, " K"] | None:
     """Return how much worse each arm is, or None."""
     if given is None:
         return None
-    gaps = np.array(given, dtype=float)
-    if gaps.shape != (K,) or not np.isfinite(gaps).all():
+    return per_arm("gaps", given, K, "how much worse its mean is than the best")
+
+
+def per_arm(name: str, given: ArrayLike, K: int, meaning: str) -> Float[np.ndarray, " K"]:
+    """Return a copy of finite numbers, one for each arm.
+
+    Examples
+    --------
+    >>> per_arm("gaps", [0, 1.5], 2, "how much worse its mean is than the best")
+    array([0. , 1.5])
+    """
+    values = np.array(given, dtype=float)
+    if values.shape != (K,) or not np.isfinite(values).all():
         raise SimulationError(
-            f"gaps has shape {gaps.shape}; give {K} finite numbers, one per arm: how much worse "
-            "its mean is than the best."
+            f"{name} has shape {values.shape}; give {K} finite numbers, one per arm: {meaning}."
         )
-    return gaps
+    return values
 
 
 def _same_gaps(one: np.ndarray | None, other: np.ndarray | None) -> bool:

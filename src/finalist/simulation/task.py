@@ -21,6 +21,7 @@ from finalist.inference.pooling import Pooled
 from finalist.inference.statistics import BatchResults
 from finalist.problem import Problem, as_problem
 from finalist.problem.values import checked_number
+from finalist.simulation.result import per_arm
 from finalist.simulation.rewards import DrawnRewards, FunctionRewards, Kind, RewardFunction
 from finalist.strategies import Batch, Playable, Run, Strategy, block_size, guaranteed, named
 from finalist.strategies.abilities import Looking
@@ -264,13 +265,7 @@ def _deviations(given: ArrayLike | None, problem: Problem) -> Float[np.ndarray, 
     K = len(problem.arms)
     if given is None:
         return np.zeros(K)
-    values = np.asarray(given, dtype=float)
-    if values.shape != (K,) or not np.isfinite(values).all():
-        raise SimulationError(
-            f"deviations has shape {values.shape}; give {K} finite numbers, one per arm: how far "
-            "its mean is from the linear model."
-        )
-    return values
+    return per_arm("deviations", given, K, "how far its mean is from the linear model")
 
 
 def _checked_shift(value: object) -> float:

@@ -221,10 +221,22 @@ class Declared(Strategy, Protocol):
         return True
 
 
+def check_next(verdict: Verdict, size: int | None) -> None:
+    """Reject a request for pulls that `next` cannot answer, before anything is computed."""
+    check_size(size)
+    refuse_decided(verdict)
+
+
 def check_size(size: int | None) -> None:
     """Reject a batch size that is not a positive integer."""
     if size is not None and (isinstance(size, bool) or not isinstance(size, int) or size < 1):
         raise ProblemError(f"size is {size!r}; it must be a number of pulls, 1 or more.")
+
+
+def refuse_decided(verdict: Verdict) -> None:
+    """Reject a request for pulls once there is a winner."""
+    if verdict.decided:
+        raise ProblemError("the strategy has decided; there is nothing left to pull.")
 
 
 def check_record(verdict: Verdict, arms: int, batch: Batch, rewards: Statistics) -> None:
@@ -235,9 +247,3 @@ def check_record(verdict: Verdict, arms: int, batch: Batch, rewards: Statistics)
         raise ProblemError(f"the batch has {len(batch.counts)} arms and the problem {arms}.")
     if not np.array_equal(rewards.count, batch.counts):
         raise ProblemError("these are not the rewards of the open batch; record all of them.")
-
-
-def refuse_decided(verdict: Verdict) -> None:
-    """Reject a request for pulls once there is a winner."""
-    if verdict.decided:
-        raise ProblemError("the strategy has decided; there is nothing left to pull.")

@@ -56,6 +56,17 @@ def weighted_squares(X, weights, out):
                 out[a, b] += scaled * X[i, b]
 
 
+@inlined
+def rescale(weights, worth, scale):
+    """Multiply weights by the roots of what each is worth, for a scale, so that they sum to 1."""
+    whole = 0.0
+    for i in range(len(weights)):
+        weights[i] = max(weights[i] * math.sqrt(worth[i] / scale), LEAST_WEIGHT)
+        whole += weights[i]
+    for i in range(len(weights)):
+        weights[i] /= whole
+
+
 @kept(error_model="numpy", fastmath={"nsz", "contract", "reassoc"})
 def run(Z, Y, lam, m, steps, tol):
     """Improve weights `lam` of arms and `m` of directions; return value and lower bound.
@@ -105,18 +116,8 @@ def run(Z, Y, lam, m, steps, tol):
         lower = bound / most if bound / most > lower else lower
         if value <= (1.0 + tol) * lower:
             break
-        whole = 0.0
-        for i in range(K):
-            lam[i] = max(lam[i] * math.sqrt(d[i] / mean), LEAST_WEIGHT)
-            whole += lam[i]
-        for i in range(K):
-            lam[i] /= whole
-        whole = 0.0
-        for j in range(M):
-            m[j] = max(m[j] * math.sqrt(f[j] / top), LEAST_WEIGHT)
-            whole += m[j]
-        for j in range(M):
-            m[j] /= whole
+        rescale(lam, d, mean)
+        rescale(m, f, top)
     for i in range(K):
         lam[i] = best[i]
     return value, lower

@@ -41,14 +41,15 @@ from finalist.strategies.protocol import (
     Promise,
     Run,
     Verdict,
+    check_next,
     check_record,
-    check_size,
-    refuse_decided,
 )
 from finalist.text import counted
 
 #: Draws of a challenger before the nearest rival is taken.
 TRIES = 20
+#: Draws times arms that are made at once, if fewer are needed for a try.
+AHEAD = 4096
 
 
 @dataclass(frozen=True)
@@ -112,8 +113,7 @@ class TopTwoRun(Run, Explaining):
 
     def next(self, size: int | None = None) -> Batch:
         """Return pulls that tell leaders from their challengers; first, arms that span."""
-        check_size(size)
-        refuse_decided(self.verdict)
+        check_next(self.verdict, size)
         left, K = self._budget - self._spent, len(self._problem.arms)
         known = self._rewards.count[self._spanning]
         if (known == 0).any():
@@ -177,15 +177,13 @@ def top_two(
     n : int
     rng : numpy.random.Generator
     """
-
-    def best(m: int) -> Int[np.ndarray, " m"]:
-        drawn = rng.standard_normal((m, len(root))) @ root
-        return np.asarray((scores + drawn @ Z.T).argmax(axis=1))
-
-    pairs = np.repeat(best(n)[:, None], 2, axis=1)
-    open_ = np.arange(n)
-    for _ in range(TRIES):
-        pairs[open_, 1] = best(len(open_))
+    drawn = _best(Z, scores, root, 2 * n, rng)
+    pairs, ahead, open_ = np.repeat(drawn[:n, None], 2, axis=1), drawn[n:], np.arange(n)
+    for left in range(TRIES, 0, -1):
+        if len(ahead) < len(open_):  # those who are left often stay so: draw for several tries
+            rounds = min(left, max(1, AHEAD // (len(Z) * len(open_))))
+            ahead = np.append(ahead, _best(Z, scores, root, rounds * len(open_), rng))
+        pairs[open_, 1], ahead = ahead[: len(open_)], ahead[len(open_) :]
         open_ = open_[pairs[open_, 1] == pairs[open_, 0]]
         if len(open_) == 0:
             return pairs
@@ -196,6 +194,18 @@ def top_two(
         lead[leader] = np.inf
         pairs[open_[pairs[open_, 0] == leader], 1] = lead.argmin()
     return pairs
+
+
+def _best(
+    Z: Float[np.ndarray, "K r"],
+    scores: Float[np.ndarray, " K"],
+    root: Float[np.ndarray, "q r"],
+    m: int,
+    rng: np.random.Generator,
+) -> Int[np.ndarray, " m"]:
+    """Return the best arm of each of m draws of the parameter."""
+    drawn = rng.standard_normal((m, len(root))) @ root
+    return np.asarray((scores + drawn @ Z.T).argmax(axis=1))
 
 
 def greedy_pulls(
@@ -220,6 +230,6 @@ def greedy_pulls(
         pick = picks[t] = int((gain * gain / (1.0 + leverage)).argmax())
         column = B @ Z[pick]
         share = 1.0 + leverage[pick]
-        B -= np.outer(column, column / share)
+        B -= column[:, None] * (column / share)
         leverage = leverage - (Z @ column) ** 2 / share
     return picks

@@ -62,9 +62,8 @@ from finalist.strategies.protocol import (
     Batch,
     Run,
     Verdict,
+    check_next,
     check_record,
-    check_size,
-    refuse_decided,
 )
 from finalist.text import counted
 
@@ -114,8 +113,7 @@ class GauntletRun(Run, Sized, Evident, Speaking, Explaining, Informed, Lossy, Lo
 
     def next(self, size: int | None = None) -> Batch:
         """Return the next batch, of exactly `size` pulls if that is given and arms have room."""
-        check_size(size)
-        refuse_decided(self.verdict)
+        check_next(self.verdict, size)
         if not self._past.room().any():
             raise ProblemError(
                 f"every arm has had its {self._problem.max_pulls_per_arm} pulls and there is no "

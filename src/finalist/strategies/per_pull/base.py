@@ -26,13 +26,13 @@ from finalist.inference.statistics import Statistics
 from finalist.problem import Problem
 from finalist.strategies.protocol import (
     Batch,
+    Declared,
     Playable,
     RewardSource,
     Verdict,
+    check_next,
     check_record,
-    check_size,
     first_named,
-    refuse_decided,
 )
 
 #: Pulls between two exact computations of what rank-one updates change.
@@ -41,6 +41,29 @@ REFRESH = 5000
 SMALLEST_CHUNK, CHUNK = 512, 65_536
 _TYPES: dict[Any, Any] = {Bool: np.bool_, Float: np.float64, Int: np.int64}
 _State = TypeVar("_State")
+
+
+class Thresholded(Declared):
+    """A strategy with a choice of thresholds, one of which is known from experiments alone."""
+
+    threshold: str
+
+    @property
+    def proven(self) -> bool:
+        """Whether the probability of error is proven to be at most delta.
+
+        Examples
+        --------
+        >>> import finalist as fl
+        >>> fl.TrackAndStop().proven, fl.TrackAndStop(threshold="heuristic").proven
+        (True, False)
+        """
+        return self.threshold != "heuristic"
+
+
+def progress_of(candidates: Int[np.ndarray, " m"], *more: int) -> Int[np.ndarray, " n"]:
+    """Return `progress` before the first pull: a single candidate has won, then further entries."""
+    return np.array([0, candidates[0] if len(candidates) == 1 else -1, *more])
 
 
 def blank(kind: type[_State], problem: Problem, **given: Any) -> _State:
@@ -91,8 +114,7 @@ class PerPullRun(Playable):
 
     def next(self, size: int | None = None) -> Batch:
         """Return the next pull, or the next `size` pulls as they are without rewards between."""
-        check_size(size)
-        refuse_decided(self.verdict)
+        check_next(self.verdict, size)
         copies = {name: getattr(self._state, name).copy() for name in self.planned}
         picks = np.empty(size or 1, dtype=np.int64)
         note = self._plan(self._state._replace(**copies), picks)

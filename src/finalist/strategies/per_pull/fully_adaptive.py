@@ -26,7 +26,7 @@ from finalist.inference.bounds import Bound
 from finalist.inference.information import row_norms
 from finalist.problem import Problem
 from finalist.strategies.about import check_choice
-from finalist.strategies.per_pull.base import PerPullRun, blank
+from finalist.strategies.per_pull.base import PerPullRun, blank, progress_of
 from finalist.strategies.per_pull.ridge import Ridge, RidgeStrategy, check_pairs, longest_squared
 from finalist.strategies.protocol import Verdict
 
@@ -120,7 +120,7 @@ def _state(settings: FullyAdaptive, problem: Problem, ridge: Ridge) -> Any:
     )
     alive = np.zeros(len(problem.arms), dtype=np.int64)
     alive[: len(who)] = who
-    progress = np.array([0, who[0] if len(who) == 1 else -1, len(who)])
+    progress = progress_of(who, len(who))
     return blank(
         State, problem, rule=rule, weight=ridge.units.weights, alive=alive, progress=progress
     )

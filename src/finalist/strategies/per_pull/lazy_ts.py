@@ -52,9 +52,9 @@ from finalist.inference.least_squares import weights_of
 from finalist.inference.statistics import Statistics
 from finalist.problem import Problem
 from finalist.strategies.about import check_between, check_choice
-from finalist.strategies.per_pull.base import PerPullRun, blank
+from finalist.strategies.per_pull.base import PerPullRun, Thresholded, blank, progress_of
 from finalist.strategies.per_pull.ridge import RIDGES, Ridge
-from finalist.strategies.protocol import Batch, Declared, RewardSource
+from finalist.strategies.protocol import Batch, RewardSource
 from finalist.strategies.units import BEYOND
 
 Threshold = Literal["proven", "heuristic"]
@@ -68,7 +68,7 @@ GROWTHS = (1.01, 1e6)
 
 
 @dataclass(frozen=True)
-class LazyTS(Declared):
+class LazyTS(Thresholded):
     """The strategy with its settings.
 
     Parameters
@@ -100,11 +100,6 @@ class LazyTS(Declared):
         check_between("ridge", self.ridge, RIDGES)
         check_between("growth", self.growth, GROWTHS)
         check_choice("threshold", self.threshold, Threshold)
-
-    @property
-    def proven(self) -> bool:
-        """Whether the probability of error is proven to be at most delta."""
-        return self.threshold == "proven"
 
     def start(self, problem: Problem, seed: int = 0) -> "LazyTSRun":  # noqa: ARG002
         """Begin with a problem; nothing is random, so the seed has no influence."""
@@ -266,12 +261,10 @@ def _state(settings: LazyTS, problem: Problem, ridge: Ridge) -> Any:
         State,
         problem,
         rule=rule,
-        Z=np.array(ridge.Z),
-        weight=units.weights,
-        who=who,
+        **ridge.arrays,
         basis=units.measurable[spanning],
         weights=weights,
-        progress=np.array([0, who[0] if len(who) == 1 else -1, 0, 0, -1]),
+        progress=progress_of(who, 0, 0, -1),
     )
 
 

@@ -55,7 +55,7 @@ from finalist.inference.information import row_norms
 from finalist.inference.statistics import LARGEST_REWARD
 from finalist.problem import Problem
 from finalist.strategies.about import check_choice
-from finalist.strategies.per_pull.base import PerPullRun, blank
+from finalist.strategies.per_pull.base import PerPullRun, Thresholded, blank, progress_of
 from finalist.strategies.per_pull.ridge import Ridge, RidgeStrategy, check_pairs, longest_squared
 from finalist.strategies.protocol import Batch, Verdict
 
@@ -69,7 +69,7 @@ LARGEST_GAIN = 1e100
 
 
 @dataclass(frozen=True)
-class LinGame(RidgeStrategy):
+class LinGame(Thresholded, RidgeStrategy):
     """The strategy with its settings.
 
     Parameters
@@ -105,17 +105,6 @@ class LinGame(RidgeStrategy):
         super().__post_init__()
         check_choice("threshold", self.threshold, Threshold)
         check_choice("optimism", self.optimism, Optimism)
-
-    @property
-    def proven(self) -> bool:
-        """Whether the answer is right with probability 1 - delta by a proof.
-
-        Examples
-        --------
-        >>> LinGame(theta_norm=1.0).proven, LinGame(theta_norm=1.0, threshold="heuristic").proven
-        (True, False)
-        """
-        return self.threshold != "heuristic"
 
     def start(self, problem: Problem, seed: int = 0) -> "LinGameRun":  # noqa: ARG002
         """Begin with a problem; nothing is random, so the seed has no influence."""
@@ -190,11 +179,9 @@ def _state(settings: LinGame, problem: Problem, ridge: Ridge) -> Any:
         State,
         problem,
         rule=rule,
-        Z=np.array(ridge.Z),
-        weight=units.weights,
-        who=who,
+        **ridge.arrays,
         losses=losses,
         rows=np.zeros(len(who), dtype=np.int64),
-        progress=np.array([0, who[0] if len(who) == 1 else -1, 0, 0]),
+        progress=progress_of(who, 0, 0),
         weights=np.zeros((K + 1, K)),
     )

@@ -44,7 +44,7 @@ from finalist.errors import DesignError
 from finalist.inference.information import row_norms
 from finalist.problem import Problem
 from finalist.strategies.about import check_choice
-from finalist.strategies.per_pull.base import PerPullRun, blank
+from finalist.strategies.per_pull.base import PerPullRun, Thresholded, blank, progress_of
 from finalist.strategies.per_pull.ridge import Ridge, RidgeStrategy, check_pairs
 from finalist.strategies.protocol import RewardSource
 
@@ -58,7 +58,7 @@ ROOM = 16
 
 
 @dataclass(frozen=True)
-class LinGapE(RidgeStrategy):
+class LinGapE(Thresholded, RidgeStrategy):
     """The strategy with its settings.
 
     Parameters
@@ -90,11 +90,6 @@ class LinGapE(RidgeStrategy):
         super().__post_init__()
         check_choice("selection", self.selection, Selection)
         check_choice("threshold", self.threshold, Threshold)
-
-    @property
-    def proven(self) -> bool:
-        """Whether the probability of error is proven to be at most delta."""
-        return self.threshold == "proven"
 
     def start(self, problem: Problem, seed: int = 0) -> "LinGapERun":  # noqa: ARG002
         """Begin with a problem; nothing is random, so the seed has no influence."""
@@ -219,10 +214,8 @@ def _state(settings: LinGapE, problem: Problem, ridge: Ridge) -> Any:
         State,
         problem,
         rule=rule,
-        Z=np.array(ridge.Z),
-        weight=ridge.units.weights,
-        who=who,
-        progress=np.array([0, who[0] if len(who) == 1 else -1, -1, -1, 0]),
+        **ridge.arrays,
+        progress=progress_of(who, -1, -1, 0),
         slot=np.full((pairs, pairs), -1, dtype=np.int64),
         support=np.full((room, r), -1, dtype=np.int64),
         share=np.zeros((room, r)),

@@ -103,6 +103,15 @@ class Ridge:
         return cls(Z, units, longest, ridge * longest)
 
     @property
+    def arrays(self) -> dict[str, np.ndarray]:
+        """What the state of a loop has of the problem: Z, weight and who, as `common` says."""
+        return {
+            "Z": np.array(self.Z),
+            "weight": self.units.weights,
+            "who": self.units.candidates,
+        }
+
+    @property
     def rows(self) -> Float[np.ndarray, "k r"]:
         """What is pulled, in units of its noise."""
         return self.units.rows(self.Z)

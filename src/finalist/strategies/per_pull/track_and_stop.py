@@ -49,15 +49,15 @@ from finalist.errors import ProblemError
 from finalist.inference.statistics import Statistics
 from finalist.problem import Problem
 from finalist.strategies.about import check_choice
-from finalist.strategies.per_pull.base import PerPullRun, blank
-from finalist.strategies.protocol import SUPPORTED, Batch, Declared
+from finalist.strategies.per_pull.base import PerPullRun, Thresholded, blank
+from finalist.strategies.protocol import SUPPORTED, Batch
 
 Tracking = Literal["D", "C"]
 Threshold = Literal["proven", "heuristic"]
 
 
 @dataclass(frozen=True)
-class TrackAndStop(Declared):
+class TrackAndStop(Thresholded):
     """The strategy with its settings.
 
     Parameters
@@ -84,11 +84,6 @@ class TrackAndStop(Declared):
     def __post_init__(self) -> None:
         check_choice("tracking", self.tracking, Tracking)
         check_choice("threshold", self.threshold, Threshold)
-
-    @property
-    def proven(self) -> bool:
-        """Whether the probability of error is proven to be at most delta."""
-        return self.threshold == "proven"
 
     @staticmethod
     def suits(arms: Arms) -> bool:

@@ -14,9 +14,8 @@ from finalist.strategies.protocol import (
     Batch,
     Run,
     Verdict,
+    check_next,
     check_record,
-    check_size,
-    refuse_decided,
 )
 
 Counts = Int[np.ndarray, " K"]
@@ -53,8 +52,7 @@ class PhasedRun(Run):
 
     def next(self, size: int | None = None) -> Batch:
         """Return the allocation of the next phase, or a part of it."""
-        check_size(size)
-        refuse_decided(self.verdict)
+        check_next(self.verdict, size)
         note = self._note()
         if self._allocation is None:
             self._allocation = self._allocate()

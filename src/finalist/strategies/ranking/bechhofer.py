@@ -28,8 +28,7 @@ GRID, STEP = np.linspace(-40.0, 40.0, 1601, retstep=True)
 class Bechhofer(ZoneStrategy):
     """The strategy; it has no settings. The problem must have epsilon and one known sigma.
 
-    If the best arm leads every other by epsilon or more, the winner is the best with probability at
-    least 1 - delta.
+    `ZoneStrategy` says what is promised.
 
     Examples
     --------

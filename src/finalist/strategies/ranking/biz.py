@@ -40,8 +40,7 @@ from finalist.strategies.ranking.zone import REASONS, ZoneRun, ZoneStrategy
 class BIZ(ZoneStrategy):
     """The strategy; it has no settings. The problem must have epsilon and one known sigma.
 
-    If the best arm leads every other by epsilon or more, the winner is the best with probability at
-    least 1 - delta.
+    `ZoneStrategy` says what is promised.
 
     Examples
     --------

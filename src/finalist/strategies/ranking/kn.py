@@ -34,8 +34,7 @@ from finalist.strategies.ranking.zone import ZONE_SUPPORTED, ZoneRun, ZoneStrate
 class KN(ZoneStrategy):
     """The strategy with its settings. The problem must have epsilon.
 
-    If the best arm leads every other by epsilon or more, the winner is the best with probability at
-    least 1 - delta.
+    `ZoneStrategy` says what is promised.
 
     Parameters
     ----------

@@ -43,8 +43,7 @@ POINTS, BEYOND_ENDS = 240, 1e-9
 class Rinott(ZoneStrategy):
     """The strategy with its settings. The problem must have epsilon.
 
-    If the best arm leads every other by epsilon or more, the winner is the best with probability at
-    least 1 - delta.
+    `ZoneStrategy` says what is promised.
 
     Parameters
     ----------

@@ -30,9 +30,8 @@ from finalist.strategies.protocol import (
     Promise,
     Run,
     Verdict,
+    check_next,
     check_record,
-    check_size,
-    refuse_decided,
 )
 
 #: What all of them take.
@@ -56,7 +55,11 @@ REASONS: Mapping[Feature, str] = {
 
 @dataclass(frozen=True)
 class ZoneStrategy(Declared):
-    """What procedures with an indifference zone are, but for their rules."""
+    """A procedure with an indifference zone, but for its rule.
+
+    If the best arm leads every other by epsilon or more, the winner is the best with probability at
+    least 1 - delta.
+    """
 
     promise: ClassVar[Promise] = "zone"
     reasons: ClassVar[Mapping[Feature, str]] = REASONS
@@ -107,8 +110,7 @@ class ZoneRun(Run):
 
     def next(self, size: int | None = None) -> Batch:
         """Return what is missing of the stage, or `size` of it."""
-        check_size(size)
-        refuse_decided(self.verdict)
+        check_next(self.verdict, size)
         if size is None or size >= self._open.sum():
             return Batch(self._open.copy())
         return Batch(share(self._open, size))

@@ -37,10 +37,9 @@ from finalist.strategies.protocol import (
     Playable,
     RewardSource,
     Verdict,
+    check_next,
     check_record,
-    check_size,
     first_named,
-    refuse_decided,
 )
 from finalist.strategies.units import BEYOND
 
@@ -253,8 +252,7 @@ class StaticRun(Playable):
 
     def next(self, size: int | None = None) -> Batch:
         """Return the next pull, or the next `size` pulls of the sequence."""
-        check_size(size)
-        refuse_decided(self.verdict)
+        check_next(self.verdict, size)
         picks = self._upcoming(1 if size is None else size)
         return Batch(np.bincount(picks, minlength=len(self._unit)))
 

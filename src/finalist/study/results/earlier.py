@@ -67,7 +67,7 @@ def estimate_sigma(
     Raises
     ------
     EstimateError
-        Nothing was measured twice, or all results are 0 or 1.
+        See `sigma_of`.
 
     Examples
     --------

@@ -198,10 +198,9 @@ class PreviewAnswer(BaseModel):
     problem: str | None
 
 
-class PlanRowAnswer(BaseModel):
-    """What one strategy needs; null means more than `max_pulls`."""
+class PullsAnswer(BaseModel):
+    """How many pulls simulated runs needed; null means more than `max_pulls`."""
 
-    name: str
     median: float | None
     low: float | None
     high: float | None
@@ -210,17 +209,17 @@ class PlanRowAnswer(BaseModel):
     wrong: int
 
 
-class MarginPriceAnswer(BaseModel):
-    """What one margin (0: none) needs with one lead; null means more than `max_pulls`."""
+class PlanRowAnswer(PullsAnswer):
+    """What one strategy needs."""
+
+    name: str
+
+
+class MarginPriceAnswer(PullsAnswer):
+    """What one margin (0: none) needs with one lead."""
 
     margin: float
     lead: float
-    median: float | None
-    low: float | None
-    high: float | None
-    mean: float | None
-    undecided: int
-    wrong: int
 
 
 class MarginsAnswer(BaseModel):

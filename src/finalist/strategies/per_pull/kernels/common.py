@@ -6,10 +6,14 @@ on disk notices changes of these files only (`finalist.compiled.cache`).
 A loop works on its `State`, a named tuple of arrays that are changed in place. The pieces that it
 is made of take it as a whole, bind the arrays they need to names, and are inlined. In every state
 
-- rule are the numbers of the strategy's rules, which stay the same;
+- rule are the numbers of the strategy's rules, which stay the same: its sign is 1, or -1 where
+  small rewards are good, and epsilon is how far the answer may be from the best;
 - Z (K, r) are the arms, who (m,) the numbers of the candidates;
 - weight (K,) is w, what a pull counts: (sigma / sigma_x)^2, or 0 for an arm that cannot be pulled;
-- counts and sums (K,) are pulls and rewards of each arm since the last exact computation.
+- pulled (K,) are all pulls of each arm, means (K,) the estimates z'phi_hat of their means;
+- counts and sums (K,) are pulls and rewards of each arm since the last exact computation;
+- with a ridge, where A = ridge I + sum of w z z' over the pulls: cross (K, K) is z_i'A^-1 z_j,
+  leverage (K,) its diagonal, and log_det (1,) is log(det A / det(ridge I)).
 """
 
 import math
@@ -41,6 +45,39 @@ allocating = njit(**{**_FLAGS, "_nrt": True})
 def entry(piece):
     """Return a piece as a function to be called from outside."""
     return compiled(getattr(piece, "py_func", piece))  # without the compiler it is a function
+
+
+def planner(choose, add):
+    """Return `plan` of a loop that has to know a pull before it chooses the next one."""
+
+    @compiled
+    def plan(state, picks):
+        """Fill `picks` with the next pulls without new rewards; all but the last are added."""
+        for t in range(len(picks)):
+            if t > 0:
+                add(state, picks[t - 1])
+            picks[t] = choose(state)
+
+    return plan
+
+
+def runner(choose, learn, judge):
+    """Return `run` of a loop; `choose` is negative where Python has to do something first."""
+
+    @compiled
+    def run(state, truth, spread, binary, noise):
+        """Pull until there is a winner or the noise is used up; return the number of pulls."""
+        for t in range(len(noise)):
+            arm = choose(state)
+            if arm < 0:
+                return t
+            learn(state, arm, reward_of(arm, truth, spread, binary, noise[t]))
+            judge(state)
+            if state.progress[WINNER] >= 0:
+                return t + 1
+        return len(noise)
+
+    return run
 
 
 @inlined

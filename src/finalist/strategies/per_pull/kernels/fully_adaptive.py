@@ -15,11 +15,11 @@ from finalist.strategies.per_pull.kernels.common import (
     ROUNDING,
     TIE,
     WINNER,
-    compiled,
     entry,
     inlined,
     move_estimate,
-    reward_of,
+    planner,
+    runner,
 )
 
 #: One more entry of `State.progress`: the number of survivors.
@@ -27,12 +27,10 @@ LEFT = 2
 
 
 class Rule(NamedTuple):
-    """Numbers of the stopping rule that stay the same.
+    """Numbers of the stopping rule; `sign` and `epsilon` are in `common`.
 
     Attributes
     ----------
-    sign, epsilon : float
-        1, or -1 where small rewards are good; how far the answer may be from the best.
     printed : bool
         Whether the radius is Prop. 2 as printed, or that of the determinant.
     d, growth : float
@@ -54,22 +52,14 @@ class Rule(NamedTuple):
 
 
 class State(NamedTuple):
-    """What a run knows, changed in place; A = eta I + sum of w z z' over the pulls.
+    """What a run knows, changed in place.
 
     Attributes
     ----------
-    rule, weight, counts, sums
+    rule, weight, cross, leverage, means, log_det, counts, sums
         See `common`.
-    cross : (K, K) array
-        z_i'A^-1 z_j.
-    leverage : (K,) array
-        z_i'A^-1 z_i.
     spread : (K, K) array
         (z_i - z_j)'A^-1 (z_i - z_j) where i < j are survivors.
-    means : (K,) array
-        z_i'phi_hat, the ridge estimate of every mean.
-    log_det : (1,) array
-        log(det A / det(eta I)).
     alive : (K,) array of int
         The survivors in increasing order, then others.
     progress : (3,) array of int
@@ -261,24 +251,5 @@ def learn(s, arm, reward):
 
 
 absorb, examine = entry(learn), entry(judge)
-
-
-@compiled
-def plan(state, picks):
-    """Fill `picks` with the next pulls without new rewards; all but the last are added to A."""
-    for t in range(len(picks)):
-        if t > 0:
-            shrink(state, picks[t - 1])
-        picks[t] = choose(state)
-
-
-@compiled
-def run(state, truth, spread, binary, noise):
-    """Pull until there is a winner or the noise is used up; return the number of pulls."""
-    for t in range(len(noise)):
-        arm = choose(state)
-        learn(state, arm, reward_of(arm, truth, spread, binary, noise[t]))
-        judge(state)
-        if state.progress[WINNER] >= 0:
-            return t + 1
-    return len(noise)
+plan = planner(choose, shrink)
+run = runner(choose, learn, judge)

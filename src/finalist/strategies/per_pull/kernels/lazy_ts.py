@@ -17,7 +17,7 @@ from finalist.strategies.per_pull.kernels.common import (
     compiled,
     entry,
     inlined,
-    reward_of,
+    runner,
 )
 
 #: Eigenvalues often equal what they are compared with exactly; the last digits must not decide.
@@ -28,12 +28,10 @@ FORCED, SPANS, BEST = 2, 3, 4
 
 
 class Rule(NamedTuple):
-    """Numbers of the rules that stay the same.
+    """Numbers of the rules; `sign` and `epsilon` are in `common`.
 
     Attributes
     ----------
-    sign, epsilon : float
-        1, or -1 where small rewards are good; how far the answer may be from the best.
     proven : bool
         Whether the threshold is that of the determinant, or log((1 + log t) / delta).
     scale : float
@@ -60,7 +58,7 @@ class State(NamedTuple):
 
     Attributes
     ----------
-    rule, Z, weight, who, counts, sums
+    rule, Z, weight, who, means, counts, sums, pulled
         See `common`.
     basis : (r,) array of int
         The spanning arms A_0.
@@ -70,14 +68,10 @@ class State(NamedTuple):
         log det(A / (u c) + I).
     least : (1,) array
         A lower bound of lambda_min(A).
-    means : (K,) array
-        The estimate of every mean.
     spread : (K,) array
         (z - z_b)'A^-1 (z - z_b) for the arm z that looks best.
     weights, total : (K,) arrays
         The allocation now, and the sum of those of all times before.
-    pulled : (K,) array of int
-        All pulls of each arm.
     progress : (5,) array of int
         Pulls so far, winner or -1, and what `FORCED` and the others say.
     product, row : (r,) and (K,) arrays
@@ -268,18 +262,4 @@ def plan(state, picks):
 
 
 absorb, examine = entry(learn), entry(judge)
-
-
-@compiled
-def run(state, truth, spread, binary, noise):
-    """Pull until there is a winner or the noise is used up; return the number of pulls.
-
-    The pulled arms span already.
-    """
-    for t in range(len(noise)):
-        arm = choose(state)
-        learn(state, arm, reward_of(arm, truth, spread, binary, noise[t]))
-        judge(state)
-        if state.progress[WINNER] >= 0:
-            return t + 1
-    return len(noise)
+run = runner(choose, learn, judge)  # called once the pulled arms span

@@ -18,7 +18,8 @@ from finalist.strategies.per_pull.kernels.common import (
     entry,
     inlined,
     move_estimate,
-    reward_of,
+    planner,
+    runner,
 )
 from finalist.strategies.per_pull.kernels.game import leader_of, play_round
 
@@ -29,12 +30,10 @@ PROVEN, DETERMINANT, HEURISTIC = 0, 1, 2
 
 
 class Rule(NamedTuple):
-    """Numbers that stay the same.
+    """Numbers of the game and its end; `sign` and `epsilon` are in `common`.
 
     Attributes
     ----------
-    sign, epsilon : float
-        1, or -1 where small rewards are good; how far the answer may be from the best.
     sigma, bias : float
         Size of the noise, and sqrt(eta) M.
     d, growth : float
@@ -65,24 +64,16 @@ class Rule(NamedTuple):
 
 
 class State(NamedTuple):
-    """What a run knows, changed in place; V = eta I + sum of w z z' over the pulls.
+    """What a run knows, changed in place.
 
     Attributes
     ----------
-    rule, Z, weight, who, counts, sums
-        See `common`; the candidates are the answers.
-    cross : (K, K) array
-        z_i'V^-1 z_j.
-    leverage : (K,) array
-        z_i'V^-1 z_i.
+    rule, Z, weight, who, cross, leverage, means, log_det, counts, sums, pulled
+        See `common`, where V is called A; the candidates are the answers.
     spread : (K, K) array
         (z_i - z_j)'V^-1 (z_i - z_j).
-    means : (K,) array
-        z_i'phi_hat, the ridge estimate of every mean.
-    log_det : (1,) array
-        log(det V / det(eta I)).
-    pulled, tracked : (K,) arrays
-        All pulls of each arm, and the weights they follow: the sum of the learner's.
+    tracked : (K,) array
+        The weights that the pulls follow: the sum of the learner's.
     losses : (K + 1, K) array
         The learner's loss so far of every answer (row) and arm; row K is that of the answers
         that never looked best, which are all alike. Infinite for arms that cannot be pulled: such
@@ -210,6 +201,8 @@ def judge(s):
 
 
 absorb, examine = entry(learn), entry(judge)
+plan = planner(choose, shrink)
+run = runner(choose, learn, judge)
 
 
 @compiled
@@ -226,24 +219,3 @@ def possible(state, out):
             for j in who:
                 if i != j and beaten(state, radius, i, j, 0.0):
                     out[j] = False
-
-
-@compiled
-def plan(state, picks):
-    """Fill `picks` with the next pulls without new rewards; all but the last are added to V."""
-    for t in range(len(picks)):
-        if t > 0:
-            shrink(state, picks[t - 1])
-        picks[t] = choose(state)
-
-
-@compiled
-def run(state, truth, spread, binary, noise):
-    """Pull until there is a winner or the noise is used up; return the number of pulls."""
-    for t in range(len(noise)):
-        arm = choose(state)
-        learn(state, arm, reward_of(arm, truth, spread, binary, noise[t]))
-        judge(state)
-        if state.progress[WINNER] >= 0:
-            return t + 1
-    return len(noise)

@@ -18,7 +18,7 @@ from finalist.strategies.per_pull.kernels.common import (
     compiled,
     entry,
     inlined,
-    reward_of,
+    runner,
 )
 
 #: Further entries of `State.progress`; UNSEEN counts the arms that wait for a first pull.
@@ -26,12 +26,10 @@ LEADER, RIVAL, UNSEEN = 2, 3, 4
 
 
 class Rule(NamedTuple):
-    """Numbers of the rules that stay the same.
+    """Numbers of the rules; `sign` and `epsilon` are in `common`.
 
     Attributes
     ----------
-    sign, epsilon : float
-        1, or -1 where small rewards are good; how far the answer may be from the best.
     proven : bool
         Whether the radius is that of the determinant, or the heuristic one.
     ratio : bool
@@ -52,22 +50,14 @@ class Rule(NamedTuple):
 
 
 class State(NamedTuple):
-    """What a run knows, changed in place; A = lambda I + sum of w z z' over the pulls.
+    """What a run knows, changed in place.
 
     Attributes
     ----------
-    rule, Z, weight, who, counts, sums
+    rule, Z, weight, who, leverage, means, log_det, counts, sums, pulled
         See `common`.
     V : (K, r) array
         The products A^-1 z_i.
-    leverage : (K,) array
-        z_i'A^-1 z_i.
-    means : (K,) array
-        z_i'phi_hat, the ridge estimate of every mean.
-    log_det : (1,) array
-        log(det A / det(lambda I)).
-    pulled : (K,) array of int
-        Pulls of each arm.
     progress : (5,) array of int
         See `PULLS` and the others; winner, leader and rival are -1 while there is none.
     slot : (K, K) array of int
@@ -231,6 +221,7 @@ def judge(s):
 
 
 absorb, examine = entry(learn), entry(judge)
+run = runner(choose, learn, judge)
 
 
 @compiled
@@ -250,17 +241,3 @@ def plan(state, picks, done):
             if state.progress[UNSEEN] == 0:
                 select(state)
     return len(picks)
-
-
-@compiled
-def run(state, truth, spread, binary, noise):
-    """Pull until there is a winner, no noise is left, or shares are missing; return the pulls."""
-    for t in range(len(noise)):
-        arm = choose(state)
-        if arm < 0:
-            return t
-        learn(state, arm, reward_of(arm, truth, spread, binary, noise[t]))
-        judge(state)
-        if state.progress[WINNER] >= 0:
-            return t + 1
-    return len(noise)

@@ -16,7 +16,7 @@ from finalist.strategies.per_pull.kernels.common import (
     compiled,
     entry,
     inlined,
-    reward_of,
+    runner,
 )
 
 #: Newton's method stops when a step is smaller than this, relatively, or after so many.
@@ -26,12 +26,10 @@ UNSEEN = 2
 
 
 class Rule(NamedTuple):
-    """Numbers of the rules that stay the same.
+    """Numbers of the rules; `sign` and `epsilon` are in `common`.
 
     Attributes
     ----------
-    sign, epsilon : float
-        1, or -1 where small rewards are good; how far the answer may be from the best.
     cumulative : bool
         C-tracking instead of D-tracking.
     proven : bool
@@ -197,6 +195,13 @@ def choose(s):
 
 
 @inlined
+def weighed(s):
+    """Return the next arm by the optimal proportions for the means now."""
+    weigh(s)
+    return choose(s)
+
+
+@inlined
 def learn(s, arm, reward):
     """Update the mean of an arm by one reward."""
     seen, means, progress = s.seen, s.means, s.progress
@@ -262,16 +267,4 @@ def follow(state, pulls):
 
 
 absorb, examine = entry(learn), entry(judge)
-
-
-@compiled
-def run(state, truth, spread, binary, noise):
-    """Pull until there is a winner or the noise is used up; return the number of pulls."""
-    for t in range(len(noise)):
-        weigh(state)
-        arm = choose(state)
-        learn(state, arm, reward_of(arm, truth, spread, binary, noise[t]))
-        judge(state)
-        if state.progress[WINNER] >= 0:
-            return t + 1
-    return len(noise)
+run = runner(weighed, learn, judge)
