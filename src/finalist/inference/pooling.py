@@ -18,6 +18,7 @@ from finalist.errors import EstimateError
 from finalist.inference.effects import Effects
 from finalist.inference.information import information
 from finalist.inference.least_squares import Estimate, LackOfFit, estimate, weights_of
+from finalist.inference.quick import quick_estimate
 from finalist.inference.statistics import Statistics
 from finalist.problem import Problem
 from finalist.text import counted
@@ -120,6 +121,14 @@ class Pooled:
             p = self.problem.precisions
             return estimate(self.problem.arms, self.statistics, precisions=p)
         return self._shifted()
+
+    def quick_estimate(self) -> Estimate:
+        """Return it by compiled code where that is safe."""
+        if self.problem.batch_intercept:
+            return self._shifted()
+        return quick_estimate(
+            self.problem.arms, self.statistics, precisions=self.problem.precisions
+        )
 
     def _shifted(self) -> "ShiftedEstimate":
         arms, p = self.arms, self.problem.precisions

@@ -154,7 +154,7 @@ class Ending:
         if start is not None and p is not None:
             start = start * p
         needed = self.needed if long else self.needed[:0]
-        counts, info = estimable(past.Z, counts, needed, room, p, start)
+        counts, info = estimable(past.Z, counts, needed, room, p, start, quick=True)
         return counts, info, self.M
 
 

@@ -238,17 +238,18 @@ class Past:
             return self._revealed()
         own, sigma = self._known, self.problem.scale
         if self._of_pilot is None:
-            self._of_pilot = self._pilot.estimate()
-        if self._tested.pulls > 0 and contradict(self._tested.estimate(), self._of_pilot, sigma):
-            own = self._tested
+            self._of_pilot = self._pilot.quick_estimate()
+        if self._tested.pulls > 0:
+            tested = self._tested.quick_estimate()
+            own = self._tested if contradict(tested, self._of_pilot, sigma) else own
         if self.history is None:
-            return own.estimate()
+            return own.quick_estimate()
         if self._of_history is None:
-            self._of_history = Pooled(self.problem).with_earlier(self.history).estimate()
-        alone = own.estimate()
+            self._of_history = Pooled(self.problem).with_earlier(self.history).quick_estimate()
+        alone = own.quick_estimate()
         if contradict(alone, self._of_history, sigma):
             return alone
-        return own.with_earlier(self.history).estimate()
+        return own.with_earlier(self.history).quick_estimate()
 
     def _revealed(self) -> Estimate:
         """Return the estimate from what the reserve reveals, and from what was before."""
@@ -258,7 +259,7 @@ class Past:
         if before is None:
             return alone
         if self._of_history is None:
-            self._of_history = Pooled(self.problem).with_earlier(before).estimate()
+            self._of_history = Pooled(self.problem).with_earlier(before).quick_estimate()
         if contradict(alone, self._of_history, self.problem.scale):
             return alone
         return weighted_estimate(self.problem, worth + before.count, total + before.total)
