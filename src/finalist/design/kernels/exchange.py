@@ -13,15 +13,19 @@ from finalist.compiled.cache import kept
 inlined = njit(inline="always", error_model="numpy")
 
 
-@inlined
-def form(Z, i, P):
-    """Return z'Pz of row i."""
+@kept(error_model="numpy")
+def form(Z, i, P, image):
+    """Return z'Pz of row i; `image` is room for Pz."""
     r, total = len(P), 0.0
     for b in range(r):
-        dot = 0.0
-        for a in range(r):
-            dot += Z[i, a] * P[a, b]
-        total += dot * Z[i, b]
+        image[b] = 0.0
+    for a in range(r):
+        entry = Z[i, a]
+        if entry != 0.0:
+            for b in range(r):
+                image[b] += entry * P[a, b]
+    for b in range(r):
+        total += image[b] * Z[i, b]
     return total
 
 
@@ -31,10 +35,10 @@ def product(X, Y, out):
     r = len(X)
     for a in range(r):
         for b in range(r):
-            total = 0.0
-            for c in range(r):
-                total += X[a, c] * Y[c, b]
-            out[a, b] = total
+            out[a, b] = 0.0
+        for c in range(r):
+            for b in range(r):
+                out[a, b] += X[a, c] * Y[c, b]
 
 
 @kept(error_model="numpy")
@@ -71,12 +75,15 @@ def trace(P, M):
 
 
 @kept(error_model="numpy")
-def most_useful(Z, P, B, room):
-    """Return the row whose pull lowers tr(M A^-1) most, B = P M P; -1 if none has room."""
+def most_useful(Z, P, B, room, image):
+    """Return the row whose pull lowers tr(M A^-1) most, B = P M P; -1 if none has room.
+
+    `image` is room for a row.
+    """
     best, most = -1, -math.inf
     for i in range(len(Z)):
         if room[i] > 0:
-            gain = form(Z, i, B) / (1.0 + form(Z, i, P))
+            gain = form(Z, i, B, image) / (1.0 + form(Z, i, P, image))
             if gain > most:
                 best, most = i, gain
     return best
@@ -93,7 +100,7 @@ def improve(Z, counts, room, P, M, rounds, smallest):
     for _ in range(rounds):
         value = trace(P, M)
         effect(P, M, half, B)
-        a = most_useful(Z, P, B, room)
+        a = most_useful(Z, P, B, room, Pz)
         if a < 0:
             return
         raised(P, Z, a, 1.0, Pz)
@@ -102,8 +109,8 @@ def improve(Z, counts, room, P, M, rounds, smallest):
         worst, least = -1, math.inf
         for i in range(len(Z)):
             if counts[i] > 0:
-                left = 1.0 - form(Z, i, P)
-                loss = form(Z, i, B) / left if left > 1e-9 else math.inf
+                left = 1.0 - form(Z, i, P, Pz)
+                loss = form(Z, i, B, Pz) / left if left > 1e-9 else math.inf
                 if loss < least:
                     worst, least = i, loss
         if worst == a or worst < 0:
@@ -129,7 +136,7 @@ def descend(Z, left, P, M, order):
     half, B, Pz = np.empty((r, r)), np.empty((r, r)), np.empty(r)
     for t in range(len(order)):
         effect(P, M, half, B)
-        i = most_useful(Z, P, B, left)
+        i = most_useful(Z, P, B, left, Pz)
         if i < 0:
             return t
         order[t] = i
