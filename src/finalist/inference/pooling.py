@@ -69,6 +69,7 @@ class Pooled:
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
         self.statistics = Statistics.empty(len(problem.arms))
+        self._pulls: int | None = None
         self._batches: list[BatchSums] = []
         self._centred = np.empty((0, self.arms.rank + 1))  # rows and rewards, as far as in use
         self._used = 0  # batches that are in it
@@ -81,11 +82,14 @@ class Pooled:
     @property
     def pulls(self) -> int:
         """Number of rewards."""
-        return self.statistics.pulls
+        if self._pulls is None:
+            self._pulls = self.statistics.pulls
+        return self._pulls
 
     def add(self, rewards: Statistics) -> None:
         """Add the rewards of one batch."""
         self.statistics.merge(rewards)
+        self._pulls = None
         if self.problem.batch_intercept and rewards.pulls > 0:
             self._batches.append(BatchSums.of(rewards))
 

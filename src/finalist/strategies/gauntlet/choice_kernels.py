@@ -11,6 +11,9 @@ from numba import njit
 
 from finalist.compiled.cache import kept
 
+#: A matrix whose pivots are larger than this part of its largest entry is regular for certain.
+CLEAR = 1e-10
+
 inlined = njit(inline="always", error_model="numpy")
 
 
@@ -78,6 +81,51 @@ def needed(
         if pulls_left > most:  # and is a number
             most = pulls_left if pulls_left < math.inf else 1e15
     return most
+
+
+@kept(error_model="numpy", nogil=True)
+def widths(Y, inverse, spanned, width):
+    """Write the roots of y'A^-1 y of directions that are spanned; return which of them are not 0."""
+    tested, y = np.zeros(len(Y), dtype=np.bool_), np.empty(Y.shape[1])
+    for j in range(len(Y)):
+        for a in range(len(y)):
+            y[a] = Y[j, a]
+            tested[j] |= spanned[j] and Y[j, a] != 0.0
+        if tested[j]:
+            width[j] = math.sqrt(norm(inverse, y))
+    return tested
+
+
+@kept(error_model="numpy", nogil=True)
+def difference_of(now, before, later, earlier):
+    """Return d'V^-1 d, d the difference of two estimates; NaN if V is not clearly regular.
+
+    V is the sum of R'R of both estimates.
+    """
+    r = len(now)
+    V, x, high = np.empty((r, r)), np.empty(r), 0.0
+    for a in range(r):
+        x[a] = now[a] - before[a]
+        for b in range(a + 1):
+            total = 0.0
+            for c in range(r):
+                total += later[c, a] * later[c, b] + earlier[c, a] * earlier[c, b]
+            V[a, b] = total
+        high = max(high, V[a, a])
+    square = 0.0
+    for a in range(r):
+        for b in range(a + 1):
+            total = V[a, b]
+            for c in range(b):
+                total -= V[a, c] * V[b, c]
+            if a == b and not total > CLEAR * high:
+                return math.nan
+            V[a, b] = total / V[b, b] if a > b else math.sqrt(total)
+        for c in range(a):
+            x[a] -= V[a, c] * x[c]
+        x[a] /= V[a, a]
+        square += x[a] * x[a]
+    return square
 
 
 @kept(error_model="numpy", nogil=True)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
+from finalist.compiled.arrays import read_only
 from finalist.design.rounding import MAX_PULLS
 from finalist.errors import ProblemError
 from finalist.inference.information import Information
@@ -304,19 +305,37 @@ def contradict(now: Estimate, before: Estimate, sigma: float | None) -> bool:
     rank = before.information.rank
     if rank == 0 or now.information.rank < now.dimension:
         return False
-    directions = before.information.basis.T
-    if not now.information.spans(directions).all():
-        return False
-    later = directions @ now.information.inverse_root.T
-    earlier = directions @ before.information.inverse_root.T
-    variance = later @ later.T + earlier @ earlier.T
-    difference = directions @ (now.phi - before.phi)
-    if not (np.isfinite(variance).all() and np.isfinite(difference).all()):
-        return False
-    square = float(difference @ np.linalg.lstsq(variance, difference, rcond=None)[0])
+    square = math.nan
+    if rank == len(now.phi) == now.information.rank:
+        from finalist.strategies.gauntlet import choice_kernels as kernels
+
+        roots = (read_only(fit.information.inverse_root) for fit in (now, before))
+        square = kernels.difference_of(read_only(now.phi), read_only(before.phi), *roots)
+    if math.isnan(square):
+        found = _difference_of(now, before)
+        if found is None:
+            return False
+        square = found
     if sigma is not None:
         return bool(chdtrc(rank, square / sigma**2) < CONTRADICTION)
     freedom = now.degrees_of_freedom
     if freedom < 1 or now.residual_variance == 0.0:
         return False
     return bool(fdtrc(rank, freedom, square / now.residual_variance / rank) < CONTRADICTION)
+
+
+def _difference_of(now: Estimate, before: Estimate) -> float | None:
+    """Return d'V^+ d, d the difference of two estimates and V its variance for a sigma of 1.
+
+    None where that is not known.
+    """
+    directions = before.information.basis.T
+    if not now.information.spans(directions).all():
+        return None
+    later = directions @ now.information.inverse_root.T
+    earlier = directions @ before.information.inverse_root.T
+    variance = later @ later.T + earlier @ earlier.T
+    difference = directions @ (now.phi - before.phi)
+    if not (np.isfinite(variance).all() and np.isfinite(difference).all()):
+        return None
+    return float(difference @ np.linalg.lstsq(variance, difference, rcond=None)[0])
