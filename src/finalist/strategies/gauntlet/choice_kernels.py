@@ -85,7 +85,7 @@ def needed(
 
 @kept(error_model="numpy", nogil=True)
 def widths(Y, inverse, spanned, width):
-    """Write the roots of y'A^-1 y of directions that are spanned; return which of them are not 0."""
+    """Write the roots of y'A^-1 y of spanned directions; return which of them are not 0."""
     tested, y = np.zeros(len(Y), dtype=np.bool_), np.empty(Y.shape[1])
     for j in range(len(Y)):
         for a in range(len(y)):
