@@ -15,7 +15,8 @@ from finalist.region import Record
 from finalist.simulation.binomial import exact_interval
 from finalist.simulation.rewards import DrawnRewards
 from finalist.strategies.gauntlet import GauntletRun
-from finalist.strategies.gauntlet.kernels import find_cap, log_likelihood_ratio
+from finalist.strategies.gauntlet.cap_kernels import find_cap
+from finalist.strategies.gauntlet.kernels import log_likelihood_ratio
 
 #: Eight alloys, described by three numbers each; what is measured is linear in them.
 FEATURES = np.random.default_rng(1).standard_normal((8, 3))

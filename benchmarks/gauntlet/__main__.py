@@ -64,6 +64,12 @@ def cpu_groups() -> dict[str, cpu.Seconds]:
     for delta in DELTAS:
         specs = families.those_alone(["held-out"], [delta])
         groups[f"{TITLES['held-out'].lower()}, delta {delta:g}"] = cpu.of_runs(specs, turns=5)
+    for size in (20, 200):
+        specs = families.families(["held-out"], [size], [0.05])
+        groups[f"sigma unknown, bound {size:,}"] = cpu.of_unknown_sigma(specs, turns=1)
+    for K in (5, 20):
+        groups[f"margin of 0.5, {K} arms"] = cpu.of_margins(K, turns=5)
+        groups[f"budget of {20 * K}, {K} arms"] = cpu.of_budgets(K, turns=5)
     return groups
 
 

@@ -9,8 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import finalist as fl
+from benchmarks.epsilon import TRUTHS, means
 from benchmarks.gauntlet.cells import CAP, FIRST_RULES
 from benchmarks.gauntlet.families import Spec, lower_bound
+from finalist.arms import Arms
 from finalist.problem import as_problem
 from finalist.problem.rules import NEWEST, Rules
 from finalist.simulation import instances
@@ -41,29 +43,70 @@ def of_runs(specs: Iterable[Spec], turns: int) -> Seconds:
     seconds = Seconds([], [])
     for spec in specs:
         cap = math.ceil(CAP * lower_bound(spec.numbered[0].instance, spec.delta))
+        words: dict[str, Any] = {"max_pulls": cap, "delta": spec.delta, "sigma": 1.0}
         for place, (instance, seed) in enumerate(spec.numbered):
-            tasks: list[Task] = [
-                make_task(
-                    instance.arms,
-                    instance.theta,
-                    "gauntlet",
-                    rewards=None,
-                    seed=seed,
-                    max_pulls=cap,
-                    delta=spec.delta,
-                    sigma=1.0,
-                    rules=rules,
-                )
-                for rules in BOTH
-            ]
-            if place == 0:
-                for task in tasks:
-                    task.run(0)
-            for turn in range(1, turns + 1):
-                pairs = list(zip(tasks, seconds, strict=True))
-                for task, kept in pairs if (place + turn) % 2 else reversed(pairs):
-                    kept.append(task.run(turn).seconds)
+            made = instance.arms, instance.theta, seed
+            _in_turns(seconds, *made, turns, place, **words)
     return seconds
+
+
+def of_margins(K: int, turns: int) -> Seconds:
+    """Return the CPU of runs with an epsilon of 0.5."""
+    return _of_bare_arms(K, turns, delta=0.05, epsilon=0.5)
+
+
+def of_budgets(K: int, turns: int) -> Seconds:
+    """Return the CPU of runs with a budget of 20 pulls an arm, which hardly ever end before."""
+    return _of_bare_arms(K, turns, delta=1e-6, budget=20 * K)
+
+
+def _of_bare_arms(K: int, turns: int, **words: Any) -> Seconds:
+    """Return the CPU of runs without features, on all truths of `benchmarks.epsilon`."""
+    seconds = Seconds([], [])
+    for place, truth in enumerate(TRUTHS):
+        made = Arms.unstructured(K), means(truth, K, 0.5), place
+        _in_turns(seconds, *made, turns, place, max_pulls=10**6, sigma=1.0, **words)
+    return seconds
+
+
+def of_unknown_sigma(specs: Iterable[Spec], turns: int) -> Seconds:
+    """Return the CPU of runs whose sigma is not known."""
+    seconds = Seconds([], [])
+    for spec in specs:
+        cap = math.ceil(CAP * lower_bound(spec.numbered[0].instance, spec.delta))
+        for place, (instance, seed) in enumerate(spec.numbered):
+            expected = instance.arms.means(instance.theta)
+
+            def draw(arm: int, n: int, rng: Any, expected: Any = expected) -> Any:
+                return expected[arm] + rng.standard_normal(n)
+
+            made = instance.arms, instance.theta, seed
+            words: dict[str, Any] = {"max_pulls": cap, "delta": spec.delta, "rewards": draw}
+            _in_turns(seconds, *made, turns, place, sigma=None, **words)
+    return seconds
+
+
+def _in_turns(
+    seconds: Seconds,
+    arms: Arms,
+    theta: np.ndarray,
+    seed: int,
+    turns: int,
+    place: int,
+    **words: Any,
+) -> None:
+    """Add the CPU of runs on one instance, whose rules take turns; the first instance warms up."""
+    tasks: list[Task] = [
+        make_task(arms, theta, "gauntlet", seed=seed, rules=rules, **{"rewards": None, **words})
+        for rules in BOTH
+    ]
+    if place == 0:
+        for task in tasks:
+            task.run(0)
+    for turn in range(1, turns + 1):
+        pairs = list(zip(tasks, seconds, strict=True))
+        for task, kept in pairs if (place + turn) % 2 else reversed(pairs):
+            kept.append(task.run(turn).seconds)
 
 
 def of_decisions(K: int, d: int, seeds: int, batches: int) -> Seconds:
@@ -118,7 +161,7 @@ def _each_batch(
         seconds[-1] += time.process_time() - begin
 
     run.next, run.record = timed_choose, timed_record  # type: ignore[assignment, method-assign]
-    means, rng = instance.arms.means(instance.theta), np.random.default_rng(seed)
+    expected, rng = instance.arms.means(instance.theta), np.random.default_rng(seed)
     with suppress(_Enough):
-        finish(run, DrawnRewards(means, 1.0, "gaussian", rng), K, 10**9)
+        finish(run, DrawnRewards(expected, 1.0, "gaussian", rng), K, 10**9)
     return seconds[skipped:]

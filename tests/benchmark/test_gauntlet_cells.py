@@ -145,6 +145,9 @@ def test_cpu_is_measured_in_turns():
     seconds = cpu.of_runs([SMALL], turns=2)
     assert [len(part) for part in seconds] == [4, 4]
     assert min(*seconds.newest, *seconds.first) > 0.0
+    for questions in (cpu.of_margins, cpu.of_budgets):
+        assert [len(part) for part in questions(3, turns=1)] == [6, 6]
+    assert len(cpu.of_unknown_sigma([SMALL], turns=1).newest) == len(SMALL.numbered)
     decisions = cpu.of_decisions(30, 3, seeds=2, batches=2)
     assert [len(part) for part in decisions] == [4, 4]
     assert min(*decisions.newest, *decisions.first) > 0.0

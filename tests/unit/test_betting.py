@@ -14,6 +14,7 @@ from scipy.special import log_ndtr, ndtr
 from scipy.stats import norm, truncnorm
 
 from finalist.simulation.binomial import exact_lower_bound
+from finalist.strategies.gauntlet import cap_kernels
 from finalist.strategies.gauntlet import kernels as betting_kernels
 from finalist.strategies.gauntlet.bets import GRID, PRIOR, Bets
 from finalist.strategies.gauntlet.stakes import EXPERT, expected_drifts
@@ -141,9 +142,9 @@ def mixture(seed):
 def test_a_capped_factor_has_mean_one_and_never_falls(seed):
     drifts, log_weights = mixture(seed)
     room = float(np.random.default_rng(seed).uniform(0.01, 7.0))
-    cap = betting_kernels.find_cap(room, drifts, log_weights)
+    cap = cap_kernels.find_cap(room, drifts, log_weights)
     if math.isinf(cap):
-        assert betting_kernels.log_price(9.0, room, drifts, log_weights) > 0
+        assert cap_kernels.log_price(9.0, room, drifts, log_weights) > 0
         return
 
     def log_ratio(z):
@@ -181,7 +182,7 @@ def mean_of(log_factor, cap, room):
 
 def settled(room, drifts, log_weights):
     """Return the cap of a bet, and the logarithm of its factor as a function of scores."""
-    cap = betting_kernels.find_cap(room, drifts, log_weights)
+    cap = cap_kernels.find_cap(room, drifts, log_weights)
 
     def log_factor(z):
         return room + np.array(
@@ -193,11 +194,9 @@ def settled(room, drifts, log_weights):
 
 def test_large_drifts_do_not_reject():
     # Phi(z - 45) is nothing in floating point, and exp(45^2 / 2) is infinite: their product is not.
-    assert betting_kernels.find_cap(3.0, np.array([30.0]), np.zeros(1)) == pytest.approx(
-        1.68, abs=0.01
-    )
+    assert cap_kernels.find_cap(3.0, np.array([30.0]), np.zeros(1)) == pytest.approx(1.68, abs=0.01)
     for drift in (38.0, 45.0, 1e3, 1e6):
-        cap = betting_kernels.find_cap(3.0, np.array([drift]), np.zeros(1))
+        cap = cap_kernels.find_cap(3.0, np.array([drift]), np.zeros(1))
         # It costs e^3 (phi(z) R(l - z) + Phi(-z)), with the ratio of Mills R(u) = 1/u - 1/u^3 + ...
         u = drift - cap
         price = math.exp(3.0) * (norm.pdf(cap) * (1 / u - 1 / u**3 + 3 / u**5) + norm.sf(cap))
@@ -217,7 +216,7 @@ def test_a_factor_of_any_drifts_never_falls_and_costs_at_most_one(lines, log_roo
     room = 10.0**log_room
     cap, log_factor = settled(room, drifts, log_weights)
     if math.isinf(cap):
-        assert betting_kernels.log_price(9.0, room, drifts, log_weights) > -1e-10
+        assert cap_kernels.log_price(9.0, room, drifts, log_weights) > -1e-10
         return
     assert -9.0 <= cap <= 9.0
     assert mean_of(log_factor, cap, room) <= 1.0 + 1e-9
@@ -285,9 +284,9 @@ def test_what_is_not_finite_speaks_against_no_arm(where, bad):
 
 @pytest.mark.parametrize("drift", [math.nan, math.inf])
 def test_a_price_that_is_no_number_cannot_be_paid(drift):
-    assert betting_kernels.find_cap(3.0, np.array([drift]), np.zeros(1)) == math.inf
-    assert betting_kernels.find_cap(3.0, np.ones(1), np.array([drift])) == math.inf
-    assert betting_kernels.find_cap(math.nan, np.ones(1), np.zeros(1)) == math.inf
+    assert cap_kernels.find_cap(3.0, np.array([drift]), np.zeros(1)) == math.inf
+    assert cap_kernels.find_cap(3.0, np.ones(1), np.array([drift])) == math.inf
+    assert cap_kernels.find_cap(math.nan, np.ones(1), np.zeros(1)) == math.inf
 
 
 # ---- the share that no data tilt ---------------------------------------------------------

@@ -11,6 +11,7 @@ import pytest
 
 import finalist as fl
 from finalist.problem.rules import rules_of
+from finalist.strategies.gauntlet import cap_kernels
 from finalist.strategies.gauntlet import kernels as betting_kernels
 from finalist.strategies.gauntlet.bets import GRID, PRIOR, Bets
 from finalist.strategies.gauntlet.stakes import EXPERT, expected_drifts
@@ -39,15 +40,15 @@ def test_quantiles_of_the_expert():
 
 def test_ratio_of_mills():
     # sqrt(pi / 2) at 0; e^(1/2) sqrt(2 pi) Phi(-1) at 1, with Phi(-1) = 0.15865525393.
-    assert betting_kernels.mills(0.0) == pytest.approx(math.sqrt(math.pi / 2), rel=1e-14)
-    found = betting_kernels.mills(1.0)
+    assert cap_kernels.mills(0.0) == pytest.approx(math.sqrt(math.pi / 2), rel=1e-14)
+    found = cap_kernels.mills(1.0)
     assert found == pytest.approx(math.sqrt(2 * math.pi * math.e) * 0.15865525393, rel=1e-9)
     # Far out 1/u - 1/u^3 + 3/u^5 - 15/u^7 + 105/u^9 - ...: the error is below the next term.
     for u, error in ((15.0, 1e-7), (40.0, 1e-11), (1e4, 1e-15)):
         series = 1 - 1 / u**2 + 3 / u**4 - 15 / u**6 + 105 / u**8
-        assert betting_kernels.mills(u) == pytest.approx(series / u, rel=error)
+        assert cap_kernels.mills(u) == pytest.approx(series / u, rel=error)
     # The fraction begins where the other formula ends.
-    near = [betting_kernels.mills(u) for u in (10.0 - 1e-9, 10.0)]
+    near = [cap_kernels.mills(u) for u in (10.0 - 1e-9, 10.0)]
     assert near == pytest.approx([0.0990285965] * 2, rel=1e-8)
     assert near[0] == pytest.approx(near[1], rel=1e-9)
 
@@ -63,11 +64,11 @@ def ratio(z):
 
 def test_price_of_a_cap():
     # 20 e^(-3/2) Phi(1) + 20 Phi(-2) for the drift 1 capped at 2: 3.754587759 + 0.455002639.
-    found = betting_kernels.log_price(2.0, math.log(20.0), ONE, NONE)
+    found = cap_kernels.log_price(2.0, math.log(20.0), ONE, NONE)
     assert math.exp(found) == pytest.approx(4.209590398, rel=1e-8)
     # Two drifts: (20 / LR(2)) (0.75 Phi(1) + 0.25 Phi(0)) + 20 Phi(-2).
     expected = 20 / ratio(2.0) * (0.75 * 0.8413447461 + 0.25 * 0.5) + 20 * 0.0227501319
-    found = betting_kernels.log_price(2.0, math.log(20.0), *TWO)
+    found = cap_kernels.log_price(2.0, math.log(20.0), *TWO)
     assert math.exp(found) == pytest.approx(expected, rel=1e-8)
 
 
@@ -83,8 +84,8 @@ def test_growth_of_a_capped_factor():
 @pytest.mark.parametrize("drift", [0.5, 3.0, 30.0, 1e5])
 def test_a_cap_costs_a_hair_less_than_one(room, drift):
     drifts = np.array([drift, 2.0 * drift])
-    cap = betting_kernels.find_cap(room, drifts, TWO[1])
-    price = betting_kernels.log_price(cap, room, drifts, TWO[1])
+    cap = cap_kernels.find_cap(room, drifts, TWO[1])
+    price = cap_kernels.log_price(cap, room, drifts, TWO[1])
     assert -1.01e-11 <= price <= 1e-15
 
 
@@ -154,7 +155,7 @@ def test_the_grid_is_in_units_of_the_first_batch():
 def test_the_wealth_below_a_cap():
     # b LR(z) with b = (1/delta) / LR(cap): below the cap the factor is more than LR.
     bets = placed(1.0, capped=True)
-    cap = betting_kernels.find_cap(math.log(1e6), GRID, PRIOR)
+    cap = cap_kernels.find_cap(math.log(1e6), GRID, PRIOR)
     assert 1.0 < cap < 9.0
     expected = math.log(1e6) + mixed(PRIOR, GRID, 1.0) - mixed(PRIOR, GRID, cap)
     assert bets.log_m[0] == pytest.approx(expected, rel=1e-9)
@@ -171,8 +172,8 @@ def test_wealth_ends_at_the_limit():
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf])
 def test_a_price_that_is_no_number_buys_no_cap(bad):
-    assert betting_kernels.find_cap(3.0, np.array([bad]), NONE) == math.inf
-    assert betting_kernels.find_cap(bad, ONE, NONE) == math.inf
+    assert cap_kernels.find_cap(3.0, np.array([bad]), NONE) == math.inf
+    assert cap_kernels.find_cap(bad, ONE, NONE) == math.inf
 
 
 def test_scores_and_drifts_are_cut():

@@ -6,7 +6,8 @@ from scipy.integrate import quad
 from scipy.optimize import minimize
 from scipy.stats import norm
 
-from finalist.design.end import end_design, errors_at_end, pair_slopes
+from finalist.design.end import end_design, errors_at_end
+from finalist.design.kernels.end import log_slope
 
 
 def error_at_end(lead: float, now: float, left: float, epsilon: float) -> float:
@@ -31,8 +32,8 @@ def test_slopes_are_the_derivative_of_the_error(lead, now, left, epsilon):
         error_at_end(lead, now, left + step, epsilon)
         - error_at_end(lead, now, left - step, epsilon)
     ) / (2 * step)
-    logs = pair_slopes(np.array([lead]), np.array([now]), np.array([left]), epsilon)
-    assert np.exp(logs[0]) == pytest.approx(by_hand, rel=1e-4)
+    found = log_slope(float(lead), float(now), float(left), epsilon)
+    assert np.exp(found) == pytest.approx(by_hand, rel=1e-4)
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.3])

@@ -15,6 +15,8 @@ def read_only(array: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
     >>> found.flags.writeable
     False
     """
+    if array.flags.c_contiguous and not array.flags.writeable:
+        return array
     view = np.ascontiguousarray(array).view()
     view.flags.writeable = False
     return view

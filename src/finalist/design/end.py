@@ -21,15 +21,14 @@ import math
 import numpy as np
 from jaxtyping import Float
 
-LOG_2_PI = math.log(2.0 * math.pi)
+from finalist.compiled.arrays import read_only
+
 #: Integrals go so many standard errors out, by the rule of Gauss and Legendre on [0, 1].
 FAR = 7.0
 NODES, SHARES = (0.5 * part for part in np.polynomial.legendre.leggauss(32))
 NODES += 0.5
 #: Updates of the design.
 STEPS = 8
-#: A variance falls by at least this part of what it is.
-LEAST_FALL = 1e-9
 #: The ridge that keeps matrices regular, as a part of the mean eigenvalue.
 RIDGE = 1e-6
 
@@ -79,15 +78,11 @@ def end_design(
     >>> weights.round(2)
     array([0.5, 0.5, 0. ])
     """
-    weights, M, A = start, np.zeros_like(A), regular(A, Z, pulls)
-    for _ in range(STEPS):
-        inverse = np.linalg.inv(A + (Z.T * (pulls * weights)) @ Z)
-        image = Y @ inverse
-        log = pair_slopes(leads, variances, np.add.reduce(image * Y, axis=1), epsilon)
-        M = (Y.T * np.exp(log - log.max())) @ Y
-        image = Z @ inverse
-        weights = weights * np.sqrt(np.maximum(np.add.reduce((image @ M) * image, axis=1), 0.0))
-        weights = weights / weights.sum()
+    from finalist.design.kernels import end as kernels
+
+    weights, M = start.copy(), np.zeros_like(A)
+    arrays = (read_only(part) for part in (Z, regular(A, Z, pulls), Y, leads, variances))
+    kernels.improve(*arrays, float(pulls), float(epsilon), STEPS, weights, M)
     return weights, M
 
 
@@ -107,6 +102,8 @@ def errors_at_end(
     """
     from scipy.special import ndtr
 
+    from finalist.design.kernels.end import LEAST_FALL
+
     spread = np.sqrt(np.maximum(now - left, LEAST_FALL * now))
     wrong = np.zeros(len(leads))
     for side in (-1.0, 1.0):  # on both sides of the kink
@@ -120,20 +117,11 @@ def errors_at_end(
     return wrong
 
 
-def pair_slopes(
-    leads: Float[np.ndarray, " n"],
-    now: Float[np.ndarray, " n"],
-    left: Float[np.ndarray, " n"],
-    epsilon: float,
-) -> Float[np.ndarray, " n"]:
-    """Return the logarithms of d E[error] / dv when variances have gone from `now` to `left`."""
-    fall = np.maximum(now - left, LEAST_FALL * now)
-    return np.asarray(-0.5 * (leads**2 / fall + epsilon**2 / left + np.log(left * fall)) - LOG_2_PI)
-
-
 def regular(
     A: Float[np.ndarray, "r r"], Z: Float[np.ndarray, "K r"], pulls: float
 ) -> Float[np.ndarray, "r r"]:
     """Return A with a ridge that is small beside it, or beside what so many pulls may add."""
-    size = np.trace(A) / len(A) + pulls * float(np.mean(Z * Z))
-    return np.asarray(A + RIDGE * size * np.eye(len(A)))
+    size = A.trace() / len(A) + pulls * float(np.mean(Z * Z))
+    ridged = A.copy()
+    ridged.flat[:: len(A) + 1] += RIDGE * size
+    return ridged

@@ -117,8 +117,10 @@ def _gram(
 
 
 def _ridged(A: Float[np.ndarray, "r r"]) -> Float[np.ndarray, "r r"]:
-    size = float(np.trace(A)) / len(A) or 1.0  # where nothing is known, of nothing
-    return np.asarray(A + RIDGE * size * np.eye(len(A)))
+    size = float(A.trace()) / len(A) or 1.0  # where nothing is known, of nothing
+    ridged = A.copy()
+    ridged.flat[:: len(A) + 1] += RIDGE * size
+    return ridged
 
 
 def _inverse(

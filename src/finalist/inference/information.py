@@ -52,6 +52,15 @@ class Information:
     basis: Float[np.ndarray, "r s"]
     root: Float[np.ndarray, "s s"]
 
+    @classmethod
+    def regular(
+        cls, root: Float[np.ndarray, "r r"], inverse_root: Float[np.ndarray, "r r"]
+    ) -> "Information":
+        """Return that of weighted arms of full rank whose factor has been inverted already."""
+        new = cls(_identity(len(root)), root)
+        vars(new)["inverse_root"] = inverse_root
+        return new
+
     @property
     def rank(self) -> int:
         """Dimension of the space in which directions can be estimated."""

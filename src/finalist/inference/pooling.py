@@ -18,6 +18,7 @@ from finalist.errors import EstimateError
 from finalist.inference.effects import Effects
 from finalist.inference.information import information
 from finalist.inference.least_squares import Estimate, LackOfFit, estimate, weights_of
+from finalist.inference.quick import quick_estimate
 from finalist.inference.statistics import Statistics
 from finalist.problem import Problem
 from finalist.text import counted
@@ -68,6 +69,7 @@ class Pooled:
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
         self.statistics = Statistics.empty(len(problem.arms))
+        self._pulls: int | None = None
         self._batches: list[BatchSums] = []
         self._centred = np.empty((0, self.arms.rank + 1))  # rows and rewards, as far as in use
         self._used = 0  # batches that are in it
@@ -80,11 +82,14 @@ class Pooled:
     @property
     def pulls(self) -> int:
         """Number of rewards."""
-        return self.statistics.pulls
+        if self._pulls is None:
+            self._pulls = self.statistics.pulls
+        return self._pulls
 
     def add(self, rewards: Statistics) -> None:
         """Add the rewards of one batch."""
         self.statistics.merge(rewards)
+        self._pulls = None
         if self.problem.batch_intercept and rewards.pulls > 0:
             self._batches.append(BatchSums.of(rewards))
 
@@ -120,6 +125,14 @@ class Pooled:
             p = self.problem.precisions
             return estimate(self.problem.arms, self.statistics, precisions=p)
         return self._shifted()
+
+    def quick_estimate(self) -> Estimate:
+        """Return it by compiled code where that is safe."""
+        if self.problem.batch_intercept:
+            return self._shifted()
+        return quick_estimate(
+            self.problem.arms, self.statistics, precisions=self.problem.precisions
+        )
 
     def _shifted(self) -> "ShiftedEstimate":
         arms, p = self.arms, self.problem.precisions

@@ -44,16 +44,26 @@ def invert(A, L, inverse):
 
 
 @inlined
-def weighted_squares(X, weights, out):
-    """Write sum_i w_i x_i x_i', its lower triangle, to `out`."""
-    for a in range(X.shape[1]):
-        for b in range(X.shape[1]):
-            out[a, b] = 0.0
+def weighted_squares(X, weights, scaled, out):
+    """Write sum_i w_i x_i x_i' for columns x_i, its lower triangle, to `out`."""
+    for a in range(len(X)):
+        for i in range(len(weights)):
+            scaled[i] = weights[i] * X[a, i]
+        for b in range(a + 1):
+            total = 0.0
+            for i in range(len(weights)):
+                total += scaled[i] * X[b, i]
+            out[a, b] = total
+
+
+@inlined
+def transposed(X):
+    """Return the rows of X as columns, one entry of all of them after the other in memory."""
+    out = np.empty((X.shape[1], len(X)))
     for i in range(len(X)):
         for a in range(X.shape[1]):
-            scaled = weights[i] * X[i, a]
-            for b in range(a + 1):
-                out[a, b] += scaled * X[i, b]
+            out[a, i] = X[i, a]
+    return out
 
 
 @inlined
@@ -76,33 +86,43 @@ def run(Z, Y, lam, m, steps, tol):
     K, r = Z.shape
     M = len(Y)
     A, L, inverse, B = np.empty((r, r)), np.empty((r, r)), np.empty((r, r)), np.empty((r, r))
-    P, f, d, best = np.empty((M, r)), np.empty(M), np.empty(K), lam.copy()
+    Zt, Yt, P, f, d = transposed(Z), transposed(Y), np.empty((r, M)), np.empty(M), np.empty(K)
+    of_arms, of_directions, best = np.empty(K), np.empty(M), lam.copy()
     value, lower = np.inf, 0.0
     for _ in range(steps):
-        weighted_squares(Z, lam, A)
+        weighted_squares(Zt, lam, of_arms, A)
         invert(A, L, inverse)
+        for j in range(M):
+            f[j] = 0.0
+        for a in range(r):
+            for j in range(M):
+                P[a, j] = 0.0
+            for b in range(r):
+                entry = inverse[a, b]
+                for j in range(M):
+                    P[a, j] += entry * Yt[b, j]
+            for j in range(M):
+                f[j] += P[a, j] * Yt[a, j]
         top = 0.0
         for j in range(M):
-            total = 0.0
-            for a in range(r):
-                dot = 0.0
-                for b in range(r):
-                    dot += inverse[a, b] * Y[j, b]
-                P[j, a] = dot
-                total += dot * Y[j, a]
-            f[j] = total
-            top = total if total > top else top
+            top = f[j] if f[j] > top else top
         # d_i = sum_j m_j (z_i'A^-1 y_j)^2, and the certificate of `minimax` with m_j f_j^2.
-        weighted_squares(P, m, B)
+        weighted_squares(P, m, of_directions, B)
+        for i in range(K):
+            d[i] = 0.0
+        for a in range(r):
+            entry = 0.5 * B[a, a]
+            for i in range(K):
+                of_arms[i] = entry * Zt[a, i]
+            for b in range(a):
+                entry = B[a, b]
+                for i in range(K):
+                    of_arms[i] += entry * Zt[b, i]
+            for i in range(K):
+                d[i] += of_arms[i] * Zt[a, i]
         mean, most, bound = 0.0, 0.0, 0.0
         for i in range(K):
-            total = 0.0
-            for a in range(r):
-                dot = 0.5 * B[a, a] * Z[i, a]
-                for b in range(a):
-                    dot += B[a, b] * Z[i, b]
-                total += dot * Z[i, a]
-            d[i] = 0.0 if total < 0.0 else 2.0 * total  # rounding may make a zero negative
+            d[i] = 0.0 if d[i] < 0.0 else 2.0 * d[i]  # rounding may make a zero negative
             mean += lam[i] * d[i]
             most = d[i] if d[i] > most else most
         for j in range(M):

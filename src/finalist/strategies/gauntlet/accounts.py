@@ -56,16 +56,18 @@ class Accounts(Mapping[int, Bets]):
         """The logarithms of what the accounts of each claimant have, in their order."""
         return self.bets.log_m.reshape(len(self), len(self._limit))
 
-    def put(self, c: int, amount: Float[np.ndarray, " K"]) -> None:
-        """Add amounts to the accounts of a claimant, new or not."""
-        if c not in self:
-            new = bets_against(self._problem, len(self._limit), np.exp(-self._limit))
-            new.log_m[:] = -np.inf
-            self.open(c, new)
-        bets = self[c]
+    def put(self, claimants: Sequence[int], amounts: Float[np.ndarray, "n K"]) -> None:
+        """Add amounts to the accounts of claimants, new or not."""
+        for c in claimants:
+            if c not in self:
+                new = bets_against(self._problem, len(self._limit), np.exp(-self._limit))
+                new.log_m[:] = -np.inf
+                self.open(c, new)
+        rows = [self._place[c] for c in claimants]
+        before, limit = self.log_m[rows], self.bets.limit.reshape(self.log_m.shape)[rows]
         with np.errstate(divide="ignore"):
-            more = np.minimum(np.logaddexp(bets.log_m, np.log(amount)), bets.limit)
-        bets.log_m[:] = np.where(bets.rejected, bets.log_m, more)
+            more = np.minimum(np.logaddexp(before, np.log(amounts)), limit)
+        self.log_m[rows] = np.where(before >= limit, before, more)
 
     def open(self, c: int, new: Bets) -> None:
         """Let another claimant have accounts."""

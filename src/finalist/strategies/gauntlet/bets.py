@@ -29,7 +29,7 @@ sub-Gaussian noise only E exp(l Z) <= exp(l^2 / 2), l >= 0, is known: no cap.
 
 import math
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -142,8 +142,8 @@ class Bets:
 
     def copy(self) -> "Bets":
         """Return bets that change independently of these."""
-        log_m, scale, wealth = self.log_m.copy(), self.scale.copy(), self.wealth.copy()
-        return replace(self, log_m=log_m, scale=scale, wealth=wealth, path=self.path.copy())
+        arrays = self.log_m.copy(), self.scale.copy(), self.wealth.copy(), self.path.copy()
+        return Bets(self.limit, self.capped, *arrays, self.untilted, self.odds)
 
     def carried(self, kept: Int[np.ndarray, " n"], delta: float) -> "Bets":
         """Return these bets for other arms: old ones by number, new ones (-1) at level delta."""

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from finalist.inference.information import Information, row_norms
+from finalist.compiled.arrays import read_only
+from finalist.inference.information import Information
 from finalist.inference.misspecification import Bias
 from finalist.problem import Problem
 
@@ -65,11 +66,13 @@ def contrasts_of(
     pairs: Pairs,
 ) -> Contrasts:
     """Return what a batch of these counts can say about pairs."""
+    from finalist.strategies.gauntlet import choice_kernels as kernels
+
     Y = Z[pairs.rivals] - Z[pairs.arms]
-    linear = np.flatnonzero(info.spans(Y) & np.any(Y != 0.0, axis=1))
+    spanned = info.spans(Y)
     own = np.empty(0, dtype=np.int64)
     width, bias = np.zeros((2, len(pairs.arms)))
-    width[linear] = np.sqrt(row_norms(Y[linear], info.inverse_root))
+    linear = kernels.widths(Y, read_only(info.inverse_root), spanned, width).nonzero()[0]
     feigned = Bias.of(problem.misspecification, problem.precisions, Z, counts, info)
     if feigned is not None:
         bias[linear] = feigned.of_pairs(pairs.rivals[linear], pairs.arms[linear])

@@ -125,7 +125,7 @@ class Ending:
         words = W, A, Y, leads, variances, left
         weights, M = end_design(*words, _start(past), epsilon)
         at_end = np.linalg.inv(regular(A, W, left) + (W.T * (left * weights)) @ W)
-        after = np.einsum("ij,jk,ik->i", Y, at_end, Y)
+        after = np.add.reduce((Y @ at_end) * Y, axis=1)
         error = float(errors_at_end(leads, variances, after, epsilon).sum())
         best = int(survivors[int(past.means(fit)[list(survivors)].argmax())])
         needed = past.Z[best] - past.Z[[x for x in survivors if x != best]]
@@ -154,7 +154,7 @@ class Ending:
         if start is not None and p is not None:
             start = start * p
         needed = self.needed if long else self.needed[:0]
-        counts, info = estimable(past.Z, counts, needed, room, p, start)
+        counts, info = estimable(past.Z, counts, needed, room, p, start, quick=True)
         return counts, info, self.M
 
 

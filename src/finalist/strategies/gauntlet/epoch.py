@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from finalist.inference.information import Information, information
-from finalist.inference.least_squares import Estimate, estimate, weights_of
+from finalist.inference.information import Information
+from finalist.inference.least_squares import Estimate, weights_of
+from finalist.inference.quick import quick_estimate, quick_information
 from finalist.inference.statistics import BatchResults, Statistics
 from finalist.problem import Problem
 from finalist.strategies.gauntlet.reserve import Reserve, weighted_estimate
@@ -97,14 +98,14 @@ class Epoch:
     def information(self, problem: Problem, Z: Float[np.ndarray, "K r"]) -> Information:
         """Return what the whole epoch will tell."""
         if self.whole is None:
-            self.whole = information(Z, self.weights(problem, self.counts))
+            self.whole = quick_information(Z, self.weights(problem, self.counts))
         return self.whole
 
     def estimate(self, problem: Problem, arms: Any) -> Estimate:
         """Return the estimate from what has arrived, and the reserve."""
         known = self.whole if self.complete else None
         if self.reserve is None:
-            return estimate(arms, self.results, known=known, precisions=problem.precisions)
+            return quick_estimate(arms, self.results, known=known, precisions=problem.precisions)
         return weighted_estimate(
             problem,
             self.results.count + self.reserve.worth,

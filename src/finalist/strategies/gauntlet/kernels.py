@@ -7,14 +7,10 @@ affordable has none, and a score that is no number counts as the lowest.
 import math
 
 import numpy as np
-from numba import njit
 
 from finalist.compiled.cache import kept
+from finalist.strategies.gauntlet.cap_kernels import find_cap, inlined
 
-#: Where the cap is looked for; beyond it there is none.
-WIDEST = 9.0
-#: How far below 1 the price of a capped factor may be.
-TOLERANCE = 1e-11
 #: Scores are cut here: the factor stays nondecreasing, and nothing overflows.
 LARGEST_SCORE = 1e4
 #: Drifts are cut here: a bet may take any, and the square of this one is a number.
@@ -25,28 +21,6 @@ NEAR = 7.0
 #: What is added to sums of weighted likelihood ratios, of which the largest ratio is 1: logarithms
 #: are numbers, and a factor grows by less than this part of its largest value.
 SMALLEST = 1e-300
-#: From here on the ratio of Mills is a continued fraction; below, the error function is exact.
-FAR, TERMS = 10.0, 20
-
-compiled = kept(error_model="numpy")
-inlined = njit(inline="always", error_model="numpy")
-
-
-@inlined
-def normal_cdf(x):
-    """P(N(0, 1) <= x)."""
-    return 0.5 * math.erfc(-x * 0.7071067811865476)
-
-
-@compiled
-def mills(u):
-    """P(N(0, 1) > u) over the density at u, which does not vanish for large u (Laplace 1805)."""
-    if u < FAR:
-        return 2.5066282746310002 * math.exp(0.5 * u * u) * normal_cdf(-u)
-    below = u
-    for n in range(TERMS, 0, -1):
-        below = u + n / below
-    return 1.0 / below
 
 
 @inlined
@@ -98,59 +72,6 @@ def log_growth(z, cap, drifts, log_weights):
         before += math.exp(value - top)
         after += math.exp(value - most + drifts[i] * (z - cap))
     return most - top + math.log(after / before)
-
-
-@inlined
-def log_price(z, room, drifts, log_weights):
-    """Log of what the factor that is capped at z costs: its mean under N(0, 1), with b = C / LR.
-
-    (C / LR(z)) sum_i w_i Phi(z - l_i) + C Phi(-z), C = exp(room), which decreases in z. With
-    p_i = w_i exp(l_i z - l_i^2 / 2) / LR(z) and the ratio of Mills R, the first part is
-    C phi(z) sum_i p_i R(l_i - z): no factor of it vanishes or overflows for drifts of any size.
-    """
-    top = -math.inf
-    for i in range(len(drifts)):
-        value = log_weights[i] + drifts[i] * (z - 0.5 * drifts[i])
-        top = value if value > top else top
-    total = below = 0.0
-    for i in range(len(drifts)):
-        part = math.exp(log_weights[i] + drifts[i] * (z - 0.5 * drifts[i]) - top)
-        if part > 0.0:
-            total += part
-            below += part * mills(drifts[i] - z)
-    density = 0.3989422804014327 * math.exp(-0.5 * z * z)
-    return room + math.log(density * (below / total) + normal_cdf(-z))
-
-
-@compiled
-def find_cap(room, drifts, log_weights):
-    """Return the z at which the capped factor costs 1, or a hair less; infinity if there is no cap.
-
-    Between two ends of different sign the secant, halved where it would creep (Illinois). What is
-    returned can be paid for: a price that is no number cannot.
-    """
-    low, high, hair = -WIDEST, WIDEST, 0.5 * TOLERANCE
-    above = log_price(high, room, drifts, log_weights) + hair
-    if not above <= 0.0:
-        return math.inf
-    below = log_price(low, room, drifts, log_weights) + hair
-    side = 0
-    for _ in range(200):
-        middle = (low * above - high * below) / (above - below)
-        if not low < middle < high:
-            middle = 0.5 * (low + high)
-        value = log_price(middle, room, drifts, log_weights) + hair
-        if value <= 0.0:
-            high, above = middle, value
-            below = 0.5 * below if side == -1 else below
-            side = -1
-        else:
-            low, below = middle, value
-            above = 0.5 * above if side == 1 else above
-            side = 1
-        if abs(value) <= hair:
-            return middle
-    return high
 
 
 @inlined

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
+from finalist.compiled.arrays import read_only
 from finalist.design.rounding import MAX_PULLS
 from finalist.errors import ProblemError
 from finalist.inference.information import Information
@@ -244,17 +245,18 @@ class Past:
             return self._revealed()
         own, sigma = self._known, self.problem.scale
         if self._of_pilot is None:
-            self._of_pilot = self._pilot.estimate()
-        if self._tested.pulls > 0 and contradict(self._tested.estimate(), self._of_pilot, sigma):
-            own = self._tested
+            self._of_pilot = self._pilot.quick_estimate()
+        if self._tested.pulls > 0:
+            tested = self._tested.quick_estimate()
+            own = self._tested if contradict(tested, self._of_pilot, sigma) else own
         if self.history is None:
-            return own.estimate()
+            return own.quick_estimate()
         if self._of_history is None:
-            self._of_history = Pooled(self.problem).with_earlier(self.history).estimate()
-        alone = own.estimate()
+            self._of_history = Pooled(self.problem).with_earlier(self.history).quick_estimate()
+        alone = own.quick_estimate()
         if contradict(alone, self._of_history, sigma):
             return alone
-        return own.with_earlier(self.history).estimate()
+        return own.with_earlier(self.history).quick_estimate()
 
     def _revealed(self) -> Estimate:
         """Return the estimate from what the reserve reveals, and from what was before."""
@@ -264,7 +266,7 @@ class Past:
         if before is None:
             return alone
         if self._of_history is None:
-            self._of_history = Pooled(self.problem).with_earlier(before).estimate()
+            self._of_history = Pooled(self.problem).with_earlier(before).quick_estimate()
         if contradict(alone, self._of_history, self.problem.scale):
             return alone
         return weighted_estimate(self.problem, worth + before.count, total + before.total)
@@ -309,19 +311,37 @@ def contradict(now: Estimate, before: Estimate, sigma: float | None) -> bool:
     rank = before.information.rank
     if rank == 0 or now.information.rank < now.dimension:
         return False
-    directions = before.information.basis.T
-    if not now.information.spans(directions).all():
-        return False
-    later = directions @ now.information.inverse_root.T
-    earlier = directions @ before.information.inverse_root.T
-    variance = later @ later.T + earlier @ earlier.T
-    difference = directions @ (now.phi - before.phi)
-    if not (np.isfinite(variance).all() and np.isfinite(difference).all()):
-        return False
-    square = float(difference @ np.linalg.lstsq(variance, difference, rcond=None)[0])
+    square = math.nan
+    if rank == len(now.phi) == now.information.rank:
+        from finalist.strategies.gauntlet import choice_kernels as kernels
+
+        roots = (read_only(fit.information.inverse_root) for fit in (now, before))
+        square = kernels.difference_of(read_only(now.phi), read_only(before.phi), *roots)
+    if math.isnan(square):
+        found = _difference_of(now, before)
+        if found is None:
+            return False
+        square = found
     if sigma is not None:
         return bool(chdtrc(rank, square / sigma**2) < CONTRADICTION)
     freedom = now.degrees_of_freedom
     if freedom < 1 or now.residual_variance == 0.0:
         return False
     return bool(fdtrc(rank, freedom, square / now.residual_variance / rank) < CONTRADICTION)
+
+
+def _difference_of(now: Estimate, before: Estimate) -> float | None:
+    """Return d'V^+ d, d the difference of two estimates and V its variance for a sigma of 1.
+
+    None where that is not known.
+    """
+    directions = before.information.basis.T
+    if not now.information.spans(directions).all():
+        return None
+    later = directions @ now.information.inverse_root.T
+    earlier = directions @ before.information.inverse_root.T
+    variance = later @ later.T + earlier @ earlier.T
+    difference = directions @ (now.phi - before.phi)
+    if not (np.isfinite(variance).all() and np.isfinite(difference).all()):
+        return None
+    return float(difference @ np.linalg.lstsq(variance, difference, rcond=None)[0])

@@ -16,8 +16,8 @@ from jaxtyping import Int
 
 from finalist.design.exchange import exchange, greedy_pulls
 from finalist.design.linalg import spanning_arms
-from finalist.inference.information import information
 from finalist.inference.least_squares import weighted_rows, weights_of
+from finalist.inference.quick import quick_information
 from finalist.strategies.gauntlet.past import Past, has_portfolio
 from finalist.strategies.gauntlet.sizes import missing
 from finalist.strategies.gauntlet.targets import Comparisons
@@ -52,7 +52,7 @@ def first_pulls(past: Past, pulls: int) -> Int[np.ndarray, " n"]:
     done = past.pooled.statistics.count
     start = (W * done[:, None]).T @ W
     counts = np.zeros(len(Z), dtype=np.int64)
-    narrow = information(Z, done.astype(float)).rank < Z.shape[1]
+    narrow = quick_information(Z, done.astype(float)).rank < Z.shape[1]
     if not done.any():
         counts[span[:pulls]] = 1
     some = max(pulls - int(counts.sum()), 0)
@@ -64,8 +64,8 @@ def first_pulls(past: Past, pulls: int) -> Int[np.ndarray, " n"]:
     found[usable] = exchange(W[usable], counts[usable], M, start, room[usable])
     if (
         narrow
-        and information(Z, (done + found).astype(float)).rank
-        < information(Z, (done + counts).astype(float)).rank
+        and quick_information(Z, (done + found).astype(float)).rank
+        < quick_information(Z, (done + counts).astype(float)).rank
     ):
         return counts
     return found
@@ -105,7 +105,7 @@ def spans(past: Past) -> bool:
     if past.reserve is not None and past.reserve.revealed > 0.0:
         return True  # nothing is revealed before they do
     counts = weights_of(past.pooled.statistics.count, None)
-    return bool(information(past.Z, counts).rank == past.Z.shape[1])
+    return bool(quick_information(past.Z, counts).rank == past.Z.shape[1])
 
 
 class Revealing:

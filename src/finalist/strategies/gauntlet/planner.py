@@ -16,6 +16,7 @@ from finalist.design.rough import rough_minimax
 from finalist.inference.information import Information, information
 from finalist.inference.least_squares import weighted_rows, weights_of
 from finalist.inference.misspecification import Bias
+from finalist.inference.quick import quick_information
 from finalist.problem import Problem
 from finalist.strategies.gauntlet.past import Past
 from finalist.strategies.gauntlet.reserve import Reserve
@@ -149,7 +150,7 @@ def allocate_epoch(
         some = useful_arms(Z, weights, targets.room)
         A = (Z * start[:, None]).T @ Z
         counts[some] = exchange(W[some], counts[some], M, A, targets.room[some])
-    counts, info = estimable(Z, counts, targets.needed, targets.room, p, start)
+    counts, info = estimable(Z, counts, targets.needed, targets.room, p, start, targets.bias == 0.0)
     if targets.bias > 0.0:
         direct = _compare_directly(targets, size)
         if direct is not None and _worst_score(targets, counts, info) <= _worst_score(
@@ -300,15 +301,18 @@ def estimable(
     room: Int[np.ndarray, " K"],
     precisions: Float[np.ndarray, " K"] | None = None,
     start: Float[np.ndarray, " K"] | None = None,
+    quick: bool = False,
 ) -> tuple[Int[np.ndarray, " K"], Information]:
     """Move pulls until the batch can estimate the needed directions, or has no pull to spare.
 
-    `start` are weights of what is known beside it.
+    `start` are weights of what is known beside it. With `quick` the last digits may differ: not
+    where two batches that may be equal are compared.
     """
     counts = counts.copy()
     while True:
         weights = weights_of(counts, precisions)
-        info = information(Z, weights if start is None else weights + start)
+        weights = weights if start is None else weights + start
+        info = quick_information(Z, weights) if quick else information(Z, weights)
         outside = ~info.spans(needed)
         spare = _spare(Z, counts, info.rank) if outside.any() else None
         if spare is None:

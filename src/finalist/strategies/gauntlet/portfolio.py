@@ -36,6 +36,7 @@ from jaxtyping import Bool, Float, Int
 
 from finalist.errors import ProblemError
 from finalist.inference.information import Information
+from finalist.inference.least_squares import Estimate
 from finalist.problem import Problem
 from finalist.strategies.gauntlet.accounts import Accounts
 from finalist.strategies.gauntlet.best import BestArm
@@ -44,6 +45,7 @@ from finalist.strategies.gauntlet.claims import Intervals, Wager, bets_against
 from finalist.strategies.gauntlet.contrasts import Pairs
 from finalist.strategies.gauntlet.past import Past
 from finalist.strategies.gauntlet.targets import Comparisons
+from finalist.strategies.protocol import Verdict
 from finalist.text import counted
 
 #: The share of account 0.
@@ -100,6 +102,7 @@ class Portfolio(BestArm):
         self._reserve: Float[np.ndarray, " K"] = np.full(len(problem.arms), 1.0 - ACCOUNT_0)
         self.accounts = Accounts(problem, self.bets.limit)
         self._shown: int | None = None  # the last claimant
+        self._last_needed: tuple[Estimate, dict[int, float]] | None = None  # until bets change
 
     def words(self, past: Past, interval: Intervals) -> str:
         """Say in one sentence what is certain now: who may still be better than the claimant."""
@@ -173,6 +176,9 @@ class Portfolio(BestArm):
 
     def _needed_by_each(self, past: Past) -> dict[int, float]:
         """Return `_needed` of all arms with accounts and of the one that leads."""
+        fit = past.estimate()
+        if self._last_needed is not None and self._last_needed[0] is fit:
+            return self._last_needed[1]
         leader = int(self._means(past).argmax())
         new = [] if leader in self.accounts else [leader]
         log_m, needed = self.accounts.log_m, list[float]()
@@ -182,7 +188,9 @@ class Portfolio(BestArm):
         if new:
             expected = np.log(np.maximum(EXPECTED * self._reserve, LEAST))
             needed += self._needed(past, new, expected[None])
-        return dict(zip([*self.accounts, *new], needed, strict=True))
+        found = dict(zip([*self.accounts, *new], needed, strict=True))
+        self._last_needed = fit, found
+        return found
 
     def _needed(self, past: Past, some: list[int], log_m: Float[np.ndarray, "n K"]) -> list[float]:
         """Return how many times the past is missing until each of some arms can be returned."""
@@ -253,12 +261,14 @@ class Portfolio(BestArm):
         for c, probability in note["favoured"]:
             p[int(c)] = probability
         others = np.maximum(1.0 - p, 1e-9)  # that any but this arm is the best
-        for c in np.flatnonzero(p).tolist():
-            amount = MOST * before * np.minimum(p[c] / others, 1.0) ** POWER
-            amount[c] = 0.0
-            amount[amount < LEAST] = 0.0
-            self.accounts.put(c, amount)
+        favoured = np.flatnonzero(p)
+        amounts = MOST * before * np.minimum(p[favoured, None] / others, 1.0) ** POWER
+        amounts[np.arange(len(favoured)), favoured] = 0.0
+        amounts[amounts < LEAST] = 0.0
+        self.accounts.put(favoured.tolist(), amounts)
+        for amount in amounts:
             self._reserve -= amount
+        self._last_needed = None
 
     def wagers(self, note: Mapping[str, Any]) -> Iterator[Wager]:
         """Yield the bets of account 0, then those of all other accounts."""
@@ -268,6 +278,16 @@ class Portfolio(BestArm):
             i, x = np.nonzero(candidate & (np.array(some)[:, None] != np.arange(K)))
             c, at = np.array(some)[i], self.accounts.place(some)[i] + x
             yield Wager(bets, at, Pairs(c, x), self._problem.epsilon, MARGIN_ODDS)
+
+    def settle(self, note: Mapping[str, Any], past: Past, pulls: int) -> None:
+        """Reject, and see whether a claimant can be returned."""
+        self._last_needed = None
+        super().settle(note, past, pulls)
+
+    def follow(self, decision: Verdict, pulls: int) -> None:
+        """Let the evidence give way to a decision that was taken after so many pulls."""
+        self._last_needed = None
+        super().follow(decision, pulls)
 
     def _good_enough(self, note: Mapping[str, Any]) -> int | None:
         """Return a claimant against which every other arm is out, if there is one."""

@@ -28,7 +28,8 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from finalist.inference.information import Information
-from finalist.inference.least_squares import Estimate, estimate
+from finalist.inference.least_squares import Estimate
+from finalist.inference.quick import quick_estimate
 from finalist.inference.statistics import Statistics
 from finalist.problem import Problem
 
@@ -123,4 +124,4 @@ def weighted_estimate(
     p = problem.precisions
     once = Statistics(some.astype(np.int64), mean, zero, zero.copy())
     weights = worth if p is None else worth * p
-    return estimate(problem.arms, once, known=known, precisions=weights)
+    return quick_estimate(problem.arms, once, known=known, precisions=weights)

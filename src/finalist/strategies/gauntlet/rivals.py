@@ -28,10 +28,17 @@ def choose_rivals(
     whose difference the batch can estimate; -1 where there is none. What a model that is not
     quite linear can feign is taken off the difference.
     """
-    rivals = np.sort(np.argsort(-means, kind="stable")[: RIVALS + 1])  # the leader is the first
+    from finalist.strategies.gauntlet import choice_kernels as kernels
+
+    rivals = np.arange(len(means))
+    if len(means) > RIVALS + 1:  # the leader is the first of them
+        rivals = np.sort(np.argsort(-means, kind="stable")[: RIVALS + 1])
     W = Z @ info.inverse_root.T  # ||w_a - w_x|| = ||a - x||_{A_k^+}
     chosen = np.empty(len(survivors), dtype=np.int64)
     partial = info.rank < Z.shape[1]
+    if bias is None and not partial:
+        kernels.strongest(W, means, rivals, survivors, chosen)
+        return chosen
     outside = Z - (Z @ info.basis) @ info.basis.T if partial else Z
     for start in range(0, len(survivors), BLOCK):
         some = survivors[start : start + BLOCK]

@@ -2,10 +2,10 @@
 
 import math
 
-import numpy as np
-
-from finalist.inference.information import Information, information
+from finalist.compiled.arrays import read_only
+from finalist.inference.information import Information
 from finalist.inference.least_squares import weights_of
+from finalist.inference.quick import quick_information
 from finalist.strategies.gauntlet.past import Past
 from finalist.strategies.gauntlet.targets import Comparisons
 
@@ -45,17 +45,21 @@ def missing_pulls(
     lowered, least : float
         Gaps are lowered by so many standard errors, and are at least so many.
     """
+    from finalist.strategies.gauntlet import choice_kernels as kernels
+
     fit = past.estimate()
-    Y, scale = past.Z[wanted.first] - past.Z[wanted.second], past.scale(fit)
-    errors = np.sqrt(fit.information.variances(Y))
-    known = np.isfinite(errors)  # of others the past says nothing
-    Y, errors, open_ = Y[known], errors[known], wanted.missing[known]
-    gaps = past.problem.sign * (Y @ fit.phi) / scale + past.problem.epsilon / scale
-    gaps = np.maximum(gaps - lowered * errors, least * errors)
-    rate = 1.0 / (info.variances(Y) * pulls)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        needed = open_ * limit / (0.5 * gaps**2 * rate)
-    return float(np.nan_to_num(needed, nan=0.0, posinf=1e15).max(initial=0.0))
+    pairs = read_only(wanted.first), read_only(wanted.second)
+    before = (
+        read_only(fit.phi),
+        read_only(fit.information.inverse_root),
+        wanted.spanned(past.Z, fit.information),
+        past.problem.sign / past.scale(fit),
+        past.problem.epsilon / past.scale(fit),
+    )
+    batch = read_only(info.inverse_root), wanted.spanned(past.Z, info), float(pulls)
+    rule = limit, lowered, least
+    needed = kernels.needed(read_only(past.Z), *pairs, wanted.missing, *before, *batch, *rule)
+    return float(needed)
 
 
 def missing(past: Past, wanted: Comparisons, limit: float) -> float:
@@ -65,9 +69,9 @@ def missing(past: Past, wanted: Comparisons, limit: float) -> float:
     """
     p = past.problem.precisions
     if past.last.any():  # not so after arms have changed
-        info = past.last_info or information(past.Z, weights_of(past.last, p))
+        info = past.last_info or quick_information(past.Z, weights_of(past.last, p))
         return missing_pulls(past, wanted, limit, info, int(past.last.sum()))
-    info = information(past.Z, weights_of(past.pooled.statistics.count, p))
+    info = quick_information(past.Z, weights_of(past.pooled.statistics.count, p))
     return missing_pulls(past, wanted, limit, info, past.pooled.pulls, 0.5, 0.5)
 
 

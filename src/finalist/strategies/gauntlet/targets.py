@@ -4,9 +4,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
-from finalist.inference.information import row_norms
+from finalist.compiled.arrays import read_only
+from finalist.inference.information import Information, row_norms
 
 #: Directions are weighted by the root of the missing evidence, at least this.
 LEAST_MISSING = 0.05
@@ -39,6 +40,12 @@ class Comparisons:
     second: Int[np.ndarray, " n"]
     missing: Float[np.ndarray, " n"]
     age: Float[np.ndarray, " K"]
+
+    def spanned(self, Z: Float[np.ndarray, "K r"], info: Information) -> Bool[np.ndarray, " n"]:
+        """Return which pairs of arms some pulls can compare."""
+        if info.rank == Z.shape[1]:
+            return np.ones(len(self.first), dtype=bool)
+        return info.spans(Z[self.first] - Z[self.second])
 
     def of_leader(self) -> "Comparisons":
         """Return those of the leader alone."""
@@ -99,15 +106,15 @@ class Targets(Comparisons):
 
     def directions(self) -> Float[np.ndarray, "S n r"]:
         """Return, for each parameter, (first - second) / gap with the weight of each pair."""
-        Y = self.needed
-        widths = self._errors(Y)
-        gaps = np.maximum(self.gaps(), LEAST_GAP * widths) + self.epsilon
-        if gaps.min() == 0.0:  # nothing is known yet: batches of one, each with its own constant
-            gaps = np.ones_like(gaps)
-        gaps = np.minimum(gaps, MAX_GAP * gaps.min(axis=1, keepdims=True))
-        weights = np.sqrt(np.maximum(LEAST_MISSING, self.missing))
-        scale = gaps.min() * weights / gaps
-        return np.asarray(Y[None] * scale[:, :, None])
+        from finalist.strategies.gauntlet import choice_kernels as kernels
+
+        out = np.empty((len(self.thetas), len(self.first), self.Z.shape[1]))
+        off = np.zeros(len(self.Z)) if self.off is None else self.off
+        pairs = read_only(self.first), read_only(self.second), self.missing, self.thetas, off
+        rule = LEAST_GAP, MAX_GAP, LEAST_MISSING
+        words = read_only(self.root), self.sigma, self.epsilon, rule
+        kernels.aim(read_only(self.Z), *pairs, *words, out)
+        return out
 
     def doubtful(self) -> Float[np.ndarray, "n r"]:
         """Return (leader - j) / gap_j for rejected arms j that may be better than the leader.
