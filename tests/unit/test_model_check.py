@@ -252,7 +252,8 @@ def test_yes_and_no():
     while not run.verdict.decided and run.verdict.pulls < 2000:
         batch = run.next(24)
         order = order_of(batch, rng)
-        run.record(batch, BatchResults.of(25, order, (rng.random(24) < means[order]).astype(float)))
+        values = (rng.random(len(order)) < means[order]).astype(float)
+        run.record(batch, BatchResults.of(25, order, values))
     assert run.verdict.winner == 24
 
 
