@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from jaxtyping import Float
 
+from finalist.extras import need
 from finalist.planning import Forecast
 from finalist.study import good_enough, sentences
 from finalist.study.forecasts import MarginForecast
@@ -187,6 +188,7 @@ class Status:
 
     def to_frame(self) -> "pd.DataFrame":
         """Return the arms as a data frame."""
+        need("Data frames", "pandas")
         import pandas as pd
 
         return pd.DataFrame([vars(arm) for arm in self.arms])
