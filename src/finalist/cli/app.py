@@ -1,5 +1,6 @@
 """The application: its commands, `--version`, and how errors are reported."""
 
+import gc
 import sys
 from collections.abc import Callable
 from io import TextIOWrapper
@@ -15,6 +16,7 @@ from finalist.cli.research import benchmark, demo, reproduce
 from finalist.cli.study import database, export, life, measure, new, status
 from finalist.errors import FinalistError, UnclearTableError
 from finalist.files import printable
+from finalist.loading import OBJECTS
 
 _HELP = """Find the best of K candidates with few costly, noisy measurements.
 
@@ -107,6 +109,7 @@ def _options(
 
 def main() -> None:
     """Run the command line."""
+    gc.set_threshold(OBJECTS)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             # Terminals without Unicode get an escape sequence for a letter they cannot show.

@@ -21,15 +21,17 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-import numba
-from numba import njit
-from numba.core.caching import NullCache
-from numba.core.compiler import CompileResult
-from numba.core.serialize import dumps
-
 from finalist.compiled.alone import alone
 from finalist.compiled.folders import SUFFIX, log, to_read, to_write
 from finalist.files import write_file
+from finalist.loading import loading
+
+with loading():
+    import numba
+    from numba import njit
+    from numba.core.caching import NullCache
+    from numba.core.compiler import CompileResult
+    from numba.core.serialize import dumps
 
 _DIGEST = sha256().digest_size
 
@@ -103,7 +105,8 @@ class Kept(NullCache):  # type: ignore[misc, unused-ignore]
 
         Another process may be at it: it keeps the function, and this one takes it from there.
         """
-        target_context.refresh()
+        with loading():  # numba's registries, at the first function
+            target_context.refresh()
         if self._depends[1] is None:
             return None
         found = self._load(sig, target_context)
