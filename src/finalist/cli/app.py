@@ -10,7 +10,7 @@ import typer
 from typer.core import TyperGroup
 
 from finalist import __version__
-from finalist.cli import codes, serve
+from finalist.cli import codes, serve, warmup
 from finalist.cli.analysis import complexity, design, plan, region, sigma, simulate
 from finalist.cli.research import benchmark, demo, reproduce
 from finalist.cli.study import database, export, life, measure, new, status
@@ -49,6 +49,7 @@ _COMMANDS: tuple[tuple[str, str, Callable[..., None]], ...] = (
     ("reproduce", reproduce.HELP, reproduce.reproduce),
     ("benchmark", benchmark.HELP, benchmark.benchmark),
     ("demo", demo.HELP, demo.demo),
+    ("warmup", warmup.HELP, warmup.warmup),
 )
 #: A negative reward looks like an option.
 _SETTINGS = {"amend": {"ignore_unknown_options": True}}

@@ -133,14 +133,7 @@ class Status:
         Of the rewards, and so of estimates and intervals.
     arms : tuple of ArmStatus
     ahead : Ahead
-        Simulates, when they are first looked at, the three attributes below: for seconds.
-    forecast : Forecast or None
-        Of the pulls still needed.
-    margins : tuple of MarginForecast
-        Of a study without a margin or a winner: what forks with margins would
-        need. Empty where the study itself is more than half way.
-    saving : str or None
-        The same in words, if a margin would save much.
+        Simulates forecast and margins when somebody looks at them, for seconds.
     """
 
     name: str
@@ -177,12 +170,15 @@ class Status:
 
     @property
     def forecast(self) -> Forecast | None:
-        """Of the pulls still needed."""
+        """Of the pulls still needed; None where there is none."""
         return self.ahead.found[0]
 
     @property
     def margins(self) -> tuple[MarginForecast, ...]:
-        """What forks with margins would need."""
+        """Of a study without a margin or a winner: what forks with margins would need.
+
+        Empty where the study itself is more than half way.
+        """
         return self.ahead.found[1]
 
     @property
