@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from finalist.compiled.threads import on_one_thread
 from finalist.errors import EstimateError
 from finalist.inference.least_squares import Estimate
 from finalist.planning import Forecast, forecast
@@ -91,6 +92,7 @@ class Ahead:
         self._run = twin_of(state.run, state.problem) if able else None
 
     @cached_property
+    @on_one_thread(lambda self: self._snapshot.arms.features.size)
     def found(self) -> tuple[Forecast | None, tuple[MarginForecast, ...]]:
         """The forecast of the study and those with margins: seconds when first looked at."""
         snapshot, run, soon = self._snapshot, self._run, None
