@@ -2,11 +2,11 @@
 
     python -m benchmarks.cold_start
 
-Both are built as wheels from their commits and installed into clean environments, 0.1.0 with what it
-needs today; sizes are without bytecode, times with it. Each time is the CPU of a whole process, user
-and system, the two in turns: a first study on a machine on which nothing is compiled, a new process
-on a study of a thousand pulls, the command. 0.1.0 forecasts whenever it is asked for a status; now
-that is done when somebody looks at the forecast.
+Both are built as wheels from their commits and installed into clean environments, 0.1.0 with what
+it needs today; sizes are without bytecode, times with it. Each time is the CPU of a whole process,
+user and system, the two in turns: a first study on a machine on which nothing is compiled, a new
+process on a study of a thousand pulls, the command. 0.1.0 forecasts whenever it is asked for a
+status; now that is done when somebody looks at the forecast.
 """
 
 import argparse

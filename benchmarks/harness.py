@@ -250,7 +250,7 @@ class Report:
         return 1 if missed else 0
 
 
-def about_this_run(threads: str, times: str) -> str:
+def about_this_run(threads: str = ONE_THREAD, times: str = CPU) -> str:
     """Versions, machine, command, and what was measured how, in Markdown."""
     names = ("finalist", "numpy", "scipy", "numba", "cvxpy", "clarabel")
     versions = ", ".join(f"{name} {_version(name)}" for name in names)
