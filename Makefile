@@ -29,8 +29,8 @@ help:
 	@echo "make dist      build wheel and sdist, install each in a clean environment and try it"
 	@echo "make clean     remove the environment and everything built"
 
-# The environment is made once and again only when its description changes. The demonstration needs the package
-# alone; tests, documentation and benchmarks need more.
+# The environment is made once and again only when its description changes. The demonstration needs charts and
+# tables; tests, documentation and benchmarks need more.
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 $(INSTALLED): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -38,12 +38,12 @@ $(INSTALLED): pyproject.toml constraints.txt
 	         "Use: make PYTHON=python3.12 ..."; exit 1; }
 	@echo "Setting up $(VENV) (once, about a minute)..."
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(PIP) --editable .
+	@$(PIP) --editable '.[charts,tables]'
 	@touch $@
 
 $(READY): $(INSTALLED)
 	@echo "Adding what tests and documentation need (once)..."
-	@$(PIP) --editable '.[parquet,postgres,cluster,dev,docs]'
+	@$(PIP) --editable '.[dev,docs]'
 	@touch $@
 
 demo: $(INSTALLED)

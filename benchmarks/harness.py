@@ -33,6 +33,8 @@ THREAD_VARIABLES = (
     "NUMBA_NUM_THREADS",
     "RAYON_NUM_THREADS",
 )
+ONE_THREAD = "of which one is used (one thread)"
+CPU = "Times are medians; ratios are of CPU time, both sides measured in the same run."
 console = Console()
 
 
@@ -211,6 +213,7 @@ class Report:
     """Tables and targets of one run."""
 
     title: str
+    how: tuple[str, str] = (ONE_THREAD, CPU)
     tables: list[Table] = field(default_factory=list)
     targets: list[Target] = field(default_factory=list)
 
@@ -236,7 +239,7 @@ class Report:
         ]
         summary = Table("Targets", ("target", "promised", "measured", "met"), rows)
         self.add(summary)
-        parts = [f"# {self.title}", "", about_this_run(), summary.markdown()]
+        parts = [f"# {self.title}", "", about_this_run(*self.how), summary.markdown()]
         parts += [table.markdown() for table in self.tables if table is not summary]
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("\n".join([*parts, closing]).rstrip() + "\n")
@@ -247,16 +250,16 @@ class Report:
         return 1 if missed else 0
 
 
-def about_this_run() -> str:
-    """Versions, machine and command, in Markdown."""
+def about_this_run(threads: str = ONE_THREAD, times: str = CPU) -> str:
+    """Versions, machine, command, and what was measured how, in Markdown."""
     names = ("finalist", "numpy", "scipy", "numba", "cvxpy", "clarabel")
     versions = ", ".join(f"{name} {_version(name)}" for name in names)
     return "\n".join(
         [
             f"- Command: `python {' '.join(_command())}`",
             f"- Python {platform.python_version()}, {versions}",
-            f"- {platform.machine()}, {os.cpu_count()} cores, of which one is used (one thread)",
-            "- Times are medians; ratios are of CPU time, both sides measured in the same run.",
+            f"- {platform.machine()}, {os.cpu_count()} cores, {threads}",
+            f"- {times}",
             "",
         ]
     )

@@ -9,6 +9,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from finalist._moved import Finder
+from finalist.loading import loading
 
 __version__ = "0.2.0.dev0"
 
@@ -86,7 +87,8 @@ def __getattr__(name: str) -> Any:
     if name == "__all__":
         return sorted([*_HOME, *_strategies(), "__version__"])
     if name in _HOME:
-        return getattr(import_module(f"finalist.{_HOME[name]}"), name)
+        with loading():
+            return getattr(import_module(f"finalist.{_HOME[name]}"), name)
     if name[:1].isupper() and name in _strategies():  # modules begin with small letters
         return _strategies()[name]
     raise AttributeError(f"module 'finalist' has no attribute {name!r}")

@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -255,9 +256,11 @@ def test_a_study_that_ended_undecided_says_it_too(where):
 
 def test_where_the_study_is_more_than_half_way_margins_are_not_simulated(where, monkeypatch):
     study = tell(cakes(where), 4)
-    state, fit = study._log.now(), study._log.now().pooled.estimate()
-    done = float(state.pooled.pulls)
-    assert forecasts.compare(state, fit, 0.5, Forecast(np.full(3, done), 10_000)) == ()
+    snapshot = study.snapshot()
+    assert snapshot.standing is not None
+    near = replace(snapshot, standing=replace(snapshot.standing, within=0.5))
+    done = snapshot.told
+    assert forecasts.compare(near, 1, done, Forecast(np.full(3, float(done)), 10_000)) == ()
     caps = []
 
     def simulated(_, __, epsilon, cap):
@@ -266,10 +269,11 @@ def test_where_the_study_is_more_than_half_way_margins_are_not_simulated(where, 
 
     monkeypatch.setattr(forecasts, "_simulated", simulated)
     long = Forecast(np.full(3, 10.0 * done), 10_000)
-    assert [one.epsilon for one in forecasts.compare(state, fit, 0.5, long)] == [0.2, 0.1]
+    assert [one.epsilon for one in forecasts.compare(near, 1, done, long)] == [0.2, 0.1]
     endless = Forecast(np.full(3, math.inf), 10_000)
-    forecasts.compare(state, fit, None, endless)
-    forecasts.compare(state, fit, None, None)
+    nowhere = replace(snapshot, standing=None)
+    forecasts.compare(nowhere, 1, done, endless)
+    forecasts.compare(nowhere, 1, done, None)
     assert caps[::2] == [5 * done, 5000, max(5 * done, 5 * 20 * 3)]
 
 

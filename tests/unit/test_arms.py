@@ -1,4 +1,3 @@
-import builtins
 import copy
 import csv
 import pickle
@@ -651,16 +650,7 @@ def test_bad_parquet_is_refused(tmp_path):
 
 
 def test_parquet_without_pyarrow_says_how_to_install_it(tmp_path, arms, monkeypatch):
-    for module in [m for m in sys.modules if m.split(".")[0] == "pyarrow"]:
-        monkeypatch.delitem(sys.modules, module)
-    original = builtins.__import__
-
-    def without_pyarrow(name, *args, **kwargs):
-        if name.split(".")[0] == "pyarrow":
-            raise ImportError(name)
-        return original(name, *args, **kwargs)
-
-    monkeypatch.setattr(builtins, "__import__", without_pyarrow)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
     for call in (arms.to_parquet, Arms.from_parquet):
         with pytest.raises(MissingExtraError, match=r"pip install 'finalist\[parquet\]'"):
             call(tmp_path / "a.parquet")

@@ -10,7 +10,8 @@ import numpy as np
 
 from finalist.arms.inputs import read_array, read_input
 from finalist.arms.recipes import Table
-from finalist.errors import ArmsError, FileFormatError, MissingExtraError
+from finalist.errors import ArmsError, FileFormatError
+from finalist.extras import need
 from finalist.tables.escaping import escape
 
 if TYPE_CHECKING:
@@ -44,12 +45,9 @@ def _as_file_error(path: str | PathLike[str], read: Callable[[], Table]) -> Tabl
 
 
 def _parquet() -> Any:
-    try:
-        import pyarrow.parquet
-    except ImportError as error:
-        raise MissingExtraError(
-            "Parquet files need pyarrow. Install it with: pip install 'finalist[parquet]'"
-        ) from error
+    need("Parquet files", "pyarrow")
+    import pyarrow.parquet
+
     return pyarrow
 
 
@@ -83,6 +81,7 @@ def write_parquet(path: str | PathLike[str], table: Table) -> None:
 
 def to_frame(table: Table) -> "pd.DataFrame":
     """Return a pandas data frame with the column `name` and the features."""
+    need("Data frames", "pandas")
     import pandas as pd
 
     frame = pd.DataFrame(table.features, columns=list(table.feature_names), copy=True)

@@ -17,6 +17,7 @@ from jaxtyping import Float
 from finalist.arms.names import check_names
 from finalist.arms.recipes import Columns, Recipe, Table
 from finalist.errors import ArmsError
+from finalist.extras import need
 from finalist.text import more, show
 
 if TYPE_CHECKING:
@@ -235,6 +236,7 @@ def _frame_column(column: str, cells: "nw.Series[Any]") -> Float[np.ndarray, " N
 
 def read_formula(formula: str, table: Any, names: Iterable[object] | None) -> Table:
     """Build the features from the columns of a data frame with a formula."""
+    need("Formulas", "formulaic")
     import narwhals as nw
     from formulaic import Formula, SimpleFormula
     from formulaic.errors import FormulaicError

@@ -18,6 +18,7 @@ from finalist.arms.parts import Parts, any_of, merged
 from finalist.arms.recipes import Recipe, Table
 from finalist.arms.roles import Rows
 from finalist.errors import ArmsError, FileFormatError, UnclearTableError
+from finalist.extras import need
 from finalist.tables.cells import Cells
 from finalist.tables.columns import (
     BESIDE,
@@ -196,6 +197,7 @@ def by_formula(
     Columns with numbers alone are numbers there, others are text; roles count for the rest: the
     name, noise, cost, and what can be measured.
     """
+    need("Formulas", "pandas", "formulaic")
     import pandas as pd
 
     rows = Rows(cells, columns_of(cells, roles))

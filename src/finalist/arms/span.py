@@ -13,6 +13,7 @@ from jaxtyping import Float, Int
 from numpy.typing import ArrayLike
 
 from finalist.arms.rows import blocks
+from finalist.compiled.threads import on_one_thread
 from finalist.errors import DirectionError, OutsideSpanError, ParameterError
 from finalist.text import show
 
@@ -128,6 +129,7 @@ def long_product(
     return np.asarray((A.astype(np.longdouble) @ B.astype(np.longdouble)).astype(float))
 
 
+@on_one_thread(lambda X: X.size)
 def factorise(X: Float[np.ndarray, "K d"]) -> Span:
     """Find the row space of the arms from the triangular factor of the scaled rows."""
     K, d = X.shape

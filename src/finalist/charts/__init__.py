@@ -8,6 +8,9 @@ from finalist.charts.bars import designs_chart, gaps_chart, weights_chart
 from finalist.charts.evidence import evidence_chart
 from finalist.charts.plane import design_plane_chart, fits_plane, plane_chart
 from finalist.charts.theme import save
+from finalist.extras import EXTRAS, need
+
+need("Charts", *EXTRAS["charts"])
 
 __all__ = [
     "design_plane_chart",

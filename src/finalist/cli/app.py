@@ -1,5 +1,6 @@
 """The application: its commands, `--version`, and how errors are reported."""
 
+import gc
 import sys
 from collections.abc import Callable
 from io import TextIOWrapper
@@ -9,12 +10,13 @@ import typer
 from typer.core import TyperGroup
 
 from finalist import __version__
-from finalist.cli import codes, serve
+from finalist.cli import codes, serve, warmup
 from finalist.cli.analysis import complexity, design, plan, region, sigma, simulate
 from finalist.cli.research import benchmark, demo, reproduce
 from finalist.cli.study import database, export, life, measure, new, status
 from finalist.errors import FinalistError, UnclearTableError
 from finalist.files import printable
+from finalist.loading import OBJECTS
 
 _HELP = """Find the best of K candidates with few costly, noisy measurements.
 
@@ -47,6 +49,7 @@ _COMMANDS: tuple[tuple[str, str, Callable[..., None]], ...] = (
     ("reproduce", reproduce.HELP, reproduce.reproduce),
     ("benchmark", benchmark.HELP, benchmark.benchmark),
     ("demo", demo.HELP, demo.demo),
+    ("warmup", warmup.HELP, warmup.warmup),
 )
 #: A negative reward looks like an option.
 _SETTINGS = {"amend": {"ignore_unknown_options": True}}
@@ -107,6 +110,7 @@ def _options(
 
 def main() -> None:
     """Run the command line."""
+    gc.set_threshold(OBJECTS)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             # Terminals without Unicode get an escape sequence for a letter they cannot show.

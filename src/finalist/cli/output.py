@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from finalist.extras import need
 from finalist.files import check_folder, finite, printable, write_file
 
 if TYPE_CHECKING:
@@ -44,6 +45,8 @@ def check_files(output: Path | None, chart: Path | None) -> None:
     """Refuse files that cannot be written, before any work is done."""
     if output is not None:
         check_folder(output)
+        if output.suffix.lower() == ".xlsx":
+            need("Spreadsheets", "xlsxwriter")
     if chart is not None:
         from finalist.charts.theme import check_target
 

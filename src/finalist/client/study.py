@@ -25,6 +25,7 @@ from finalist.client.values import (
     table_of,
 )
 from finalist.errors import UnknownStudyError
+from finalist.extras import need
 from finalist.files import printable
 from finalist.problem import PerArm, Problem, study_problem
 from finalist.settings import ProblemWords, spelled_out_of_study
@@ -279,6 +280,7 @@ class RemoteStudy:
 
     def to_frame(self) -> "pd.DataFrame":
         """Return every pull; as `Study.to_frame`."""
+        need("Data frames", "pandas")
         import pandas as pd
 
         from finalist.study.exports import COLUMNS

@@ -16,7 +16,7 @@ from finalist.problem import PerArm, Problem
 from finalist.problem.noise import takes_sigma
 from finalist.strategies import Strategy
 from finalist.study import ArmStatus, Batch, Pull, Status
-from finalist.study.forecasts import MarginForecast
+from finalist.study.forecasts import MarginForecast, foreseen
 from finalist.study.results import FAILED, Results, as_results
 from finalist.study.tables import arms_table, given_body, with_given
 from finalist.tables import Dialect
@@ -128,12 +128,14 @@ def parse_status(answer: dict[str, Any]) -> Status:
     words |= {key: value for key, value in answer.items() if key not in ("last", "forecast")}
     lists = ("winners", "survivors", "assumptions", "warnings", "doubts")
     words |= {key: tuple(words[key]) for key in lists}
-    words["margins"] = tuple(MarginForecast(**one) for one in words["margins"])
+    margins = tuple(MarginForecast(**one) for one in words.pop("margins"))
+    del words["saving"]
     if words["within_reach"] is not None:
         words["within_reach"] = tuple(words["within_reach"])
     words["arms"] = tuple(ArmStatus(**arm) for arm in answer["arms"])
     found = answer["forecast"]
-    if found is None:
-        return Status(**words, forecast=None)
-    pulls = [math.inf if count is None else count for count in found["pulls"]]
-    return Status(**words, forecast=Forecast(np.array(pulls, dtype=float), found["cap"]))
+    soon = None
+    if found is not None:
+        pulls = [math.inf if count is None else count for count in found["pulls"]]
+        soon = Forecast(np.array(pulls, dtype=float), found["cap"])
+    return Status(**words, ahead=foreseen(soon, margins))

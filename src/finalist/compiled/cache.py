@@ -18,20 +18,26 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from functools import cache
 from hashlib import sha256
+from multiprocessing import current_process
 from pathlib import Path
 from typing import Any
-
-import numba
-from numba import njit
-from numba.core.caching import NullCache
-from numba.core.compiler import CompileResult
-from numba.core.serialize import dumps
 
 from finalist.compiled.alone import alone
 from finalist.compiled.folders import SUFFIX, log, to_read, to_write
 from finalist.files import write_file
+from finalist.loading import loading
+
+with loading():
+    import numba
+    from numba import njit
+    from numba.core.caching import NullCache
+    from numba.core.compiler import CompileResult
+    from numba.core.serialize import dumps
 
 _DIGEST = sha256().digest_size
+_PATIENCE = "Compiling what runs often, once on this machine: some seconds ..."
+#: The functions that this process compiled.
+COMPILED: list[str] = []
 
 
 def kept(**flags: Any) -> Callable[[Callable[..., Any]], Any]:
@@ -103,11 +109,14 @@ class Kept(NullCache):  # type: ignore[misc, unused-ignore]
 
         Another process may be at it: it keeps the function, and this one takes it from there.
         """
-        target_context.refresh()
+        with loading():  # numba's registries, at the first function
+            target_context.refresh()
         if self._depends[1] is None:
             return None
         found = self._load(sig, target_context)
         folder = None if found is not None else to_write()
+        if found is None:
+            _say_that_it_takes_time()
         if folder is not None and self._locks:
             name = self._file(sig, target_context.codegen())
             self._locks[-1].enter_context(alone(folder / f"{name}.lock"))
@@ -129,6 +138,7 @@ class Kept(NullCache):  # type: ignore[misc, unused-ignore]
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keep a compiled function if some folder can be written."""
+        COMPILED.append(self._name)
         if self._depends[1] is None or data.library.has_dynamic_globals:
             return
         folder = to_write()
@@ -174,6 +184,14 @@ def _sources(path: str) -> str | None:
         return sha256(repr(sorted(whole)).encode()).hexdigest()
     except OSError:
         return None
+
+
+@cache
+def _say_that_it_takes_time() -> None:
+    """Say so once, where a person looks; other processes of a simulation are silent."""
+    stderr = sys.stderr
+    if stderr is not None and stderr.isatty() and current_process().name == "MainProcess":
+        print(_PATIENCE, file=stderr, flush=True)
 
 
 @cache

@@ -15,6 +15,7 @@ from jaxtyping import Float
 
 from finalist.arms import Arms
 from finalist.errors import FinalistError
+from finalist.extras import need
 from finalist.inference.statistics import Statistics
 
 
@@ -156,6 +157,7 @@ def load(name: str) -> Replicates:
     """
     if name not in _TABLES:
         raise FinalistError(f"there is no table {name!r}; load one of {', '.join(_TABLES)}.")
+    need("Tables of measurements", "pandas", "formulaic")
     import pandas as pd
 
     table = _TABLES[name]

@@ -21,6 +21,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from finalist.arms import Arms
+from finalist.compiled.threads import on_one_thread
 from finalist.design.measured import Measured
 from finalist.design.result import SOLVED, STALLED, Design, Solution, relative_gap
 from finalist.design.rounding import check_weights
@@ -34,6 +35,7 @@ from finalist.problem import PerArm
 SOLVER_SHARE = 0.5
 
 
+@on_one_thread(lambda arms, *_, **__: arms.features.size)
 def optimal_design(
     arms: Arms,
     criterion: Criterion,
@@ -127,6 +129,7 @@ def solve_task(
     return Design(shares, value, lower, task.name, status, solution.iterations)
 
 
+@on_one_thread(lambda arms, *_, **__: arms.features.size)
 def design_value(
     arms: Arms,
     weights: Float[np.ndarray, " K"],

@@ -7,16 +7,10 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader
-
 from finalist.charts.theme import AnyChart, save
 from finalist.files import write_file
 from finalist.inference.bounds import Bound
 from finalist.lab.tables import Table
-
-_pages = Environment(
-    loader=FileSystemLoader(Path(__file__).parent), autoescape=True, keep_trailing_newline=True
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,8 +130,11 @@ def page(
     broad : bool
         Leave room for tables with many columns.
     """
-    template = _pages.get_template("page.html")
-    return template.render(
+    from jinja2 import Environment, FileSystemLoader
+
+    folder = FileSystemLoader(Path(__file__).parent)
+    pages = Environment(loader=folder, autoescape=True, keep_trailing_newline=True)
+    return pages.get_template("page.html").render(
         title=title,
         lead=lead,
         parts=parts,

@@ -141,13 +141,17 @@ def forecast(
         means = np.clip(problem.mean.expected(means), *problem.noise.range)
         rng = np.random.default_rng(for_rewards)
         rewards = DrawnRewards(means, sigma, problem.noise.rewards, rng)
-        # Arms and problem never change and can be huge: the copy shares them.
-        shared = (problem, problem.arms, problem.arms.coordinates)
-        twin: Run = copy.deepcopy(run, {id(one): one for one in shared})
+        twin = twin_of(run, problem)
         counts, _ = finish(twin, rewards, len(means), most)
         if twin.verdict.decided:
             pulls[i], cost[i] = counts.sum(), counts @ problem.costs
     return Forecast(pulls, most, None if problem.cost == 1.0 else cost)
+
+
+def twin_of(run: Run, problem: Problem) -> Run:
+    """Return a copy of a run; arms and problem never change and can be huge: both share them."""
+    shared = (problem, problem.arms, problem.arms.coordinates)
+    return copy.deepcopy(run, {id(one): one for one in shared})
 
 
 def _known_scale(problem: Problem, estimate: Estimate) -> float:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Float
 
+from finalist.extras import need
 from finalist.files import finite
 from finalist.problem import PerArm
 
@@ -166,6 +167,7 @@ class Plan:
 
     def to_frame(self) -> "pd.DataFrame":
         """Return one row per strategy: name, median, low, high, mean, undecided, wrong."""
+        need("Data frames", "pandas")
         import pandas as pd
 
         return pd.DataFrame([row.figures() for row in self.rows])

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from scipy.special import stdtrit
 
 from finalist.errors import SimulationError
+from finalist.extras import need
 from finalist.simulation.binomial import exact_interval
 from finalist.simulation.summary import Summary
 
@@ -176,6 +177,7 @@ class Simulation:
         not all cost 1, `certain` with a budget or if a winner has no guarantee, and `pulls: NAME`
         for each arm.
         """
+        need("Data frames", "pandas")
         import pandas as pd
 
         winners = [None if i < 0 else self.arms[i] for i in self.winner]

@@ -15,6 +15,7 @@ from jaxtyping import Float, Int
 from numpy.typing import ArrayLike
 
 from finalist.arms import Arms
+from finalist.compiled.threads import on_one_thread
 from finalist.errors import ProblemError, SimulationError
 from finalist.inference.intervals import leaders
 from finalist.inference.pooling import Pooled
@@ -67,6 +68,7 @@ class Task:
     shift: float = 0.0
     size: int | None = None
 
+    @on_one_thread(lambda self, _: self.problem.arms.features.size)
     def run(self, index: int) -> Outcome:
         """Simulate the run with this number until it decides, or reaches its budget or the cap."""
         begin = time.thread_time()

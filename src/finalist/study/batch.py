@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from finalist.arms import Arms
+from finalist.extras import need
 from finalist.study.pulls import Fate
 from finalist.study.results import OwnColumns, write_pulls
 
@@ -95,6 +96,7 @@ class Batch(Sequence[Pull]):
 
     def to_frame(self) -> "pd.DataFrame":
         """Return a data frame with the columns pull_id, arm, worker and an empty reward."""
+        need("Data frames", "pandas")
         import pandas as pd
 
         rows = [(p.pull_id, p.arm, p.worker, float("nan")) for p in self.pulls]

@@ -6,19 +6,21 @@ promise nothing.
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from finalist.compiled.threads import on_one_thread
 from finalist.errors import EstimateError
 from finalist.inference.least_squares import Estimate
 from finalist.planning import Forecast, forecast
+from finalist.planning.forecasts import twin_of
 from finalist.problem import Problem
 from finalist.problem.remodel import with_margin
 from finalist.problem.rules import NEWEST
 from finalist.strategies import guaranteed, promise_of
 from finalist.strategies.abilities import Informed
-from finalist.study.checks import doubts_of
 from finalist.study.state import State
 
 if TYPE_CHECKING:
@@ -65,19 +67,59 @@ def can_forecast(state: State, fit: Estimate) -> bool:
     return state.problem.noise.sigma is not None or fit.degrees_of_freedom >= 1
 
 
-def forecasts_of(
-    state: State, snapshot: "Snapshot"
-) -> tuple[Forecast | None, tuple[MarginForecast, ...]]:
-    """Simulate what is still needed after a snapshot of this state, and what with margins."""
-    soon = None
-    if snapshot.can_forecast:
-        seeds = np.random.SeedSequence([state.settings.seed, state.last])
-        seed, done = int(seeds.generate_state(1)[0]), state.pooled.pulls
-        soon = forecast(state.run, state.problem, snapshot.fit, done, seed=seed, cap=state.left)
-    if not snapshot.can_compare:
-        return soon, ()
-    within = None if snapshot.standing is None else snapshot.standing.within
-    return soon, compare(state, snapshot.fit, within, soon)
+class Ahead:
+    """How a study would go on after a snapshot: simulated when somebody looks, and then kept.
+
+    It has a copy of the run, so that it does not matter what happens in the study until then.
+    Pickled, it is what was simulated.
+
+    Parameters
+    ----------
+    state : State
+    snapshot : Snapshot
+        Of this state.
+
+    Attributes
+    ----------
+    event : int
+        The last event.
+    """
+
+    def __init__(self, state: State, snapshot: "Snapshot") -> None:
+        self.event = snapshot.event
+        self._snapshot, self._seed, self._done = snapshot, state.settings.seed, state.pooled.pulls
+        able = snapshot.can_forecast or snapshot.can_compare
+        self._run = twin_of(state.run, state.problem) if able else None
+
+    @cached_property
+    @on_one_thread(lambda self: self._snapshot.arms.features.size)
+    def found(self) -> tuple[Forecast | None, tuple[MarginForecast, ...]]:
+        """The forecast of the study and those with margins: seconds when first looked at."""
+        snapshot, run, soon = self._snapshot, self._run, None
+        if run is None:
+            return None, ()
+        if snapshot.can_forecast:
+            seed, left = _seed(self._seed, snapshot.event), snapshot.budget_left
+            soon = forecast(run, snapshot.problem, snapshot.fit, self._done, seed=seed, cap=left)
+        if not snapshot.can_compare:
+            return soon, ()
+        return soon, compare(snapshot, self._seed, self._done, soon)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return foreseen, self.found
+
+
+def foreseen(soon: Forecast | None, margins: tuple[MarginForecast, ...] = ()) -> Ahead:
+    """Return what was simulated before, or elsewhere.
+
+    Examples
+    --------
+    >>> foreseen(None).found
+    (None, ())
+    """
+    ahead = Ahead.__new__(Ahead)
+    ahead.found = soon, margins
+    return ahead
 
 
 def can_have_margin(state: State) -> bool:
@@ -87,31 +129,37 @@ def can_have_margin(state: State) -> bool:
     return single and guaranteed(strategy) and isinstance(state.run, Informed)
 
 
+def _seed(*numbers: int) -> int:
+    return int(np.random.SeedSequence(numbers).generate_state(1)[0])
+
+
 def compare(
-    state: State, fit: Estimate, within: float | None, soon: Forecast | None
+    snapshot: "Snapshot", seed: int, done: int, soon: Forecast | None
 ) -> tuple[MarginForecast, ...]:
     """Simulate forks with margins; none where the study itself is more than half way.
 
     Parameters
     ----------
-    state : State
-        With `can_have_margin`.
-    fit : Estimate
-        From all rewards.
-    within : float or None
-        How far the arm in front is behind the best at most: a margin of that needs no measurement.
+    snapshot : Snapshot
+        With `can_compare`.
+    seed : int
+        Of the study.
+    done : int
+        Pulls so far.
     soon : Forecast or None
         Of the study itself, if it goes on.
     """
-    done, problem = state.pooled.pulls, state.problem
-    if doubts_of(state) or (soon is not None and soon.median <= done):
+    problem, standing = snapshot.problem, snapshot.standing
+    if snapshot.doubts or (soon is not None and soon.median <= done):
         return ()
-    cap = FURTHER * max(done, EARLY * state.arms.rank)
+    cap = FURTHER * max(done, EARLY * snapshot.arms.rank)
     if soon is not None:
         cap = math.ceil(WORTH * (soon.cap if math.isinf(soon.median) else soon.median))
     cap = cap if problem.budget is None else min(cap, problem.budget)
-    scale = within or _noise(problem, fit)
-    found = [_simulated(state, fit, epsilon, cap) for epsilon in below(scale, MARGINS)]
+    # The arm in front is behind the best by so much at most: that margin needs no measurement.
+    within = None if standing is None else standing.within
+    scale = within or _noise(problem, snapshot.fit)
+    found = [_simulated(snapshot, seed, epsilon, cap) for epsilon in below(scale, MARGINS)]
     return tuple(one for one in found if one is not None)
 
 
@@ -140,12 +188,11 @@ def _noise(problem: Problem, fit: Estimate) -> float:
     return float(np.median(problem.sigmas[problem.arms.measurable]))
 
 
-def _simulated(state: State, fit: Estimate, epsilon: float, cap: int) -> MarginForecast | None:
+def _simulated(snapshot: "Snapshot", seed: int, epsilon: float, cap: int) -> MarginForecast | None:
     """Simulate a fork with a margin; None if the results say too little to draw from."""
-    question = with_margin(state.problem, epsilon).with_(rules=NEWEST)
-    seeds = np.random.SeedSequence([state.settings.seed, state.last, 1])
-    seed = int(seeds.generate_state(1)[0])
-    run = state.settings.strategy.start(question, seed=seed)
+    question, fit = with_margin(snapshot.problem, epsilon).with_(rules=NEWEST), snapshot.fit
+    seed = _seed(seed, snapshot.event, 1)
+    run = snapshot.strategy.start(question, seed=seed)
     # Shifted batches would be taken for one batch; without them the forecast is a little long.
     if isinstance(run, Informed) and not question.batch_intercept:
         run.inform(fit.statistics.copy())

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from finalist.arms import Arms
+from finalist.compiled.threads import one_thread
 from finalist.study.results import Results
 from finalist.study.settings import from_json
 from finalist.study.state import State
@@ -69,9 +70,10 @@ class Log:
             numbers = [event.number for event in events]
             firsts = np.searchsorted(rewards.event, numbers, side="left")
             ends = np.searchsorted(rewards.event, numbers, side="right")
-            for event, first, end in zip(events, firsts, ends, strict=True):
-                told = (rewards.pull[first:end], rewards.value[first:end])
-                state.apply(event, told if end > first else None)
+            with one_thread(state.arms.features.size):
+                for event, first, end in zip(events, firsts, ends, strict=True):
+                    told = (rewards.pull[first:end], rewards.value[first:end])
+                    state.apply(event, told if end > first else None)
         self._state = state
         return state
 

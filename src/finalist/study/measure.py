@@ -10,6 +10,7 @@ from typing import NamedTuple, cast
 
 import numpy as np
 
+from finalist.compiled.threads import on_one_thread
 from finalist.errors import ConflictError
 from finalist.study.batch import Batch, Pull
 from finalist.study.history import event_body
@@ -74,6 +75,7 @@ def ask(log: Log, size: int | None, worker: str | None) -> Batch:
         assign(log, size, worker)
 
 
+@on_one_thread(lambda _, state, *__: state.arms.features.size)
 def issue(log: Log, state: State, size: int | None, worker: str | None) -> None:
     """Choose the next batch and write it down, unless someone else did so meanwhile."""
     state.replay.require_run()

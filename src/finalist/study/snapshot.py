@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from finalist.arms import Arms
+from finalist.compiled.threads import on_one_thread
 from finalist.errors import StudyError
 from finalist.inference.leads import Leads
 from finalist.inference.least_squares import Estimate
@@ -229,6 +230,7 @@ class Snapshot:
         return pulls, evidence.reshape(-1, len(self.arms))
 
 
+@on_one_thread(lambda _, state, *__: state.arms.features.size)
 def take(row: StudyRow, state: State, events: Sequence[dict[str, Any]] = ()) -> Snapshot:
     """Take a snapshot of a state, which may change afterwards."""
     problem, verdict, fit = state.problem, state.verdict, state.pooled.estimate()

@@ -13,6 +13,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from finalist.arms import Arms
+from finalist.compiled.threads import on_one_thread
 from finalist.errors import StudyError
 from finalist.inference.pooling import BatchSums, Pooled
 from finalist.inference.statistics import BatchResults
@@ -171,6 +172,7 @@ class State:
 
     # ---- events --------------------------------------------------------------------------
 
+    @on_one_thread(lambda self, *_, **__: self.arms.features.size)
     def apply(
         self,
         event: EventRow,

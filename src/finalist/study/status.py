@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from jaxtyping import Float
 
+from finalist.extras import need
 from finalist.planning import Forecast
 from finalist.study import good_enough, sentences
-from finalist.study.forecasts import MarginForecast
+from finalist.study.forecasts import Ahead, MarginForecast, foreseen
 from finalist.study.snapshot import Snapshot
 from finalist.text import counted
 
@@ -113,11 +114,6 @@ class Status:
         known.
     good_enough : str or None
         These two in words, where they say something.
-    margins : tuple of MarginForecast
-        With a forecast, of a study without a margin or a winner: what forks with margins would
-        need. Empty where the study itself is more than half way.
-    saving : str or None
-        The same in words, if a margin would save much.
     sentence : str
         What is certain, in one sentence.
     pulls, open_pulls, unneeded, batches : int
@@ -133,11 +129,11 @@ class Status:
         are left out then.
     old_results : str or None
         What was measured before the study says of sigma and of the model; None without any.
-    forecast : Forecast or None
-        Of the pulls still needed.
     unit : str or None
         Of the rewards, and so of estimates and intervals.
     arms : tuple of ArmStatus
+    ahead : Ahead
+        Simulates forecast and margins when somebody looks at them, for seconds.
     """
 
     name: str
@@ -157,8 +153,6 @@ class Status:
     within: float | None
     within_reach: tuple[str, ...] | None
     good_enough: str | None
-    margins: tuple[MarginForecast, ...]
-    saving: str | None
     sentence: str
     pulls: int
     open_pulls: int
@@ -170,13 +164,32 @@ class Status:
     warnings: tuple[str, ...]
     doubts: tuple[str, ...]
     old_results: str | None
-    forecast: Forecast | None
     unit: str | None
     arms: tuple[ArmStatus, ...] = field(repr=False)
+    ahead: Ahead = field(repr=False, compare=False)
+
+    @property
+    def forecast(self) -> Forecast | None:
+        """Of the pulls still needed; None where there is none."""
+        return self.ahead.found[0]
+
+    @property
+    def margins(self) -> tuple[MarginForecast, ...]:
+        """Of a study without a margin or a winner: what forks with margins would need.
+
+        Empty where the study itself is more than half way.
+        """
+        return self.ahead.found[1]
+
+    @property
+    def saving(self) -> str | None:
+        """The same in words, if a margin would save much."""
+        return good_enough.saving(self.margins, self.forecast)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as values that JSON can hold."""
-        plain = {k: v for k, v in vars(self).items() if k not in ("arms", "forecast")}
+        """Return everything as values that JSON can hold; the forecast is simulated for it."""
+        plain = {k: v for k, v in vars(self).items() if k not in ("arms", "ahead")}
+        plain |= {"saving": self.saving}
         lists = ("winners", "survivors", "assumptions", "warnings", "doubts")
         plain |= {k: list(plain[k]) for k in lists}
         plain["within_reach"] = None if self.within_reach is None else list(self.within_reach)
@@ -187,6 +200,7 @@ class Status:
 
     def to_frame(self) -> "pd.DataFrame":
         """Return the arms as a data frame."""
+        need("Data frames", "pandas")
         import pandas as pd
 
         return pd.DataFrame([vars(arm) for arm in self.arms])
@@ -209,12 +223,8 @@ def _forecast(forecast: Forecast) -> dict[str, Any]:
     }
 
 
-def status(
-    snapshot: Snapshot,
-    forecast: Forecast | None = None,
-    margins: tuple[MarginForecast, ...] = (),
-) -> Status:
-    """Put a snapshot of a study in words, with forecasts if they were made.
+def status(snapshot: Snapshot, ahead: Ahead | None = None) -> Status:
+    """Put a snapshot of a study in words; forecasts are those of `ahead`.
 
     Examples
     --------
@@ -246,8 +256,6 @@ def status(
         within=None if front is None else front.within,
         within_reach=None if reach is None else tuple(names[i] for i in reach),
         good_enough=good_enough.standing(snapshot),
-        margins=margins,
-        saving=good_enough.saving(margins, forecast),
         sentence=sentences.sentence(snapshot),
         pulls=snapshot.told,
         open_pulls=snapshot.open_pulls,
@@ -259,9 +267,9 @@ def status(
         warnings=tuple(sentences.warnings(snapshot)),
         doubts=snapshot.doubts,
         old_results=None if snapshot.history is None else str(snapshot.history),
-        forecast=forecast,
         unit=snapshot.problem.unit,
         arms=_arms(snapshot),
+        ahead=foreseen(None) if ahead is None else ahead,
     )
 
 

@@ -21,7 +21,7 @@ from finalist.study import change as changes
 from finalist.study import creation, forking
 from finalist.study import measure as measuring
 from finalist.study.batch import Batch, Pull
-from finalist.study.forecasts import forecasts_of
+from finalist.study.forecasts import Ahead
 from finalist.study.history import with_sigma
 from finalist.study.log import Log
 from finalist.study.results import OwnColumns, as_history, as_results
@@ -59,6 +59,7 @@ class Study:
 
     def __init__(self, storage: Storage, row: StudyRow) -> None:
         self._log = Log(storage, row)
+        self._ahead: Ahead | None = None
 
     @classmethod
     @spelled_out_of_study
@@ -81,7 +82,6 @@ class Study:
         where : path-like or str
             A file (SQLite, created if missing), or ``postgresql://user@host/name``.
         name : str
-            By which it is opened again.
         arms : Arms or Problem
             The arms, with the settings in `words`; or the problem.
         strategy : str or Strategy
@@ -95,9 +95,8 @@ class Study:
             Settings of the problem: those of the signature, explained in `Problem`. `sigma`, the
             standard deviation of one measurement, has to be given unless `noise` has its own;
             None says that it is unknown: the gauntlet then estimates it. When the budget is spent,
-            the best of the arms that are left is recommended. Strategies for a fixed budget
-            ("od-linbai", "gse", "peace", "g-budget", "sequential-halving", "top-two") need one, and
-            guarantee nothing.
+            the best of the arms that are left is recommended. Strategies for a fixed budget need
+            one, and guarantee nothing.
         """
         earlier = None if history is None else as_history(history)
         words = with_sigma(words, arms, earlier)
@@ -115,7 +114,7 @@ class Study:
         where, name
             As in `create`.
         arms, **settings
-            Arguments of `create`, to make sure: a study created with others is refused.
+            Arguments of `create`: a study created with others is refused.
         """
         return cls(*creation.reopen(where, name, arms, settings))
 
@@ -217,18 +216,15 @@ class Study:
         return measuring.tell(self._log, told, client_id).new
 
     def void(self, pull_id: int, reason: str) -> Pull:
-        """Give up a measurement that failed and return the one that replaces it.
+        """Give up a failed measurement and return the one that replaces it, of the same arm.
 
-        The same arm is measured again in the same batch. The reason must have nothing to do with
-        the value: leaving out rewards because of what they are breaks the guarantee.
+        The reason must have nothing to do with the value: leaving out rewards because of what they
+        are breaks the guarantee.
         """
         return measuring.void(self._log, pull_id, reason)
 
     def missing(self, pull_id: int, reason: str) -> None:
-        """Go on without a measurement, of an arm that cannot be measured again.
-
-        As with `void`, the loss must have nothing to do with the value.
-        """
+        """Go on without a measurement that cannot be made again; as `void`, whatever its value."""
         measuring.missing(self._log, pull_id, reason)
 
     def amend(self, pull_id: int, reward: float, reason: str) -> None:
@@ -273,8 +269,8 @@ class Study:
     ) -> "Study":
         """Start a new study: from before a batch, or with another model or margin.
 
-        With `until` it has everything told before that batch, and the batch open: tell its rewards
-        again. With `model` (`Arms.with_model`) or `epsilon` (0: no margin) all results are its
+        With `until` it has all told before that batch, and the batch open: tell its rewards again.
+        With `model` (`Arms.with_model`) or `epsilon` (0: no margin) all results are its
         history, which steers where it measures and is never tested. Its status says what the
         probabilities of error add up to.
         """
@@ -301,14 +297,16 @@ class Study:
     def status(self, *, forecast: bool = True) -> Status:
         """Return what is certain, the evidence against every arm, and what is still needed.
 
-        With `forecast`, what is still needed, now and with a margin, is simulated: for seconds.
+        What is needed is simulated when it is looked at, for seconds, and kept for this event.
         """
         return self._status(forecast)[1]
 
-    def _status(self, forecast: bool) -> tuple[int, Status]:  # with the number of the last event
-        state = self._log.now()
-        found = take(self._log.row, state)
-        return state.last, status_of(found, *(forecasts_of(state, found) if forecast else ()))
+    def _status(self, forecast: bool) -> tuple[int, Status]:
+        state = self._log.now()  # the number of the last event goes with the status
+        found, kept = take(self._log.row, state), self._ahead
+        if forecast and (kept is None or kept.event != state.last):
+            self._ahead = Ahead(state, found)
+        return state.last, status_of(found, self._ahead if forecast else None)
 
     def snapshot(self, events: int = 12) -> Snapshot:
         """Return everything that is known after the last event, as numbers that stay as they are.

@@ -10,6 +10,7 @@ from jaxtyping import Float, Int
 from finalist.arms import Arms
 from finalist.arms.recipes import Recipe, Table, plain
 from finalist.errors import ArmsError, StudyError
+from finalist.extras import need
 from finalist.study.pulls import Fate
 from finalist.study.state import State
 from finalist.study.storage.reader import Reader
@@ -127,6 +128,7 @@ def union(arms: Arms, more: Arms) -> tuple[Arms, Int[np.ndarray, " n"]]:
 
 def pulls_table(state: State, reader: Reader, study_id: int) -> "pd.DataFrame":
     """Return every pull of a study: what was measured, by whom, when, with which reward."""
+    need("Data frames", "pandas")
     import pandas as pd
 
     notes = reader.notes(study_id)

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from finalist.errors import FileFormatError, MissingExtraError
+from finalist.errors import FileFormatError
+from finalist.extras import need
 from finalist.tables.cells import Cell
 
 #: The beginning of a Parquet file.
@@ -51,13 +52,10 @@ def _plain(cell: Any) -> Cell:
 
 def read_parquet(content: bytes, name: str, size: Callable[[int, int], None]) -> Any:
     """Return the table in a Parquet file; `size` refuses its rows and columns before it is read."""
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet
-    except ImportError as error:
-        raise MissingExtraError(
-            "Parquet files need pyarrow. Install it with: pip install 'finalist[parquet]'"
-        ) from error
+    need("Parquet files", "pyarrow")
+    import pyarrow as pa
+    import pyarrow.parquet
+
     try:
         file = pyarrow.parquet.ParquetFile(io.BytesIO(content))
         size(file.metadata.num_rows, file.metadata.num_columns)

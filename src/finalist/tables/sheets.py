@@ -5,7 +5,8 @@ import zipfile
 from datetime import date, datetime, time
 from typing import Any, NamedTuple
 
-from finalist.errors import FileFormatError, MissingExtraError
+from finalist.errors import FileFormatError
+from finalist.extras import need
 from finalist.tables import archives
 from finalist.tables.cells import Cell
 from finalist.text import show
@@ -24,12 +25,9 @@ class Sheet(NamedTuple):
 def read_sheet(content: bytes, name: str, wanted: str | None) -> Sheet:
     """Return the cells of a sheet, by default of the first one that has any."""
     safe = archives.checked(content, name)
-    try:
-        from python_calamine import CalamineError, CalamineWorkbook, PasswordError
-    except ImportError as error:
-        raise MissingExtraError(
-            "Spreadsheets need python-calamine. Install it with: pip install python-calamine"
-        ) from error
+    need("Spreadsheets", "python_calamine")
+    from python_calamine import CalamineError, CalamineWorkbook, PasswordError
+
     try:
         with CalamineWorkbook.from_filelike(io.BytesIO(safe)) as book:
             return _chosen(book, name, wanted)

@@ -14,6 +14,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from finalist.errors import OutputError
+from finalist.extras import need
 from finalist.files import write_file
 from finalist.tables.escaping import escape
 from finalist.text import show
@@ -168,6 +169,7 @@ def workbook(
     >>> table.columns
     (('=tin', '007'), (0.5, None))
     """
+    need("Spreadsheets", "xlsxwriter")
     import xlsxwriter
 
     table = _checked(header, rows)

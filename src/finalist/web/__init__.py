@@ -5,8 +5,12 @@
 
 from typing import TYPE_CHECKING
 
+from finalist.extras import EXTRAS, need
+
 if TYPE_CHECKING:
     from finalist.web.app import create_app
+
+need("The page, the API and reports", *EXTRAS["page"], *EXTRAS["charts"])
 
 __all__ = ["create_app"]
 

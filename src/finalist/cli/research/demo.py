@@ -11,6 +11,7 @@ from finalist.cli import output
 from finalist.cli.options import FolderOption
 from finalist.cli.research.demo_paper import demo_paper
 from finalist.cli.study.status import arms_table, evidence_picture, report
+from finalist.extras import EXTRAS, need
 from finalist.files import printable
 
 if TYPE_CHECKING:
@@ -92,6 +93,7 @@ def demo(
     ] = False,
 ) -> None:
     """Run a study, explain, draw."""
+    need("Charts", *EXTRAS["charts"])
     if paper:
         demo_paper(out)
         return

@@ -82,8 +82,10 @@ def status(
     """Look, print, draw."""
     output.check_files(out, chart)
     with opened(db, name) as study:
-        with output.working("Simulating what is still needed..."):
-            found = study.status(forecast=not no_forecast)
+        found = study.status(forecast=not no_forecast)
+        if form is not Format.csv:
+            with output.working("Simulating what is still needed..."):
+                found.forecast  # noqa: B018
         picture = None if chart is None else evidence_picture(study)
     if form is Format.json:
         text = output.to_json(found.to_dict())

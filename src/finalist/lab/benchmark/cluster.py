@@ -12,13 +12,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from finalist import __version__
-from finalist.errors import (
-    DesignError,
-    MissingExtraError,
-    NotYetSupportedError,
-    ProblemError,
-    SimulationError,
-)
+from finalist.errors import DesignError, NotYetSupportedError, ProblemError, SimulationError
+from finalist.extras import need
 from finalist.lab.store import Store, settings_of
 from finalist.simulation.engine import gather
 from finalist.simulation.result import Simulation
@@ -153,12 +148,9 @@ def _result(future: "Future") -> list[Outcome] | str:
 @contextmanager
 def _connected(address: str) -> "Iterator[Client]":
     """Connect to a scheduler and wait for its first worker; fail within about a minute."""
-    try:
-        from distributed import Client
-    except ImportError as error:
-        raise MissingExtraError(
-            "a cluster needs Dask; install it with: pip install 'finalist[cluster]'"
-        ) from error
+    need("Clusters", "distributed")
+    from distributed import Client
+
     if not ADDRESS.fullmatch(address):
         raise _no_scheduler(address, "this is not an address")
     try:

@@ -32,7 +32,6 @@ from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Int
-from scipy.spatial import cKDTree
 
 from finalist.arms import Arms
 from finalist.design import Design, optimal_design
@@ -115,6 +114,8 @@ def most_phases(arms: Arms, survivors: tuple[int, ...], rho: float) -> int:
     """Return how many phases are enough to halve `rho` until one arm is left; at least 1."""
     if len(survivors) < 3:
         return 1
+    from scipy.spatial import cKDTree
+
     Z = arms.coordinates
     some = Z[list(survivors)]
     nearest = np.asarray(cKDTree(some).query(some, k=2)[0])[:, 1].min()

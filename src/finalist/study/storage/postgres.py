@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from sqlalchemy import Connection, Engine, create_engine
 
-from finalist.errors import MissingExtraError
+from finalist.extras import need
 from finalist.study.results import Results
 from finalist.study.storage import connections as common
 from finalist.study.storage.errors import LOCKED, cause_of
@@ -54,20 +54,16 @@ class PostgreSQL(Dialect):
     def _engine(self, most: int) -> Engine:
         """Return an engine with so many connections at most."""
         assert self.place.url is not None
-        try:
-            return create_engine(
-                self.place.url,
-                connect_args={"client_encoding": "utf8"},
-                isolation_level="READ COMMITTED",
-                pool_pre_ping=True,  # the server may have been restarted
-                pool_size=_KEPT,
-                max_overflow=most - _KEPT,
-                pool_timeout=common.BUSY,
-            )
-        except ImportError as error:
-            raise MissingExtraError(
-                "PostgreSQL needs psycopg. Install it with: pip install 'finalist[postgres]'"
-            ) from error
+        need("Studies in PostgreSQL", "psycopg")
+        return create_engine(
+            self.place.url,
+            connect_args={"client_encoding": "utf8"},
+            isolation_level="READ COMMITTED",
+            pool_pre_ping=True,  # the server may have been restarted
+            pool_size=_KEPT,
+            max_overflow=most - _KEPT,
+            pool_timeout=common.BUSY,
+        )
 
     def explain(self, error: BaseException) -> str | None:
         """Return what an error of psycopg means."""

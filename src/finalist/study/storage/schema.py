@@ -92,8 +92,8 @@ Index(
     events.c.study,
     events.c.client,
     unique=True,
+    # As on PostgreSQL: `postgresql_where` would load that dialect for files too.
     sqlite_where=text("client IS NOT NULL"),
-    postgresql_where=text("client IS NOT NULL"),
 )
 
 rewards = Table(
