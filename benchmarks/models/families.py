@@ -161,6 +161,11 @@ def flat_and_steep(U: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return np.asarray(U @ (rng.normal(size=U.shape[1]) * np.where(keep, 1.0, 0.15)))
 
 
+def quadratic(U: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Draw squares beside slopes, which the model bending has."""
+    return _slopes(U, rng) + np.asarray((U**2) @ rng.normal(size=U.shape[1]))
+
+
 def dome(U: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Have a best setting inside, in all columns."""
     top, width = rng.uniform(-0.6, 0.6, U.shape[1]), rng.uniform(0.5, 1.5, U.shape[1])
@@ -255,6 +260,7 @@ _LIST = (
     Family("straight", linear, "linear", _ALL),
     Family("half flat", flat_and_steep, "linear", _ALL),
     Family("straight, categories", linear, "linear", ("categories",)),
+    Family("squares, model bending", quadratic, "linear", ("5 x 5", "4 x 4 x 3"), "bending"),
     Family("dome", dome, "tuned"),
     Family("dome in one column", dome_in_one, "tuned"),
     Family("crossing", crossing, "tuned"),

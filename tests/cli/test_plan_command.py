@@ -58,7 +58,7 @@ def test_theta_can_be_given_instead(arms_file: Path, tmp_path: Path) -> None:
     assert level == as_json(arms_file, "--theta", "0.3,0.6,0", *few)
     found = as_json(arms_file, "--theta", "0.3,0.6", *few, "--no-intercept")
     assert found == as_json(arms_file, "--theta-file", file, *few, "--no-intercept")
-    runs = fl.simulate(fl.Arms.from_csv(arms_file), [0.3, 0.6], sigma=0.2, runs=3)
+    runs = fl.simulate(fl.Arms.from_csv(arms_file), [0.3, 0.6], sigma=0.2, check=0.03, runs=3)
     assert found["rows"][0]["pulls"] == runs.samples.tolist()
     assert found["gap"] is None
 

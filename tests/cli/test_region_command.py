@@ -68,7 +68,7 @@ def test_a_study_from_the_file_to_what_is_certain_of_the_region(tmp_path: Path) 
     run(*BOX, "-o", arms)
     begun = run(
         *("new", "pills", arms, "--measurable-column", "measurable", "--db", db, "--seed", 1),
-        *("--sigma", 0.5, "--epsilon", 0.4, "--delta", 0.04),
+        *("--check", 0, "--sigma", 0.5, "--epsilon", 0.4, "--delta", 0.04),
     )
     assert begun.exit_code == 0, begun.output
     check_refused(run(*BOX, "--study", "pills", "--db", db), "measure more")

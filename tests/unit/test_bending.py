@@ -73,6 +73,15 @@ def test_arms_that_are_equal_have_the_bends_of_their_own_recipe():
     assert Bends.of(by_hand).names != Bends.of(ARMS.with_model("bending")).names
 
 
+def test_a_bend_that_no_measurement_shows_is_not_looked_for():
+    ends = fl.Arms([[-1.0], [1.0]]).with_intercept()
+    between = fl.Arms([[0.0], [0.5]]).with_intercept()
+    assert Bends.of(fl.Problem(ends, noise=fl.Gaussian(1.0), candidates=between).arms).count == 0
+    three = fl.Arms([[-1.0], [0.2], [1.0]]).with_intercept()
+    asked = fl.Problem(three, noise=fl.Gaussian(1.0), candidates=between)
+    assert Bends.of(asked.arms).names == ("f1^2",)
+
+
 def test_categories_may_interact():
     cells = list(itertools.product([0.0, 1.0, 2.0], "abc"))
     names = [f"{kind}{dose}" for dose, kind in cells]

@@ -291,7 +291,7 @@ def test_a_plan_for_theta_is_a_simulation_run_for_run(settings):
     common = {"sigma": 0.7, "delta": 0.1, "seed": 5, "max_pulls": 3000, **settings}
     found = fl.plan(arms, theta=theta, draws=6, against=against, **common)
     for row, strategy in zip(found.rows, ["gauntlet", *against], strict=True):
-        runs = fl.simulate(arms, theta, strategy, runs=6, **common)
+        runs = fl.simulate(arms, theta, strategy, runs=6, **{"check": 0.03, **common})
         expected = np.where(runs.decided, runs.samples, np.inf)
         np.testing.assert_array_equal(row.pulls, expected)
         assert row.wrong == runs.errors
@@ -589,7 +589,8 @@ def test_a_plan_speaks_of_cost_where_pulls_cost_different_amounts():
     assert found.unit == found.to_dict()["unit"] == "units of cost"
     assert found.lower_bound is not None
     assert found.lower_bound < found.rows[0].mean < found.rows[1].mean
-    one = fl.simulate(arms, np.array([1.0, 0.3, 0.0]), sigma=2.0, cost=cost, runs=1, seed=4)
+    words = {"sigma": 2.0, "cost": cost, "check": 0.03}
+    one = fl.simulate(arms, np.array([1.0, 0.3, 0.0]), runs=1, seed=4, **words)
     given = fl.plan(
         arms, theta=np.array([1.0, 0.3, 0.0]), sigma=2.0, cost=cost, draws=1, seed=4, against=[]
     )

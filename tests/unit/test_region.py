@@ -476,7 +476,7 @@ def test_a_linear_model_needs_the_corners_alone_and_the_whole_of_delta():
     net = Region.box([0, 0], [1, 1], "linear").net(21)
     assert sorted(net.arms.names)[0] == "x1=0, x2=0"
     assert len(net.arms) == 4
-    assert net.question(0.1, 0.05) == {"epsilon": 0.1, "delta": 0.05}
+    assert net.question(0.1, 0.05) == {"epsilon": 0.1, "delta": 0.05, "check": 0.0}
     found = net.rehearse([0.0, 1.0, -1.0], 0.5, seed=3, sigma=1.0)
     assert (found.loss, found.within, found.point) == (0.0, 0.5, {"x1": 1.0, "x2": 0.0})
     assert net.refined(record_of(net, [0.0, 1.0, -1.0])) is net
@@ -484,7 +484,7 @@ def test_a_linear_model_needs_the_corners_alone_and_the_whole_of_delta():
 
 def test_epsilon_and_delta_are_split():
     net = VALLEY.net(5)
-    assert net.question(0.1, 0.05) == pytest.approx({"epsilon": 0.08, "delta": 0.04})
+    assert net.question(0.1, 0.05) == pytest.approx({"epsilon": 0.08, "delta": 0.04, "check": 0.0})
     fine = net.refined(record_of(net, TIED, n=500), 0.02)
     assert fine.question(0.1, 0.05)["delta"] == pytest.approx(0.8 * 0.03)
     assert fine.refined(record_of(fine, TIED, n=500), 0.01).risk == pytest.approx(0.03)
@@ -564,7 +564,7 @@ def test_what_is_wrong_is_said(call, words):
 
 
 def study_of(tmp_path: Any, net: Net, name: str = "oven", **words: Any) -> "fl.Study":
-    words = {"sigma": 0.5, "epsilon": 0.4, "delta": 0.04, "seed": 1} | words
+    words = {"sigma": 0.5, "epsilon": 0.4, "delta": 0.04, "seed": 1, "check": 0.0} | words
     return fl.Study.create(tmp_path / "lab.db", name, net.arms, **words)
 
 

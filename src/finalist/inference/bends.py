@@ -33,7 +33,7 @@ class Bends:
     Attributes
     ----------
     columns : (K, q) array
-        Without their least-squares fit on the arms' features.
+        Without their least-squares fit on the features of the arms that can be measured.
     names : tuple of q str
     base : (K, p) array
         What is bent: columns scaled to [-1, 1].
@@ -113,7 +113,7 @@ def _bends(arms: Arms, recipe: str) -> Bends:
                 for j, other in enumerate(names):
                     if i != j:
                         made[f"{one}^2 * {other}"] = base[:, i] ** 2 * base[:, j]
-    kept = dict(_left(arms.coordinates, made))
+    kept = dict(_left(arms, made))
     some = list(kept)[:MAX_BENDS]
     columns = np.column_stack([kept[name] for name in some]) if some else np.empty((len(arms), 0))
     columns.setflags(write=False)
@@ -121,18 +121,23 @@ def _bends(arms: Arms, recipe: str) -> Bends:
 
 
 def _left(
-    Z: Float[np.ndarray, "K r"], made: dict[str, Float[np.ndarray, " K"]]
+    arms: Arms, made: dict[str, Float[np.ndarray, " K"]]
 ) -> list[tuple[str, Float[np.ndarray, " K"]]]:
-    """Return what is left of columns without their fit, and not said by one before."""
-    Q = np.linalg.qr(Z)[0]
+    """Return what is left of columns without their fit on what can be measured.
+
+    Those that no measurement shows are left out, and those that one before says already.
+    """
+    Z, some = arms.coordinates, arms.measurable
+    Q, R = np.linalg.qr(Z[some])
+    to_fit = np.linalg.pinv(R) @ Q.T
     left: list[tuple[str, Float[np.ndarray, " K"]]] = []
     for name, column in made.items():
-        rest = column - Q @ (Q.T @ column)
-        rest = rest - Q @ (Q.T @ rest)
-        size = float(np.linalg.norm(rest))
-        if size <= VANISHES * max(float(np.linalg.norm(column)), VANISHES):
+        rest = column - Z @ (to_fit @ column[some])
+        rest = rest - Z @ (to_fit @ rest[some])
+        size = float(np.linalg.norm(rest[some]))
+        if size <= VANISHES * max(float(np.linalg.norm(column[some])), VANISHES):
             continue
-        if all(_differ(rest, other) for _, other in left):
+        if all(_differ(rest[some], other[some]) for _, other in left):
             left.append((name, rest))
     return left
 

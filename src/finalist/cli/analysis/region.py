@@ -32,7 +32,7 @@ file of arms; --format json has the keys
 
 \b
   shape, basis, low, high, names, per_axis, points, measured, design (value,
-  lower_bound, gap, arms: list of name, weight), question (epsilon, delta),
+  lower_bound, gap, arms: list of name, weight), question (epsilon, delta, check),
   found (name, point, epsilon, loss, within, delta, pulls, refine, sentence)
 
 Values that were not asked for are null.
@@ -204,5 +204,6 @@ def _next(question: dict[str, Any], out: Path | None) -> str:
     """Return the command that begins a study of these arms."""
     file = "arms.csv" if out is None else str(out)
     words = ["new", "NAME", file, "--measurable-column", "measurable", "--sigma", "SIZE"]
-    words += ["--epsilon", f"{question['epsilon']:g}", "--delta", f"{question['delta']:g}"]
+    for word in ("epsilon", "delta", "check"):
+        words += [f"--{word}", f"{question[word]:g}"]
     return f"Next:\n  {printable(shlex.join(['finalist', *words]))}"
