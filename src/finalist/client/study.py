@@ -262,10 +262,12 @@ class RemoteStudy:
 
     # ---- looking -------------------------------------------------------------------------
 
-    def status(self, *, forecast: bool = True) -> Status:
+    def status(self, *, forecast: bool = True, within: float | None = None) -> Status:
         """Return what is certain; as `Study.status`."""
-        wanted = "true" if forecast else "false"
-        return parse_status(self._http.get(f"{self._path}/status", forecast=wanted))
+        wanted = {"forecast": "true" if forecast else "false"}
+        if within is not None:
+            wanted["within"] = repr(float(within))
+        return parse_status(self._http.get(f"{self._path}/status", **wanted))
 
     def evidence(self) -> tuple[Int[np.ndarray, " B"], Float[np.ndarray, "B K"]]:
         """Return the evidence against each arm over time; as `Study.evidence`."""

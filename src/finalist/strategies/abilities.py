@@ -6,6 +6,7 @@ from typing import Literal, Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from finalist.inference.least_squares import Estimate
 from finalist.inference.statistics import Statistics
 from finalist.problem import Problem
 from finalist.strategies.protocol import Batch, Run, Verdict
@@ -172,6 +173,23 @@ class Lossy(Protocol):
 
     def lose(self, counts: Int[np.ndarray, " K"]) -> None:
         """Count pulls of the batch recorded last that gave no reward."""
+        ...
+
+
+@runtime_checkable
+class Rationing(Protocol):
+    """A run that plans what is left of a budget."""
+
+    def rest(self, fit: Estimate, left: float) -> Float[np.ndarray, " K"]:
+        """Return how the pulls that are left would be shared, by the results so far.
+
+        Parameters
+        ----------
+        fit : Estimate
+            From all results.
+        left : float
+            How many are left.
+        """
         ...
 
 

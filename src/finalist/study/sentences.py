@@ -167,8 +167,7 @@ def advice(snapshot: Snapshot) -> str | None:
     words = f"Recommendation: {snapshot.arms.names[arm]}."
     if error is not None:
         words += (
-            f" Another arm is {better} with probability {error:.2g}: an estimate under a flat "
-            "prior, not a guarantee."
+            f" Another arm is {better} with probability {error:.2g}: an estimate, not a guarantee."
         )
     if other is not None:
         words += f" All rewards together speak for {snapshot.arms.names[other]}."

@@ -11,6 +11,7 @@ from finalist.extras import need
 from finalist.planning import Forecast
 from finalist.study import good_enough, sentences
 from finalist.study.forecasts import Ahead, MarginForecast, foreseen
+from finalist.study.outlook import Chances, Outlook, chances
 from finalist.study.snapshot import Snapshot
 from finalist.text import counted
 
@@ -96,8 +97,8 @@ class Status:
         None if the rewards do not tell the mean of any of them.
     error_estimate : float or None
         For a recommendation without a guarantee: the probability that another arm is better, by
-        more than epsilon, as a flat prior has it (`intervals.error_estimate`). An estimate. None
-        where an assumption fails or the model may be wrong by a given amount.
+        more than epsilon (`intervals.error_estimate`). An estimate. None where an assumption fails
+        or the model may be wrong by a given amount.
     certainty : float or None
         For the same: the confidence with which no arm is better (`intervals.certainty`), 0 if
         the rewards give none; what a model that may be wrong can feign is taken off. None where
@@ -114,6 +115,8 @@ class Status:
         known.
     good_enough : str or None
         These two in words, where they say something.
+    outlook : Chances or None
+        With a budget: the chances that the choice is right, now and at its end. Estimates.
     sentence : str
         What is certain, in one sentence.
     pulls, open_pulls, unneeded, batches : int
@@ -153,6 +156,7 @@ class Status:
     within: float | None
     within_reach: tuple[str, ...] | None
     good_enough: str | None
+    outlook: Chances | None
     sentence: str
     pulls: int
     open_pulls: int
@@ -193,6 +197,7 @@ class Status:
         lists = ("winners", "survivors", "assumptions", "warnings", "doubts")
         plain |= {k: list(plain[k]) for k in lists}
         plain["within_reach"] = None if self.within_reach is None else list(self.within_reach)
+        plain["outlook"] = None if self.outlook is None else vars(self.outlook)
         plain["margins"] = [vars(one) for one in self.margins]
         plain["forecast"] = None if self.forecast is None else _forecast(self.forecast)
         plain["arms"] = [vars(arm) for arm in self.arms]
@@ -207,6 +212,8 @@ class Status:
 
     def __str__(self) -> str:
         lines = [self.sentence, *filter(None, [self.advice, self.good_enough])]
+        if self.outlook is not None:
+            lines.append(self.outlook.words)
         if self.unneeded:
             lines.append(f"{counted(self.unneeded, 'pull was', 'pulls were')} not needed.")
         if self.forecast is not None:
@@ -223,8 +230,12 @@ def _forecast(forecast: Forecast) -> dict[str, Any]:
     }
 
 
-def status(snapshot: Snapshot, ahead: Ahead | None = None) -> Status:
+def status(
+    snapshot: Snapshot, ahead: Ahead | None = None, *, within: float | None = None
+) -> Status:
     """Put a snapshot of a study in words; forecasts are those of `ahead`.
+
+    `within` is the difference of which the outlook speaks; by default a round one.
 
     Examples
     --------
@@ -238,6 +249,7 @@ def status(snapshot: Snapshot, ahead: Ahead | None = None) -> Status:
     good = np.where(known, snapshot.problem.sign * snapshot.means, -np.inf)
     front = snapshot.standing
     reach = None if front is None else front.reach
+    outlook = snapshot.outlook
     return Status(
         name=snapshot.name,
         verdict=_verdict(snapshot),
@@ -256,6 +268,7 @@ def status(snapshot: Snapshot, ahead: Ahead | None = None) -> Status:
         within=None if front is None else front.within,
         within_reach=None if reach is None else tuple(names[i] for i in reach),
         good_enough=good_enough.standing(snapshot),
+        outlook=None if outlook is None else _chances(snapshot, outlook, within),
         sentence=sentences.sentence(snapshot),
         pulls=snapshot.told,
         open_pulls=snapshot.open_pulls,
@@ -271,6 +284,11 @@ def status(snapshot: Snapshot, ahead: Ahead | None = None) -> Status:
         arms=_arms(snapshot),
         ahead=foreseen(None) if ahead is None else ahead,
     )
+
+
+def _chances(snapshot: Snapshot, outlook: Outlook, within: float | None) -> Chances:
+    ended, error = snapshot.end is not None, snapshot.error_estimate
+    return chances(outlook, snapshot.arms.names, within, ended=ended, error=error)
 
 
 def _verdict(snapshot: Snapshot) -> Literal["continue", "winner", "uncertain", "undecided"]:

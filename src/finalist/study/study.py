@@ -294,19 +294,20 @@ class Study:
         """Write a remark into the log."""
         changes.note(self._log, text)
 
-    def status(self, *, forecast: bool = True) -> Status:
+    def status(self, *, forecast: bool = True, within: float | None = None) -> Status:
         """Return what is certain, the evidence against every arm, and what is still needed.
 
         What is needed is simulated when it is looked at, for seconds, and kept for this event.
+        With a budget, `within` is the difference of which the outlook speaks.
         """
-        return self._status(forecast)[1]
+        return self._status(forecast, within)[1]
 
-    def _status(self, forecast: bool) -> tuple[int, Status]:
+    def _status(self, forecast: bool, within: float | None = None) -> tuple[int, Status]:
         state = self._log.now()  # the number of the last event goes with the status
         found, kept = take(self._log.row, state), self._ahead
         if forecast and (kept is None or kept.event != state.last):
             self._ahead = Ahead(state, found)
-        return state.last, status_of(found, self._ahead if forecast else None)
+        return state.last, status_of(found, self._ahead if forecast else None, within=within)
 
     def snapshot(self, events: int = 12) -> Snapshot:
         """Return everything that is known after the last event, as numbers that stay as they are.

@@ -19,7 +19,7 @@ from jaxtyping import Float, Int
 from finalist.design.end import end_design, errors_at_end, regular
 from finalist.design.exchange import greedy_pulls
 from finalist.inference.information import Information
-from finalist.inference.least_squares import weighted_rows
+from finalist.inference.least_squares import Estimate, weighted_rows
 from finalist.strategies.gauntlet.past import Past
 from finalist.strategies.gauntlet.pilot import spans
 from finalist.strategies.gauntlet.planner import estimable, useful_arms
@@ -121,7 +121,7 @@ class Ending:
         W = weighted_rows(past.Z, problem.precisions)
         A = _known(past, W, reserve)
         epsilon = problem.epsilon / past.scale(fit)
-        Y, leads, variances = _rivals(past, np.array(survivors))
+        Y, leads, variances = _rivals(past, fit, np.array(survivors))
         words = W, A, Y, leads, variances, left
         weights, M = end_design(*words, _start(past), epsilon)
         at_end = np.linalg.inv(regular(A, W, left) + (W.T * (left * weights)) @ W)
@@ -158,24 +158,48 @@ class Ending:
         return counts, info, self.M
 
 
+def shares_of_rest(
+    past: Past, fit: Estimate, survivors: Sequence[int], left: float
+) -> Float[np.ndarray, " K"]:
+    """Return how the pulls that are left would be shared, by all results, for an outlook.
+
+    It starts from what was measured so far instead of a G-optimal design, and is made at any time,
+    also inside an epoch.
+    """
+    W = weighted_rows(past.Z, past.problem.precisions)
+    room, made = past.room() > 0, fit.statistics.count
+    start = SPREAD * room / max(room.sum(), 1) + (1.0 - SPREAD) * made / max(made.sum(), 1)
+    start = np.where(room, start, 0.0)
+    if not start.any() or len(survivors) <= past.problem.top:
+        return np.asarray(start)
+    Y, leads, variances = _rivals(past, fit, np.array(survivors))
+    epsilon = past.problem.epsilon / past.scale(fit)
+    words = W, _design(fit), Y, leads, variances, left, start / start.sum(), epsilon
+    return end_design(*words)[0]
+
+
 def _known(
     past: Past, W: Float[np.ndarray, "K r"], reserve: Reserve | None
 ) -> Float[np.ndarray, "r r"]:
     """Return the design matrix of all pulls so far, also of those whose results are to come."""
-    info = past.estimate().information
-    root = info.root @ info.basis.T
-    A = root.T @ root
+    A = _design(past.estimate())
     for worth in (past.pending, None if reserve is None else reserve.worth):
         if worth is not None:
             A = A + (W.T * worth) @ W
     return np.asarray(A)
 
 
+def _design(fit: Estimate) -> Float[np.ndarray, "r r"]:
+    """Return the design matrix of an estimate."""
+    root = fit.information.root @ fit.information.basis.T
+    return np.asarray(root.T @ root)
+
+
 def _rivals(
-    past: Past, survivors: Int[np.ndarray, " m"]
+    past: Past, fit: Estimate, survivors: Int[np.ndarray, " m"]
 ) -> tuple[Float[np.ndarray, "n r"], Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
     """Return the arms that would be taken minus their closest rivals, the leads, and how sure."""
-    problem, fit, Z = past.problem, past.estimate(), past.Z
+    problem, Z = past.problem, past.Z
     means = past.means(fit) / past.scale(fit)
     order = survivors[np.argsort(-means[survivors], kind="stable")]
     inside, outside = order[: problem.top], order[problem.top :]

@@ -31,6 +31,7 @@ from finalist.errors import ProblemError
 from finalist.inference import mixtures
 from finalist.inference.intervals import leader, pooled_widths, start_of
 from finalist.inference.leads import Leads, leads
+from finalist.inference.least_squares import Estimate
 from finalist.inference.statistics import Statistics
 from finalist.problem import Problem
 from finalist.strategies.abilities import (
@@ -44,6 +45,7 @@ from finalist.strategies.abilities import (
     Lossy,
     ModelFindings,
     Modelled,
+    Rationing,
     Sized,
     Speaking,
 )
@@ -52,6 +54,7 @@ from finalist.strategies.gauntlet.best import BestArm
 from finalist.strategies.gauntlet.checked import CheckedEpochs
 from finalist.strategies.gauntlet.claims import Claims
 from finalist.strategies.gauntlet.course import Course
+from finalist.strategies.gauntlet.endgame import shares_of_rest
 from finalist.strategies.gauntlet.epochs import Epochs
 from finalist.strategies.gauntlet.model_check import ModelCheck
 from finalist.strategies.gauntlet.past import Past, has_portfolio
@@ -68,7 +71,9 @@ from finalist.strategies.protocol import (
 from finalist.text import counted
 
 
-class GauntletRun(Run, Sized, Evident, Speaking, Explaining, Informed, Lossy, Looking, Modelled):
+class GauntletRun(
+    Run, Sized, Evident, Speaking, Explaining, Informed, Lossy, Looking, Modelled, Rationing
+):
     """The gauntlet at work.
 
     Parameters
@@ -249,6 +254,12 @@ class GauntletRun(Run, Sized, Evident, Speaking, Explaining, Informed, Lossy, Lo
     def lose(self, counts: Int[np.ndarray, " K"]) -> None:
         """Count pulls that were made and gave no reward: they use up what can be pulled."""
         self._past.lost += counts
+
+    def rest(self, fit: Estimate, left: float) -> Float[np.ndarray, " K"]:
+        """Return how the pulls that are left of a budget would be shared (`Rationing`)."""
+        if not self._problem.rules.endgame:
+            return np.asarray(fit.statistics.count / max(fit.statistics.pulls, 1))
+        return shares_of_rest(self._past, fit, self.verdict.survivors, left)
 
 
 class ChangeableRun(GauntletRun, Changeable, Following):
