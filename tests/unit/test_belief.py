@@ -20,6 +20,13 @@ def fitted(arms, counts, means, spread=0.0):
     return estimate(arms, s)
 
 
+def believed(fit, sigma):
+    """Return the belief of an estimate, which has one."""
+    found = Belief.of(fit, sigma)
+    assert found is not None
+    return found
+
+
 def posterior(found):
     """Return the mean and the second moment of each lead of the first arm."""
     gap, width = found.gaps(0, list(range(1, len(found.axes))))
@@ -29,7 +36,7 @@ def posterior(found):
 
 def test_two_contrasts_have_the_flat_prior():
     fit = fitted(fl.Arms.unstructured(3), [4, 9, 2], [1.0, 0.5, -0.2])
-    mean, variance = posterior(Belief.of(fit, 2.0))
+    mean, variance = posterior(believed(fit, 2.0))
     assert mean * 2.0 == pytest.approx([0.5, 1.2])
     assert variance == pytest.approx([1 / 4 + 1 / 9, 1 / 4 + 1 / 2])
 
@@ -39,7 +46,7 @@ def test_means_are_those_of_steins_prior(estimates):
     """Equal counts: the mean is the estimate times a factor, an integral over tau^2."""
     n, K = 3, len(estimates)
     fit = fitted(fl.Arms.unstructured(K), [n] * K, estimates)
-    mean, _ = posterior(Belief.of(fit, 1.0))
+    mean, _ = posterior(believed(fit, 1.0))
     b, error = np.array(estimates) - np.mean(estimates), 1.0 / n
     square = float(b @ b)
 
@@ -55,22 +62,22 @@ def test_means_are_those_of_steins_prior(estimates):
 def test_the_level_of_all_arms_does_not_matter():
     X = np.column_stack([np.ones(7), np.random.default_rng(1).standard_normal((7, 4))])
     arms, means = fl.Arms(X), np.array([0.4, 0.1, 0.3, -0.2, 0.0, 0.2, -0.1])
-    low = posterior(Belief.of(fitted(arms, [3] * 7, means), 1.0))
-    high = posterior(Belief.of(fitted(arms, [3] * 7, means + 1000.0), 1.0))
+    low = posterior(believed(fitted(arms, [3] * 7, means), 1.0))
+    high = posterior(believed(fitted(arms, [3] * 7, means + 1000.0), 1.0))
     assert np.allclose(low, high, rtol=1e-6, atol=1e-9)
 
 
 def test_units_of_rewards_do_not_matter():
     arms, means = fl.Arms.unstructured(6), np.array([0.4, 0.1, 0.3, -0.2, 0.0, 0.2])
-    one = Belief.of(fitted(arms, [3] * 6, means), 1.0)
-    other = Belief.of(fitted(arms, [3] * 6, 1e6 * means), 1e6)
+    one = believed(fitted(arms, [3] * 6, means), 1.0)
+    other = believed(fitted(arms, [3] * 6, 1e6 * means), 1e6)
     assert np.allclose(posterior(one), posterior(other))
     assert other.sigma == 1e6
 
 
 def test_draws_have_the_moments_of_the_mixture():
     fit = fitted(fl.Arms.unstructured(5), [2, 3, 4, 5, 6], [1.0, 0.6, 0.2, -0.4, 0.1])
-    found = Belief.of(fit, 1.0)
+    found = believed(fit, 1.0)
     drawn, factor = found.draw(100_000, np.random.default_rng(0))
     leads = drawn @ (found.axes[0] - found.axes[1:]).T
     mean, variance = posterior(found)
@@ -81,7 +88,7 @@ def test_draws_have_the_moments_of_the_mixture():
 
 def test_an_unknown_sigma_widens_draws():
     fit = fitted(fl.Arms.unstructured(4), [2] * 4, [1.0, 0.6, 0.2, -0.4], spread=0.5)
-    found = Belief.of(fit, None)
+    found = believed(fit, None)
     assert found.freedom == 4
     assert found.sigma == pytest.approx(np.sqrt(fit.residual_variance))
     _, factor = found.draw(50_000, np.random.default_rng(0))
@@ -96,7 +103,7 @@ def test_estimates_at_the_end_are_those_of_further_pulls():
     s = Statistics.empty(6)
     s.add_batch(first, first * means, first * means**2)
     fit = estimate(arms, s)
-    found, rng = Belief.of(fit, 1.0), np.random.default_rng(1)
+    found, rng = believed(fit, 1.0), np.random.default_rng(1)
     Z = arms.coordinates
     truth = fit.phi + np.array([0.3, -0.2, 0.1])
     drawn = np.tile(np.linalg.lstsq(found.axes, (Z - Z.mean(axis=0)) @ truth)[0], (20_000, 1))
@@ -127,12 +134,12 @@ def right_and_said(prior, runs=1500):
 
 
 def test_it_is_right_as_often_as_it_says_and_a_flat_prior_is_not():
-    right, said, runs = right_and_said(lambda fit: Belief.of(fit, 1.0))
+    right, said, runs = right_and_said(lambda fit: believed(fit, 1.0))
     low, high = exact_interval(right, runs, 0.999)
     assert low - 0.02 < said < high + 0.02
 
     def flat(fit):
-        found = Belief.of(fit, 1.0)
+        found = believed(fit, 1.0)
         return type(found)(**vars(found) | {"scales": np.array([np.inf]), "weights": np.ones(1)})
 
     _, said, _ = right_and_said(flat)
@@ -148,7 +155,7 @@ def test_nothing_is_believed_of_nothing():
 
 def test_what_was_not_measured_may_be_anything():
     arms = fl.Arms.unstructured(5)
-    found = Belief.of(fitted(arms, [4, 4, 4, 4, 0], [0.6, 0.2, 0.0, -0.1, 0.0]), 1.0)
+    found = believed(fitted(arms, [4, 4, 4, 4, 0], [0.6, 0.2, 0.0, -0.1, 0.0]), 1.0)
     _, width = found.gaps(0, [1, 4])
     assert (width[:, 1] > width[:, 0]).all()
     assert np.isfinite(width).all()
@@ -157,10 +164,10 @@ def test_what_was_not_measured_may_be_anything():
 def test_the_grid_reaches_far_enough():
     """With more and wider scales nothing changes."""
     fit = fitted(fl.Arms.unstructured(6), [2, 3, 4, 5, 6, 7], [1.0, 0.6, 0.2, -0.4, 0.1, 0.0])
-    usual = posterior(Belief.of(fit, 1.0))
+    usual = posterior(believed(fit, 1.0))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "LEAST", 0.001)
         patch.setattr(module, "MOST", 300.0)
         patch.setattr(module, "SCALES", 2001)
-        wide = posterior(Belief.of(fit, 1.0))
+        wide = posterior(believed(fit, 1.0))
     assert np.allclose(usual, wide, rtol=0.03)

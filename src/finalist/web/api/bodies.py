@@ -185,6 +185,9 @@ class PlanBody(Question):
         Annotated[list[Annotated[StrictStr, Field(max_length=100)]], Field(max_length=3)] | None
     ) = Field(None, description="Strategies to compare with; if null, uniform where possible.")
     max_pulls: Annotated[StrictInt, Field(ge=1, le=1_000_000)] = 1_000_000
+    within: Annotated[Number, Field(ge=0)] | None = Field(
+        None, description="With a budget: how close to the best is counted; by default the gap."
+    )
 
 
 class MarginsBody(Question):
