@@ -226,6 +226,10 @@ class RemoteStudy:
         more = {"sigma": each(sigma), "cost": each(cost)}
         return self._words("add", arms_body(arms) | more)
 
+    def set_budget(self, budget: int | None) -> str:
+        """Go on with another budget; as `Study.set_budget`."""
+        return self._words("budget", {"budget": None if budget is None else int(budget)})
+
     def fork(
         self,
         name: str,

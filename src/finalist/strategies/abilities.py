@@ -178,7 +178,18 @@ class Lossy(Protocol):
 
 @runtime_checkable
 class Rationing(Protocol):
-    """A run that plans what is left of a budget."""
+    """A run that plans what is left of a budget, which may change."""
+
+    def rebudget(self, budget: int | None) -> None:
+        """Go on with another budget, None for none: what comes next is planned for it."""
+        ...
+
+    def waits(self, batch: Batch | None) -> bool:
+        """Return whether results are known whose test is not planned yet, beside an open batch.
+
+        A budget that was chosen by them would be a choice of what they are tested with.
+        """
+        ...
 
     def rest(self, fit: Estimate, left: float) -> Float[np.ndarray, " K"]:
         """Return how the pulls that are left would be shared, by the results so far.

@@ -67,7 +67,7 @@ class State:
         self._read_arms = read_arms
         self._apply: dict[str, Callable[[EventRow, Any], None]] = {
             "created": self._created,
-            "note": self._nothing,
+            "note": self._note,
             "history": self._history,
             "issued": self._issue,
             "assigned": self._assign,
@@ -200,8 +200,11 @@ class State:
         self.last = event.number
         self.times.append(event.at)
 
-    def _nothing(self, event: EventRow, _: Any) -> None:
-        """Leave the state as it is: the event is for people."""
+    def _note(self, event: EventRow, _: Any) -> None:
+        """Leave the state as it is, for people alone, unless the budget is another one."""
+        if "budget" in event.body:
+            self.problem = self.problem.with_(budget=event.body["budget"])
+            self.replay.rebudget(self.problem.budget)
 
     def _created(self, event: EventRow, _: Any) -> None:
         if "fork_of" in event.body:

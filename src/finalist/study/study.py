@@ -228,10 +228,7 @@ class Study:
         measuring.missing(self._log, pull_id, reason)
 
     def amend(self, pull_id: int, reward: float, reason: str) -> None:
-        """Replace a reward that was told wrongly, as long as no decision has used it.
-
-        The old value stays in the log.
-        """
+        """Replace a reward told wrongly that no decision has used; the log keeps the old one."""
         measuring.amend(self._log, pull_id, reward, reason)
 
     def import_history(self, table: Any) -> int:
@@ -271,11 +268,17 @@ class Study:
 
         With `until` it has all told before that batch, and the batch open: tell its rewards again.
         With `model` (`Arms.with_model`) or `epsilon` (0: no margin) all results are its
-        history, which steers where it measures and is never tested. Its status says what the
-        probabilities of error add up to.
+        history, which steers and is never tested. Its status says what risks add up to.
         """
         forking.fork(self._log, name, until, model, epsilon)
         return Study.open(self._log.storage.address, name)
+
+    def set_budget(self, budget: int | None) -> str:
+        """Go on with another budget, None for none; return what this means, in words.
+
+        What is certain stays certain. One below what is measured or handed out is refused.
+        """
+        return changes.set_budget(self._log, budget)
 
     def stop(self, reason: str) -> Status:
         """Stop without a winner, for whatever reason, and return what is certain.

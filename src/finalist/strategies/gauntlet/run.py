@@ -255,6 +255,16 @@ class GauntletRun(
         """Count pulls that were made and gave no reward: they use up what can be pulled."""
         self._past.lost += counts
 
+    def rebudget(self, budget: int | None) -> None:
+        """Go on with another budget (`Rationing`): whatever was chosen by the past stays valid."""
+        self._problem = self._problem.with_(budget=budget)
+        self._course.ask_anew(self._problem)
+
+    def waits(self, batch: Batch | None) -> bool:
+        """Return whether a reserve of the pilot is kept back for an epoch to be planned."""
+        planned = self._past.begun or (batch is not None and "epoch" in batch.note)
+        return self._past.reserve is not None and not planned
+
     def rest(self, fit: Estimate, left: float) -> Float[np.ndarray, " K"]:
         """Return how the pulls that are left of a budget would be shared (`Rationing`)."""
         if not self._problem.rules.endgame:

@@ -286,6 +286,14 @@ class ForkBody(Body):
     )
 
 
+class BudgetBody(Body):
+    """The most pulls in all; null for no limit."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"budget": 80}]})
+
+    budget: Annotated[StrictInt, Field(ge=1, le=LARGEST)] | None
+
+
 class WithdrawBody(Body):
     """Arms to withdraw."""
 
