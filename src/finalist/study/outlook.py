@@ -6,7 +6,7 @@ now. A study plans anew later, and may stop early: at the end it is a little bet
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -14,6 +14,7 @@ from jaxtyping import Float, Int
 from finalist.inference.belief import Belief
 from finalist.inference.intervals import leaders
 from finalist.inference.least_squares import Estimate, weighted_rows
+from finalist.problem import Problem
 from finalist.strategies import promise_of
 from finalist.strategies.abilities import Rationing
 from finalist.study.checks import doubts_of
@@ -83,36 +84,61 @@ def outlook_of(state: State, fit: Estimate) -> Outlook | None:
     budgeted = promise_of(state.settings.strategy) == "budget"
     if (state.verdict.decided and not budgeted) or len(problem.candidates) <= problem.top:
         return None
-    if fit.information.rank < fit.dimension:
-        return None
-    belief = Belief.of(fit, problem.scale)
-    if belief is None:
-        return None
     to_come = max(problem.budget - state.pooled.pulls - int(state.lost.sum()), 0)
     chosen = state.verdict.winners or leaders(fit, problem.sign, survivors, problem.top)
+    planned = to_come > 0 and state.end is None and not budgeted
+    more = _pulls_to_come(state, fit, to_come) if planned else None
+    found = foresee(problem, fit, chosen, survivors, more)
+    return None if found is None else replace(found, to_come=to_come)
+
+
+def _pulls_to_come(state: State, fit: Estimate, left: int) -> Float[np.ndarray, " K"]:
+    """Return how often each arm would be measured; shared as so far, if nobody plans it."""
+    run = state.run
+    if state.replay.follows and isinstance(run, Rationing):
+        return left * run.rest(fit, left)
+    return np.asarray(left * fit.statistics.count / fit.statistics.pulls)
+
+
+def foresee(
+    problem: Problem,
+    fit: Estimate,
+    chosen: Sequence[int],
+    survivors: Sequence[int],
+    more: Float[np.ndarray, " K"] | None,
+) -> Outlook | None:
+    """Return an outlook; None where some arm is not known at all.
+
+    Parameters
+    ----------
+    problem : Problem
+    fit : Estimate
+        From all results so far.
+    chosen : sequence of int
+        What would be chosen now.
+    survivors : sequence of int
+        The arms that can be chosen at the end.
+    more : (K,) array or None
+        How often each arm will be measured until then; None if this is the end.
+    """
+    belief = Belief.of(fit, problem.scale) if fit.information.rank == fit.dimension else None
+    if belief is None:
+        return None
     rng, candidates = np.random.default_rng(0), np.flatnonzero(fit.arms.candidate)
     drawn, factor = belief.draw(min(max(MAX_WORK // len(candidates), 200), DRAWS), rng)
     axes = problem.sign * belief.sigma * belief.axes
     means = drawn @ axes[candidates].T
     place = np.full(len(fit.arms), -1)
     place[candidates] = np.arange(len(candidates))
-    now = behind(means, np.tile(place[list(chosen)], (len(drawn), 1)))
-    at_end = None
-    if to_come > 0 and state.end is None and not budgeted:
+    now, at_end = behind(means, np.tile(place[list(chosen)], (len(drawn), 1))), None
+    if more is not None:
         W = weighted_rows(fit.arms.coordinates, problem.precisions)
-        more = (W.T * (to_come * _shares(state, fit, to_come))) @ W
-        estimates = belief.estimates_at_end(drawn, factor, more, rng) @ axes[list(survivors)].T
+        estimates = belief.estimates_at_end(drawn, factor, (W.T * more) @ W, rng)
+        estimates = estimates @ axes[list(survivors)].T
         best = np.argpartition(-estimates, problem.top - 1, axis=1)[:, : problem.top]
         at_end = behind(means, place[np.array(survivors)][best])
+    to_come = 0 if more is None else round(float(more.sum()))
     return Outlook(tuple(chosen), to_come, problem.epsilon, now, at_end)
-
-
-def _shares(state: State, fit: Estimate, left: int) -> Float[np.ndarray, " K"]:
-    """Return how the measurements that are left are shared; as so far, if nobody plans them."""
-    run = state.run
-    if state.replay.follows and isinstance(run, Rationing):
-        return run.rest(fit, left)
-    return np.asarray(fit.statistics.count / fit.statistics.pulls)
 
 
 def behind(
