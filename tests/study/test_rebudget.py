@@ -44,7 +44,7 @@ def test_a_raised_budget_is_planned_for_and_written_down(where):
     before = study.status(forecast=False)
     words = study.set_budget(600)
     assert "The budget is 600 pulls. Before, the budget is 60 pulls." in words
-    assert "564 pulls are left." in words
+    assert "Left: 564 pulls." in words
     assert "The risk stays at most 0.001" in words
     event = study.history()[-1]
     assert (event["kind"], event["budget"], event["was"]) == ("note", 600, 60)
@@ -98,7 +98,7 @@ def test_a_budget_that_was_used_up_can_be_raised(where):
 def test_a_cut_below_what_is_measured_is_refused_and_at_it_ends_the_study(where):
     study = begun(where)
     events = len(study.history())
-    with pytest.raises(StudyError, match=r"36 pulls are measured or handed out already. With 36"):
+    with pytest.raises(StudyError, match=r"handed out already: 36 pulls\. With 36"):
         study.set_budget(35)
     assert len(study.history()) == events
     study.ask(size=12)
@@ -201,7 +201,7 @@ def test_the_page_and_the_api_change_it(where):
         assert "80 pulls (at first 60)" in after
         low = somebody.post("/studies/1/budget", {"budget": "5"})
         assert low.status_code == 422
-        assert "36 pulls are measured or handed out already" in low.text
+        assert "handed out already: 36 pulls" in low.text
         assert somebody.post("/studies/1/budget", {"budget": "many"}).status_code == 422
         told = somebody.post("/api/v1/studies/1/budget", json={"budget": 90})
         assert "The budget is 90 pulls." in told.json()["words"]

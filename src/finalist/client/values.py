@@ -24,7 +24,7 @@ from finalist.tables import Dialect
 
 #: What is known of margins by a server that knows none.
 _NEWER = {"epsilon": 0.0, "margins": ()}
-_NEWER |= dict.fromkeys(("within", "within_reach", "good_enough", "saving", "outlook"))
+_NEWER |= dict.fromkeys(("within", "within_reach", "good_enough", "saving", "outlook", "budget_in"))
 
 
 def arms_body(arms: Arms) -> dict[str, Any]:

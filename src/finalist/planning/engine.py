@@ -19,6 +19,7 @@ from finalist.errors import NotYetSupportedError, ProblemError, TiedArmsError
 from finalist.planning.parameters import leading
 from finalist.planning.result import BudgetRow, Plan, PlanRow
 from finalist.problem import Problem, study_problem
+from finalist.problem.budget import in_cost
 from finalist.problem.values import checked_number
 from finalist.settings import ProblemWords, spelled_out_of_study
 from finalist.simulation.engine import Shown, collect
@@ -116,7 +117,7 @@ def plan(
     contenders = _contenders(strategy, _usual(problem) if against is None else against)
     number = whole("draws", draws, 1)
     cap = MAX_PULLS if max_pulls is None else whole("max_pulls", max_pulls, 1)
-    if problem.budget is not None:
+    if problem.budget is not None and not in_cost(problem):
         cap = min(cap, problem.budget)
         problem = problem.with_(budget=cap)
     scale = None if gap is None else checked_gap(gap)

@@ -183,8 +183,10 @@ class Plan:
             return f"{100.0 * count / self.draws:.0f}"
 
         first, *others = self.named
+        money = self.unit != "pulls"
+        what = f"a budget of {budget:,}" if money else counted(budget, "measurement")
         text = (
-            f"With {counted(budget, 'measurement')} {first.name} names the right one in about "
+            f"With {what} {first.name} names the right one in about "
             f"{cases(first.right)} of 100 cases"
         )
         if first.near is not None:

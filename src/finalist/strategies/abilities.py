@@ -192,14 +192,14 @@ class Rationing(Protocol):
         ...
 
     def rest(self, fit: Estimate, left: float) -> Float[np.ndarray, " K"]:
-        """Return how the pulls that are left would be shared, by the results so far.
+        """Return how often each arm would be pulled with what is left, by the results so far.
 
         Parameters
         ----------
         fit : Estimate
             From all results.
         left : float
-            How many are left.
+            Of the budget: pulls, or cost.
         """
         ...
 

@@ -1,5 +1,6 @@
 """A study's life between batches: other arms, a stop, a remark."""
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -7,7 +8,8 @@ from jaxtyping import Int
 
 from finalist.arms import Arms
 from finalist.errors import ConflictError, StudyError
-from finalist.problem import PerArm
+from finalist.problem import PerArm, Problem
+from finalist.problem.budget import of_budget
 from finalist.problem.values import checked_limit
 from finalist.strategies import Batch, promise_of
 from finalist.strategies.abilities import Rationing
@@ -148,26 +150,27 @@ def set_budget(log: Log, budget: int | None) -> str:
                 f"strategy {name!r} divides its budget before the first pull, so this cannot "
                 "change. Start a new study with these results as earlier measurements."
             )
-        old, used = now.problem.budget, now.used
+        problem, old, used = now.problem, now.problem.budget, now.pulls.spent
         if limit is not None and limit < used:
             raise StudyError(
-                f"budget is {limit}, and {counted(used, 'pull is', 'pulls are')} measured or "
-                f"handed out already. With {used} the study ends when these have their results; "
-                "or stop it."
+                f"budget is {limit}; measured or handed out already: {of_budget(problem, used)}. "
+                f"With {math.ceil(used)} the study ends when these pulls have their results; or "
+                "stop it."
             )
         if limit == old:
-            return f"{_budget(limit)}, as before."
+            return f"{_budget(problem, limit)}, as before."
         _require_tested(now)
-        text = f"{_budget(limit)}. Before, {_budget(old)[0].lower()}{_budget(old)[1:]}."
+        before = _budget(problem, old)
+        text = f"{_budget(problem, limit)}. Before, {before[0].lower()}{before[1:]}."
         log.append(writer, now, "note", {"text": text, "budget": limit, "was": old})
-        left = "" if now.left is None else f" {counted(now.left, 'pull is', 'pulls are')} left."
+        left = "" if now.left is None else f" Left: {of_budget(problem, now.left)}."
         return f"{text}{left} {_kept(now)}"
 
 
 def _require_tested(now: State) -> None:
     """Refuse another budget while results of a pilot are seen that are still to be tested."""
     run, batch = now.run, now.open
-    if not now.replay.follows or not isinstance(run, Rationing) or now.used == 0:
+    if not now.replay.follows or not isinstance(run, Rationing) or len(now.pulls) == 0:
         return
     issued = (
         None if batch is None else Batch(now.pulls.counts(batch.number, len(now.arms)), batch.note)
@@ -181,9 +184,9 @@ def _require_tested(now: State) -> None:
         )
 
 
-def _budget(budget: int | None) -> str:
+def _budget(problem: Problem, budget: int | None) -> str:
     """Say what the budget is, as the beginning of a sentence."""
-    return "There is no budget" if budget is None else f"The budget is {counted(budget, 'pull')}"
+    return "There is no budget" if budget is None else f"The budget is {of_budget(problem, budget)}"
 
 
 def _kept(now: State) -> str:

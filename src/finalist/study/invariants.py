@@ -125,8 +125,8 @@ def _changed(state: "State", event: EventRow, _: Any) -> str | None:
 
 def _note(state: "State", event: EventRow, _: Any) -> str | None:
     budget = event.body.get("budget")
-    if budget is not None and not (isinstance(budget, int) and budget >= max(state.used, 1)):
-        return f"the budget becomes {budget!r}, and {state.used} pulls are made"
+    if budget is not None and not (isinstance(budget, int) and budget >= max(state.pulls.spent, 1)):
+        return f"the budget becomes {budget!r}, and {state.pulls.spent} of it is spent"
     if "budget" in event.body and state.verdict.decided:
         return "the budget changes after the decision"
     return None

@@ -15,6 +15,7 @@ from finalist.inference.belief import Belief
 from finalist.inference.intervals import leaders
 from finalist.inference.least_squares import Estimate, weighted_rows
 from finalist.problem import Problem
+from finalist.problem.budget import prices_of
 from finalist.strategies import promise_of
 from finalist.strategies.abilities import Rationing
 from finalist.study.checks import doubts_of
@@ -84,20 +85,25 @@ def outlook_of(state: State, fit: Estimate) -> Outlook | None:
     budgeted = promise_of(state.settings.strategy) == "budget"
     if (state.verdict.decided and not budgeted) or len(problem.candidates) <= problem.top:
         return None
-    to_come = max(problem.budget - state.pooled.pulls - int(state.lost.sum()), 0)
+    if fit.information.rank < fit.dimension:
+        return None
+    made = state.pooled.statistics.count + state.lost
+    left = max(problem.budget - float(made @ prices_of(problem)), 0.0)
     chosen = state.verdict.winners or leaders(fit, problem.sign, survivors, problem.top)
-    planned = to_come > 0 and state.end is None and not budgeted
-    more = _pulls_to_come(state, fit, to_come) if planned else None
-    found = foresee(problem, fit, chosen, survivors, more)
+    more = None
+    if left > 0 and state.end is None:
+        more = _pulls_to_come(state, fit, left)
+    found = foresee(problem, fit, chosen, survivors, None if budgeted else more)
+    to_come = 0 if more is None else round(float(more.sum()))
     return None if found is None else replace(found, to_come=to_come)
 
 
-def _pulls_to_come(state: State, fit: Estimate, left: int) -> Float[np.ndarray, " K"]:
+def _pulls_to_come(state: State, fit: Estimate, left: float) -> Float[np.ndarray, " K"]:
     """Return how often each arm would be measured; shared as so far, if nobody plans it."""
-    run = state.run
+    run, made = state.run, fit.statistics.count
     if state.replay.follows and isinstance(run, Rationing):
-        return left * run.rest(fit, left)
-    return np.asarray(left * fit.statistics.count / fit.statistics.pulls)
+        return run.rest(fit, left)
+    return np.asarray(left * made / (made @ prices_of(state.problem)))
 
 
 def foresee(
@@ -107,7 +113,7 @@ def foresee(
     survivors: Sequence[int],
     more: Float[np.ndarray, " K"] | None,
 ) -> Outlook | None:
-    """Return an outlook; None where some arm is not known at all.
+    """Return an outlook; None where the noise is not known.
 
     Parameters
     ----------
@@ -121,7 +127,7 @@ def foresee(
     more : (K,) array or None
         How often each arm will be measured until then; None if this is the end.
     """
-    belief = Belief.of(fit, problem.scale) if fit.information.rank == fit.dimension else None
+    belief = Belief.of(fit, problem.scale)
     if belief is None:
         return None
     rng, candidates = np.random.default_rng(0), np.flatnonzero(fit.arms.candidate)

@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from finalist.arms import Arms
+from finalist.problem.budget import in_cost, of_budget
 from finalist.strategies import guaranteed, promise_of
 from finalist.study.check import broken
 from finalist.study.checks import better_by_all
@@ -63,7 +64,10 @@ def _so_far(snapshot: Snapshot) -> str:
     pulls, limit = counted(snapshot.verdict.pulls, "pull"), snapshot.problem.max_pulls_per_arm
     return {
         "stopped": f"Stopped ({snapshot.stopped}) after {pulls}. ",
-        "budget": f"The budget of {counted(snapshot.problem.budget or 0, 'pull')} is used up. ",
+        "budget": f"The budget, {of_budget(snapshot.problem, snapshot.problem.budget or 0)}, is "
+        "used up. "
+        if in_cost(snapshot.problem)
+        else f"The budget of {counted(snapshot.problem.budget or 0, 'pull')} is used up. ",
         "exhausted": f"Every arm has had its {counted(limit or 0, 'pull')}. ",
     }.get(snapshot.end or "", f"After {pulls}: ")
 

@@ -72,7 +72,7 @@ class Snapshot:
         Pulls given up when rewards of their batch were known, and the first such batch.
     batches, complete : int
         Batches issued, and those of them that are decided on.
-    budget_left : int or None
+    budget_left : float or None
     history_pulls : int
         Measurements made before the study.
     history : History or None
@@ -151,7 +151,7 @@ class Snapshot:
     late: tuple[int, int] | None
     batches: int
     complete: int
-    budget_left: int | None
+    budget_left: float | None
     history_pulls: int
     history: History | None
     fork: Fork | None

@@ -18,6 +18,7 @@ from finalist.errors import StudyError
 from finalist.inference.pooling import BatchSums, Pooled
 from finalist.inference.statistics import BatchResults
 from finalist.problem import Problem
+from finalist.problem.budget import cheapest, prices_of
 from finalist.strategies import Batch, Run, Verdict
 from finalist.strategies.abilities import Explaining, Looking
 from finalist.study.bends import first_evidence, look_for_bends
@@ -112,15 +113,10 @@ class State:
         return None
 
     @property
-    def used(self) -> int:
-        """Pulls that count for the budget: all but void ones and those that are not needed."""
-        return int(np.count_nonzero(~np.isin(self.pulls.fate, (Fate.VOID, Fate.UNNEEDED))))
-
-    @property
-    def left(self) -> int | None:
-        """Pulls left of the budget; None without one."""
+    def left(self) -> float | None:
+        """Pulls, or cost, left of the budget; None without one."""
         budget = self.problem.budget
-        return None if budget is None else max(budget - self.used, 0)
+        return None if budget is None else max(budget - self.pulls.spent, 0)
 
     @property
     def exhausted(self) -> bool:
@@ -138,7 +134,7 @@ class State:
             return "stopped"
         if self.open is not None:
             return None
-        if self.left == 0:
+        if self.left is not None and self.left < cheapest(self.problem):
             return "budget"
         return "exhausted" if self.exhausted else None
 
@@ -223,7 +219,7 @@ class State:
         order = np.array(body["arms"], dtype=np.int64)
         self.issued.append(Issued(body["batch"], self.stage, body["note"]))
         self.seen = None
-        self.pulls.add(order, body["batch"], event.number)
+        self.pulls.add(order, body["batch"], event.number, prices_of(self.problem)[order])
 
     def _assign(self, event: EventRow, _: Any) -> None:
         worker = event.body["worker"]
@@ -251,7 +247,8 @@ class State:
         row = event.body["pull"] - 1
         self.pulls.close(row + 1, Fate.VOID, event.number)
         worker = int(self.pulls.worker[row])
-        self.pulls.add(self.pulls.arm[[row]], int(self.pulls.batch[row]), event.number)
+        arm, price = self.pulls.arm[[row]], self.pulls.price[[row]]
+        self.pulls.add(arm, int(self.pulls.batch[row]), event.number, price)
         self.pulls.assign(np.array([len(self.pulls)]), worker)
 
     def _missing(self, event: EventRow, _: Any) -> None:

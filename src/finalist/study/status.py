@@ -9,6 +9,7 @@ from jaxtyping import Float
 
 from finalist.extras import need
 from finalist.planning import Forecast
+from finalist.problem.budget import in_cost
 from finalist.study import good_enough, sentences
 from finalist.study.forecasts import Ahead, MarginForecast, foreseen
 from finalist.study.outlook import Chances, Outlook, chances
@@ -124,7 +125,9 @@ class Status:
         without, batches that are decided on.
     until_test : int
         Measurements until the next test, where that is beyond the open batch; otherwise 0.
-    budget_left : int or None
+    budget_left : float or None
+    budget_in : "pulls" or "cost", or None
+        What the budget is counted in, where there is one.
     assumptions, warnings : tuple of str
     doubts : tuple of str
         Why nothing is certain, whatever the strategy promises: assumptions that fail, decisions
@@ -163,7 +166,8 @@ class Status:
     unneeded: int
     batches: int
     until_test: int
-    budget_left: int | None
+    budget_left: float | None
+    budget_in: Literal["pulls", "cost"] | None
     assumptions: tuple[str, ...]
     warnings: tuple[str, ...]
     doubts: tuple[str, ...]
@@ -276,6 +280,7 @@ def status(
         batches=snapshot.complete,
         until_test=snapshot.until_test,
         budget_left=snapshot.budget_left,
+        budget_in=None if snapshot.budget_left is None else _budget_in(snapshot),
         assumptions=tuple(sentences.assumptions(snapshot)),
         warnings=tuple(sentences.warnings(snapshot)),
         doubts=snapshot.doubts,
@@ -284,6 +289,10 @@ def status(
         arms=_arms(snapshot),
         ahead=foreseen(None) if ahead is None else ahead,
     )
+
+
+def _budget_in(snapshot: Snapshot) -> Literal["pulls", "cost"]:
+    return "cost" if in_cost(snapshot.problem) else "pulls"
 
 
 def _chances(snapshot: Snapshot, outlook: Outlook, within: float | None) -> Chances:

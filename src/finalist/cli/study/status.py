@@ -38,7 +38,7 @@ keys
   within_reach, good_enough, outlook (right, right_at_end, difference,
   near, near_at_end, to_come, words), margins (list of epsilon, median, low,
   high, cap), saving, sentence, pulls, open_pulls, unneeded, batches,
-  until_test, budget_left, assumptions, warnings, doubts,
+  until_test, budget_left, budget_in (pulls, cost), assumptions, warnings, doubts,
   old_results, forecast (median, low, high, cap, words), unit,
   arms (list of name, pulls, estimate, low, high, evidence, p_value,
   rival, survives, measurable, candidate, behind, behind_low,
@@ -184,9 +184,11 @@ def _pulls(found: "Status") -> str:
         words += f"; {counted(found.open_pulls, 'pull is', 'pulls are')} without a reward"
     if found.unneeded:
         words += f"; {counted(found.unneeded, 'pull was', 'pulls were')} not needed"
-    if found.budget_left is not None:
+    if found.budget_left is not None and found.budget_in == "pulls":
         verb = "is" if found.budget_left == 1 else "are"
-        words += f"; {counted(found.budget_left, 'pull')} of the budget {verb} left"
+        words += f"; {counted(int(found.budget_left), 'pull')} of the budget {verb} left"
+    elif found.budget_left is not None:
+        words += f"; {found.budget_left:,.6g} of the budget is left"
     return words + "."
 
 

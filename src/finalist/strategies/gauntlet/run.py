@@ -34,6 +34,7 @@ from finalist.inference.leads import Leads, leads
 from finalist.inference.least_squares import Estimate
 from finalist.inference.statistics import Statistics
 from finalist.problem import Problem
+from finalist.problem.budget import prices_of
 from finalist.strategies.abilities import (
     Changeable,
     Evidence,
@@ -266,9 +267,10 @@ class GauntletRun(
         return self._past.reserve is not None and not planned
 
     def rest(self, fit: Estimate, left: float) -> Float[np.ndarray, " K"]:
-        """Return how the pulls that are left of a budget would be shared (`Rationing`)."""
+        """Return how often arms would be pulled with what is left of a budget (`Rationing`)."""
         if not self._problem.rules.endgame:
-            return np.asarray(fit.statistics.count / max(fit.statistics.pulls, 1))
+            made = fit.statistics.count
+            return np.asarray(left * made / max(made @ prices_of(self._problem), 1e-300))
         return shares_of_rest(self._past, fit, self.verdict.survivors, left)
 
 
