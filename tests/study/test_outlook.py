@@ -167,3 +167,16 @@ def test_round_differences():
     found = chances(nothing, ["a"])
     assert found.difference is None
     assert "more than 99 %" in found.words
+
+
+@pytest.mark.parametrize("budget", [1, 2, 5])
+def test_a_budget_that_cannot_compare_all_arms_says_so_and_ends(where, budget):
+    with begun(where, 9, budget=budget, size=2) as study:
+        status = study.status(forecast=False)
+        assert status.pulls == budget
+        assert status.recommendation in SIX.names
+        assert f"pays for {budget} pull" in status.warnings[0]
+        assert "takes 6 at least" in status.warnings[0]
+        assert "leaves out" in status.warnings[-1]
+    with begun(where, 0, budget=6, name="six") as study:
+        assert not study.status(forecast=False).warnings

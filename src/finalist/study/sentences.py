@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from finalist.arms import Arms
-from finalist.problem.budget import in_cost, of_budget
+from finalist.problem.budget import cheapest, in_cost, of_budget
 from finalist.strategies import guaranteed, promise_of
 from finalist.study.check import broken
 from finalist.study.checks import better_by_all
@@ -225,9 +225,25 @@ def warnings(snapshot: Snapshot) -> list[str]:
         "earlier measurements."
         for doubt in snapshot.contradictions
     ]
+    found += _too_small(snapshot)
     if _is_open(snapshot) and snapshot.recommendation is not None:
         found += _against(snapshot, snapshot.recommendation)
     return found
+
+
+def _too_small(snapshot: Snapshot) -> list[str]:
+    """Warn of a budget that cannot compare all arms."""
+    problem = snapshot.problem
+    if problem.budget is None:
+        return []
+    most, rank = int(problem.budget / cheapest(problem)), problem.arms.rank
+    if most >= rank:
+        return []
+    return [
+        f"The budget pays for {counted(most, 'pull')}, and comparing all arms takes {rank} at "
+        "least: the recommendation will be the best of what could be compared. Raise the budget, "
+        "leave candidates out, or describe them by fewer columns."
+    ]
 
 
 def _against(snapshot: Snapshot, arm: int) -> list[str]:
