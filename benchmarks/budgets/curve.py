@@ -100,7 +100,13 @@ def draw(found: dict[tuple[str, int], Found], limits: dict[int, float], runs: in
     ]
     title = "How often the wrong one is named after a budget"
     chart = curves_chart(
-        curves, "Measurements in all", "Share of wrong names", title, subtitle, log_x=True
+        curves,
+        "Measurements in all",
+        "Share of wrong names",
+        title,
+        subtitle,
+        log_x=True,
+        y_format="~%",
     )
     save(chart, PICTURE)
 
