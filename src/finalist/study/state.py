@@ -108,9 +108,7 @@ class State:
     @property
     def open(self) -> Issued | None:
         """The batch that is being measured."""
-        if self.issued and len(self.decisions) < len(self.issued):
-            return self.issued[-1]
-        return None
+        return self.issued[-1] if len(self.decisions) < len(self.issued) else None
 
     @property
     def left(self) -> float | None:

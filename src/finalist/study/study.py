@@ -274,10 +274,7 @@ class Study:
         return Study.open(self._log.storage.address, name)
 
     def set_budget(self, budget: int | None) -> str:
-        """Go on with another budget, None for none; return what this means, in words.
-
-        What is certain stays certain. One below what is measured or handed out is refused.
-        """
+        """Go on with another budget, None for none; return what this means, in words."""
         return changes.set_budget(self._log, budget)
 
     def stop(self, reason: str) -> Status:
