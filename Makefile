@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 READY := $(VENV)/.ready
 
-.PHONY: help demo test lint kernels bytecode format golden-runs validate mutants torture reproduce bench bench-gauntlet bench-epsilon bench-budgets bench-field docs docs-figures screenshots dist clean
+.PHONY: help demo test lint kernels bytecode format golden-runs validate mutants torture reproduce bench bench-gauntlet bench-epsilon bench-budgets bench-certainty bench-curve bench-field docs docs-figures screenshots dist clean
 
 help:
 	@echo "make demo      set up and run a whole study on real measurements (half a minute)"
@@ -22,6 +22,8 @@ help:
 	@echo "make bench-gauntlet  pulls of the gauntlet over the lower bound, beside 0.1.0 (two hours; goes on where it stopped)"
 	@echo "make bench-epsilon  pulls until an arm within epsilon is found, beside ranking and selection (an hour; goes on where it stopped)"
 	@echo "make bench-budgets  errors after a fixed budget, beside all rivals and the limit (many hours; goes on where it stopped)"
+	@echo "make bench-certainty  whether a choice is right as often as its study says (ten minutes)"
+	@echo "make bench-curve  error against budget, the picture of docs/budget.md (half an hour; goes on where it stopped)"
 	@echo "make bench-field  every strategy on every instance (an hour; goes on where it stopped)"
 	@echo "make docs      build the documentation"
 	@echo "make docs-figures   draw its pictures again"
@@ -124,6 +126,12 @@ bench-epsilon: $(READY)
 bench-budgets: $(READY)
 	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.budgets
 
+# Ten minutes each.
+bench-certainty: $(READY)
+	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.budgets.calibration
+bench-curve: $(READY)
+	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.budgets.curve
+
 # Results are kept in field.sqlite; delete it to measure again. The page is docs/_build/field/index.html.
 FIELD := docs/_build/field
 RUNS ?= 100
@@ -148,7 +156,7 @@ docs-figures: $(READY)
 	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python docs/figures.py
 	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python docs/figures_tutorial.py
 	@$(BIN)/python docs/map.py
-	@echo "Pictures that are measured or taken elsewhere: make screenshots, reproduce, bench, bench-field, bench-gauntlet, bench-epsilon"
+	@echo "Pictures that are measured or taken elsewhere: make screenshots, reproduce, bench, bench-curve, bench-field, bench-gauntlet, bench-epsilon"
 
 # Every page in light and dark, by the machine's own Chromium.
 screenshots: $(READY)

@@ -214,6 +214,7 @@ def drawn_by(picture: str) -> str:
         "page-": "make screenshots",
         "field-": "make bench-field",
         "large": "benchmarks.large",
+        "budget": "make bench-curve",
     }
     return next(
         (c for begin, c in begins.items() if picture.startswith(begin)), "make docs-figures"

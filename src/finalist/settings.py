@@ -126,7 +126,13 @@ SETTINGS: Mapping[str, Setting] = {
             below=1.0,
             of_studies=0.03,
         ),
-        Setting("budget", "whole", "The most pulls in all", optional=True, least=1),
+        Setting(
+            "budget",
+            "whole",
+            "The most pulls in all; with costs, the most cost",
+            optional=True,
+            least=1,
+        ),
         Setting(
             "max_pulls_per_arm",
             "whole",

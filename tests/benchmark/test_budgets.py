@@ -4,9 +4,10 @@ import math
 
 import numpy as np
 import pytest
-from benchmarks.budgets import fixed, report, rivals
+from benchmarks.budgets import calibration, fixed, report, rivals
 from benchmarks.budgets.cells import BUDGETS, PROMISED, SEEDS, TWO_LEVELS, Cell, cells
 from benchmarks.budgets.families import LEADS, Truth, truth
+from benchmarks.budgets.kinds import MEASURED, TUNED
 from benchmarks.gauntlet.cells import CodeStore
 from benchmarks.harness import Report
 from scipy.special import ndtr
@@ -260,3 +261,41 @@ def test_tables_say_what_is_there():
 
 def test_papers_instance_is_the_one_of_the_paper():
     assert np.array_equal(truth("paper", 1).arms.features, instances.paper(10, 0.1).features)
+
+
+# ---- calibration ---------------------------------------------------------------------------
+
+
+def test_sets_of_kinds_are_apart_and_large_enough():
+    assert not set(TUNED) & set(MEASURED)
+    assert len(MEASURED) >= 20
+    for kind in (*TUNED.values(), *MEASURED.values()):
+        X, theta = kind.draw(np.random.default_rng(0))
+        means = fl.Arms(X).means(theta)
+        assert kind.budgets[0] < kind.budgets[1]
+        assert not kind.binary or (means.min() >= 0.0 and means.max() <= 1.0)
+
+
+@pytest.mark.parametrize("name", ["three arms", "yes/no, 10 rare", "shares"])
+def test_a_run_notes_what_its_study_would_show(name):
+    kind = MEASURED[name]
+    found = [calibration.one(name, kind, kind.budgets[0], index) for index in range(4)]
+    assert found == [calibration.one(name, kind, kind.budgets[0], index) for index in range(4)]
+    shown = [one for one in found if not math.isnan(one.end)]
+    assert shown
+    for one in shown:
+        assert 0.0 < one.end <= 1.0
+        assert 0.0 < one.half <= 1.0
+        assert 0.0 < one.ahead <= 1.0
+
+
+def test_a_table_of_calibration_counts_what_was_said():
+    said = np.array([0.85, 0.89, 0.8, 1.0, 0.1])
+    right = np.array([True, True, False, True, False])
+    rows = calibration.table("t", said, right, "").rows
+    assert [row[:2] for row in rows] == [
+        ("0 to 30 %", "1"),
+        ("80 to 90 %", "3"),
+        ("99 to 100 %", "1"),
+    ]
+    assert rows[1][3].startswith("66.7 %")

@@ -553,6 +553,7 @@ def test_every_command_prints_json(begun: Path) -> None:
         "note": ("metals", "a new lamp"),
         "stop": ("metals", "--reason", "holidays"),
         "resume": ("metals",),
+        "budget": ("metals", "--none"),
         "fork": ("metals", "metals-2", "--until", 1),
         "delete": ("metals-2", "--yes"),
         "list": (),

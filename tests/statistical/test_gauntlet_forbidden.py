@@ -49,9 +49,10 @@ def test_a_batch_is_chosen_without_its_rewards():
     # `inform` is refused after the first batch, `changed` spends a level of its own.
     # `follow` takes the decision of a log, which calls nothing certain from then on. `look` may
     # end a run, and otherwise changes nothing.
-    looks |= {"decided_at", "until_end", "until_test", "leads", "model"}
+    looks |= {"decided_at", "until_end", "until_test", "leads", "model", "waits", "rest"}
+    # `rebudget` is refused by a study while a pilot that is seen is not tested.
     assert public == looks | {
-        "next", "record", "look", "inform", "changed", "lose", "follow",
+        "next", "record", "look", "inform", "changed", "lose", "follow", "rebudget",
     }  # fmt: skip
     run, rewards = started()
     with pytest.raises(FinalistError, match="size is"):

@@ -176,6 +176,15 @@ class Life(RuleBasedStateMachine):
             return
         raise AssertionError("an unknown pull was taken")
 
+    @rule(budget=st.none() | st.integers(1000, 9000), second=st.booleans())
+    def rebudget(self, budget, second):
+        study = self.handle(second)
+        try:
+            study.set_budget(budget)
+        except ConflictError:  # decided, or a pilot that is seen waits for its test
+            return
+        assert self.handle(not second).snapshot().problem.budget == budget
+
     @rule(second=st.booleans())
     def reopen(self, second):
         before = self.handle(second).status(forecast=False)

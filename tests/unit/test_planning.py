@@ -651,3 +651,81 @@ def test_the_least_cost_is_that_of_the_paper_in_its_setting():
     assert ratio == pytest.approx((2.0 + 6.0) ** 2 / 4.0, rel=1e-5)
     with pytest.raises(ProblemError, match="sigma is unknown"):
         least_cost(problem.with_(noise=fl.Gaussian(None)), theta)
+
+
+# ---- with a budget -------------------------------------------------------------------------
+
+
+def test_a_plan_with_a_budget_counts_what_is_named_by_then():
+    arms = fl.Arms.unstructured(4)
+    words: dict[str, Any] = {"sigma": 1.0, "gap": 0.5, "draws": 30, "seed": 3}
+    found = fl.plan(arms, budget=40, within=0.7, **words)
+    again = fl.plan(arms, budget=40, **words)
+    first, second = found.named
+    assert (first.name, second.name) == ("gauntlet", "uniform")
+    assert (first.right + first.wrong, found.budget, found.within) == (30, 40, 0.7)
+    nearer, near = again.named[0].near, first.near
+    assert nearer is not None
+    assert near is not None
+    assert first.right <= nearer <= near
+    assert again.within == 0.5  # the lead: the second best is within it
+    assert found.lower_bound is None
+    for which, row in enumerate(found.named):  # against `simulate`, with the same parameters
+        right = near = certain = 0
+        for draw in range(30):
+            task = Draws(
+                fl.Problem(arms, noise=fl.Gaussian(1.0), budget=40),
+                ("gauntlet", "uniform"), 0.5, None, 3, 40,
+            ).task(2 * draw + which)  # fmt: skip
+            ended = task.run(draw)
+            right += ended.correct
+            near += task.means.max() - task.means[ended.winner] <= 0.7
+            certain += ended.certain
+        assert (row.right, row.near, 30 - row.undecided) == (right, near, certain)
+
+
+def test_a_plan_with_a_budget_says_so():
+    arms = fl.Arms.unstructured(3)
+    found = fl.plan(arms, sigma=1.0, gap=1.0, draws=10, budget=30, within=2.0)
+    said = found.words()
+    assert said.startswith("With 30 measurements gauntlet names the right one in about ")
+    assert "within 2 of the best in " in said
+    assert "95 % interval" in found.remarks()[0]
+    plain = found.to_dict()
+    assert (plain["budget"], plain["within"]) == (30, 2.0)
+    assert plain["rows"][0]["right"] == found.named[0].right
+    assert "right" in found.to_frame().columns
+    assert "budget" not in fl.plan(arms, sigma=1.0, gap=1.0, draws=2).to_dict()
+
+
+def test_a_larger_budget_is_right_more_often():
+    arms = fl.Arms.unstructured(5)
+    few, many = (
+        fl.plan(arms, sigma=1.0, gap=0.3, draws=40, budget=T, against="g-budget").named
+        for T in (10, 400)
+    )
+    assert few[0].right < many[0].right
+    assert [row.name for row in few] == ["gauntlet", "g-budget"]  # one for a fixed budget too
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ({"within": 0.5}, "Give a budget"),
+        ({"within": -1.0, "budget": 10}, "0 or more"),
+        ({"within": 0.5, "budget": 10, "top": 2}, "single winner"),
+        ({"strategy": "gse"}, "spends a fixed budget"),
+    ],
+)
+def test_a_plan_refuses_what_has_no_meaning(words, said):
+    with pytest.raises(ProblemError, match=said):
+        fl.plan(fl.Arms.unstructured(3), sigma=1.0, gap=0.5, draws=1, **words)
+
+
+def test_several_winners_and_a_fixed_theta_have_a_plan_with_a_budget():
+    arms = fl.Arms.unstructured(4)
+    several = fl.plan(arms, sigma=1.0, gap=0.5, draws=3, budget=40, top=2)
+    assert several.named[0].near is None
+    fixed = fl.plan(arms, sigma=1.0, theta=[1.0, 0.0, 0.0, 0.0], draws=3, budget=40)
+    assert fixed.within is None
+    assert "within" not in fixed.words()

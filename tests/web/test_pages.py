@@ -292,6 +292,7 @@ def test_a_study_has_the_settings_of_the_form(somebody, tmp_path):
         ("epsilon", "-1", "is below 0"),
         ("epsilon", "0;5", "is not a number"),
         ("budget", "1.5", "not a whole number"),
+        ("until", "budget", "Write how many measurements there are"),
         ("batch_size", "10001", "a whole number from 1 to 10,000"),
         ("strategy", "xy-oracle", "is not one of these"),
         ("noise", "sub-gaussian", "its size must be known"),
@@ -305,6 +306,22 @@ def test_wrong_fields_are_marked_and_nothing_is_created(somebody, field, value, 
     page = Page(answer.text)
     assert words in page.text
     assert somebody.get("/api/v1/studies").json()["studies"] == []
+
+
+def test_the_first_question_is_when_it_is_over(somebody, tmp_path):
+    known = {"known": "known", "sigma": "1", "gap": "0.5"}
+    page = somebody.post("/new", {"pasted": TABLE}).text
+    assert page.index("When is it over?") < page.index("Which arm is the best?")
+    both = somebody.post("/new/study", question(until="certain", budget="40", **known))
+    assert both.status_code == 422
+    assert "leave the number out" in both.text
+    planned = somebody.post("/new/study", question(until="budget", budget="40", do="plan", **known))
+    assert "With 40 measurements gauntlet names the right one in about" in planned.text
+    for name, until, budget in (("sixty", "budget", "60"), ("sure", "certain", "")):
+        words = question(name=name, until=until, budget=budget, **known)
+        assert somebody.post("/new/study", words).status_code == 303
+        with Study.open(tmp_path / "lab.db", name) as study:
+            assert study.settings["budget"] == (60 if budget else None)
 
 
 def test_a_name_that_is_taken_is_marked(somebody):

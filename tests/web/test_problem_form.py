@@ -79,13 +79,13 @@ def test_columns_that_are_no_features_do_not_count_as_such(somebody):
     ):
         assert words in text, words
     checked = [a["value"] for a in Page(answer.text).all("input") if "checked" in a]
-    assert checked == ["max", "column", "yes", "straight"]
+    assert checked == ["certain", "max", "column", "yes", "straight"]
     assert studies(somebody) == []
     none = somebody.post("/new/study", question(known="column", do="look"))
     assert "noise (number) price (number) stock (yes/no)" in text_of(none)
     plain = somebody.post("/new/study", question(PLAIN, known="column", do="look"))
     checked = [a["value"] for a in Page(plain.text).all("input") if "checked" in a]
-    assert checked == ["max", "unknown", "yes", "straight"]
+    assert checked == ["certain", "max", "unknown", "yes", "straight"]
 
 
 def test_a_study_of_the_page_is_that_of_the_library(somebody, tmp_path):

@@ -52,6 +52,7 @@ def curves_chart(
     subtitle: Sequence[str],
     log: bool = True,
     log_x: bool = False,
+    y_format: str = "~s",
 ) -> AnyChart:
     """Show curves with their intervals, each named at its right end.
 
@@ -63,6 +64,8 @@ def curves_chart(
         Whether the vertical axis is logarithmic.
     log_x : bool
         Whether the horizontal axis is logarithmic.
+    y_format : str
+        How d3 formats the numbers of the vertical axis.
 
     Examples
     --------
@@ -94,7 +97,7 @@ def curves_chart(
         "y": alt.Y(
             "y:Q",
             scale=alt.Scale(domain=domain, nice=False, type="log" if log else "linear"),
-            axis=alt.Axis(title=y_title, format="~s", tickCount=6),
+            axis=alt.Axis(title=y_title, format=y_format, tickCount=6),
         ),
     }
     layers = [*_marks(curves, shifts, axes), *_ends(curves, domain, log)]

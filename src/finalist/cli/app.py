@@ -34,6 +34,7 @@ _COMMANDS: tuple[tuple[str, str, Callable[..., None]], ...] = (
     ("note", life.NOTE_HELP, life.note),
     ("stop", life.STOP_HELP, life.stop),
     ("resume", life.RESUME_HELP, life.resume),
+    ("budget", life.BUDGET_HELP, life.budget),
     ("fork", life.FORK_HELP, life.fork),
     ("delete", life.DELETE_HELP, life.delete),
     ("list", life.LIST_HELP, life.list_studies),

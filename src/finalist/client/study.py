@@ -226,6 +226,10 @@ class RemoteStudy:
         more = {"sigma": each(sigma), "cost": each(cost)}
         return self._words("add", arms_body(arms) | more)
 
+    def set_budget(self, budget: int | None) -> str:
+        """Go on with another budget; as `Study.set_budget`."""
+        return self._words("budget", {"budget": None if budget is None else int(budget)})
+
     def fork(
         self,
         name: str,
@@ -262,10 +266,12 @@ class RemoteStudy:
 
     # ---- looking -------------------------------------------------------------------------
 
-    def status(self, *, forecast: bool = True) -> Status:
+    def status(self, *, forecast: bool = True, within: float | None = None) -> Status:
         """Return what is certain; as `Study.status`."""
-        wanted = "true" if forecast else "false"
-        return parse_status(self._http.get(f"{self._path}/status", forecast=wanted))
+        wanted = {"forecast": "true" if forecast else "false"}
+        if within is not None:
+            wanted["within"] = repr(float(within))
+        return parse_status(self._http.get(f"{self._path}/status", **wanted))
 
     def evidence(self) -> tuple[Int[np.ndarray, " B"], Float[np.ndarray, "B K"]]:
         """Return the evidence against each arm over time; as `Study.evidence`."""

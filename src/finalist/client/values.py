@@ -17,13 +17,14 @@ from finalist.problem.noise import takes_sigma
 from finalist.strategies import Strategy
 from finalist.study import ArmStatus, Batch, Pull, Status
 from finalist.study.forecasts import MarginForecast, foreseen
+from finalist.study.outlook import Chances
 from finalist.study.results import FAILED, Results, as_results
 from finalist.study.tables import arms_table, given_body, with_given
 from finalist.tables import Dialect
 
 #: What is known of margins by a server that knows none.
 _NEWER = {"epsilon": 0.0, "margins": ()}
-_NEWER |= dict.fromkeys(("within", "within_reach", "good_enough", "saving"))
+_NEWER |= dict.fromkeys(("within", "within_reach", "good_enough", "saving", "outlook", "budget_in"))
 
 
 def arms_body(arms: Arms) -> dict[str, Any]:
@@ -130,6 +131,8 @@ def parse_status(answer: dict[str, Any]) -> Status:
     words |= {key: tuple(words[key]) for key in lists}
     margins = tuple(MarginForecast(**one) for one in words.pop("margins"))
     del words["saving"]
+    if words["outlook"] is not None:
+        words["outlook"] = Chances(**words["outlook"])
     if words["within_reach"] is not None:
         words["within_reach"] = tuple(words["within_reach"])
     words["arms"] = tuple(ArmStatus(**arm) for arm in answer["arms"])

@@ -1,11 +1,9 @@
 """How likely it is that another arm is better, by draws of the parameter: an estimate, no more."""
 
-import math
-
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 
-from finalist.errors import EstimateError
+from finalist.inference.belief import Belief
 from finalist.inference.least_squares import Estimate
 
 #: Draws of the parameter at once, how often at most, and the most of all draws times arms.
@@ -19,10 +17,11 @@ def error_estimate(
 ) -> float | None:
     """Estimate the probability that another arm is better, by more than epsilon.
 
-    It is the share of draws of the parameter from N(estimate, sigma^2 A^-1), what a flat prior
-    makes of the rewards, in which some arm is better. No guarantee: the prior is a convention,
-    and rewards that chose the pulls also chose the winner. If sigma is unknown the draws have
-    the t distribution that the residuals give. The draws are always the same.
+    It is the share of draws of the parameter from its posterior in which some arm is better, under
+    a prior that takes estimates that do not stand out for partly luck (`belief`). No guarantee:
+    the prior is a convention, which is calibrated on average over many kinds of truths and not
+    under each. If sigma is unknown the draws have the t distribution that the residuals give. The
+    draws are always the same.
 
     Parameters
     ----------
@@ -56,21 +55,21 @@ def error_estimate(
     Y, gaps, widths = rivals(fit, winner, sign, epsilon)
     if len(Y) == 0:
         return 0.0
-    freedom = 0
-    if sigma is None:
-        try:
-            freedom, sigma = fit.degrees_of_freedom, math.sqrt(fit.residual_variance)
-        except EstimateError:
-            return None
-    if sigma == 0.0 or not np.isfinite(widths).all():
+    if not np.isfinite(widths).all():
         return None
-    z = _standard_errors(gaps, sigma, widths)
+    belief = Belief.of(fit, sigma)
+    if belief is None:
+        return _beyond_numbers(gaps, sigma, widths)
+    others = np.flatnonzero(others_of(fit, winner))
+    leads, spreads = belief.gaps(winner, others)
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        z = (sign * leads + epsilon / belief.sigma) / spreads
     if np.isnan(z).any():  # 0 / 0: rounding leaves nothing to tell these arms apart by
         return None
-    tails = ndtr(-z) if freedom == 0 else stdtr(freedom, -z)
-    near = z < FAR if freedom == 0 else np.ones(len(z), dtype=bool)
-    W = Y[near] @ fit.information.inverse_root.T / widths[near, None]
-    share = _share_below(W, z[near], freedom)
+    tails = ndtr(-z) if belief.freedom == 0 else stdtr(belief.freedom, -z)
+    tails = belief.weights @ tails
+    near = z.min(axis=0) < FAR if belief.freedom == 0 else np.ones(len(others), dtype=bool)
+    share = _share_better(belief, winner, others[near], sign, epsilon)
     return float(np.clip(share, tails.max(), min(float(tails.sum()), 1.0)))
 
 
@@ -90,23 +89,25 @@ def others_of(fit: Estimate, winner: int) -> Bool[np.ndarray, " K"]:
     return others
 
 
-def _standard_errors(
-    gaps: Float[np.ndarray, " m"], sigma: float, widths: Float[np.ndarray, " m"]
-) -> Float[np.ndarray, " m"]:
-    """Return how many standard errors gaps are; infinitely many are as good as very many."""
+def _beyond_numbers(
+    gaps: Float[np.ndarray, " m"], sigma: float | None, widths: Float[np.ndarray, " m"]
+) -> float | None:
+    """Return 0 or 1 where estimates in units of sigma are no numbers any more; None elsewhere."""
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        return np.asarray(gaps / (sigma * widths))
+        z = gaps / ((0.0 if sigma is None else sigma) * widths)
+    return float((z < 0.0).any()) if sigma is not None and np.isinf(z).all() else None
 
 
-def _share_below(W: Float[np.ndarray, "m s"], z: Float[np.ndarray, " m"], freedom: int) -> float:
-    """Return how often some z_i + w_i'g is negative, for standard normal g or t with freedom."""
-    if len(W) == 0:
+def _share_better(
+    belief: Belief, winner: int, others: Int[np.ndarray, " m"], sign: int, epsilon: float
+) -> float:
+    """Return how often, in draws, some of the others are better than the winner by epsilon."""
+    if len(others) == 0:
         return 0.0
-    rounds = min(max(MAX_WORK // (len(W) * DRAWS), 1), MAX_ROUNDS)
-    rng, below = np.random.default_rng(0), 0
+    rounds = min(max(MAX_WORK // (len(others) * DRAWS), 1), MAX_ROUNDS)
+    rng, better = np.random.default_rng(0), 0
+    Y = sign * (belief.axes[winner] - belief.axes[others])
     for _ in range(rounds):
-        G = rng.standard_normal((DRAWS, W.shape[1]))
-        if freedom > 0:
-            G *= np.sqrt(freedom / rng.chisquare(freedom, DRAWS))[:, None]
-        below += int((G @ W.T + z < 0.0).any(axis=1).sum())
-    return below / (rounds * DRAWS)
+        drawn, _ = belief.draw(DRAWS, rng)
+        better += int((drawn @ Y.T + epsilon / belief.sigma < 0.0).any(axis=1).sum())
+    return better / (rounds * DRAWS)

@@ -17,8 +17,9 @@ from finalist.arms import Arms
 from finalist.complexity import least_cost
 from finalist.errors import NotYetSupportedError, ProblemError, TiedArmsError
 from finalist.planning.parameters import leading
-from finalist.planning.result import Plan, PlanRow
+from finalist.planning.result import BudgetRow, Plan, PlanRow
 from finalist.problem import Problem, study_problem
+from finalist.problem.budget import in_cost
 from finalist.problem.values import checked_number
 from finalist.settings import ProblemWords, spelled_out_of_study
 from finalist.simulation.engine import Shown, collect
@@ -27,6 +28,8 @@ from finalist.strategies import Strategy, named, promise_of, shown_name
 
 #: A run is cut here, undecided, unless the caller says otherwise.
 MAX_PULLS = 10**7
+#: Differences are compared up to this part of them.
+CLOSE = 1e-9
 
 
 @spelled_out_of_study
@@ -41,10 +44,11 @@ def plan(
     n_jobs: int = 1,
     against: Strategy | str | Sequence[Strategy | str] | None = None,
     max_pulls: int | None = None,
+    within: float | None = None,
     progress: Shown = None,
     **words: Unpack[ProblemWords],
 ) -> Plan:
-    """Say before any measurement how many pulls to expect.
+    """Say before any measurement how many pulls to expect; with a budget, what it will bring.
 
     Parameters
     ----------
@@ -66,13 +70,18 @@ def plan(
         the problem.
     max_pulls : int, default 10^7
         A run that needs more is stopped, undecided.
+    within : float, optional
+        With a budget: in how many draws the arm that is named is so close to the best is counted
+        beside those in which it is right; by default the gap.
     progress : bool or function, optional
         Whether to show a bar on stderr; by default on a terminal, after a second. A function is
         called after each run with the number of finished runs and of all runs.
     **words
         Settings of the problem: those of the signature, explained in `Problem`. `sigma` has to be
         given unless `noise` has its own. Sigma is a
-        guess if it is unknown. With costs, the plan counts cost instead of pulls.
+        guess if it is unknown. With costs, the plan counts cost instead of pulls. With `budget`
+        every draw ends there at the latest, and the arm is counted that is named then; strategies
+        for a fixed budget can be planned too.
 
     Returns
     -------
@@ -82,7 +91,7 @@ def plan(
     ------
     ProblemError
         Unless exactly one of `gap` and `theta` is given; if sigma is unknown, the gap impossible,
-        or a strategy is one for a fixed budget.
+        or a strategy is one for a fixed budget and there is none.
 
     Examples
     --------
@@ -95,7 +104,6 @@ def plan(
     True
     """
     problem = study_problem(arms, **words)
-    limit, problem = problem.budget, problem.with_(budget=None)
     if problem.noise.sigma is None:
         raise ProblemError(
             "sigma is None, unknown; a plan draws rewards and needs a guess of their noise, for "
@@ -109,26 +117,33 @@ def plan(
     contenders = _contenders(strategy, _usual(problem) if against is None else against)
     number = whole("draws", draws, 1)
     cap = MAX_PULLS if max_pulls is None else whole("max_pulls", max_pulls, 1)
-    cap = cap if limit is None else min(cap, limit)
+    if problem.budget is not None and not in_cost(problem):
+        cap = min(cap, problem.budget)
+        problem = problem.with_(budget=cap)
     scale = None if gap is None else checked_gap(gap)
     runs = Draws(problem, contenders, scale, theta, whole("seed", seed, 0), cap)
+    close = scale if within is None else _checked_within(within, problem)
     strategies = [runs.task(index).strategy for index in range(len(contenders))]
-    for one in strategies:  # before the work begins
-        refuse_budget(one)
+    if problem.budget is None:  # before the work begins
+        for one in strategies:
+            refuse_budget(one)
     total = number * len(contenders)
     outcomes = collect(runs, range(total), n_jobs, progress)
     if len(outcomes) < total:
         raise KeyboardInterrupt
+    rows = rows_of(_labels(contenders, strategies), outcomes, [problem.costs] * len(contenders))
     return Plan(
-        rows=rows_of(_labels(contenders, strategies), outcomes, [problem.costs] * len(contenders)),
+        rows=rows if problem.budget is None else _named(rows, runs, outcomes, close),
         gap=scale,
         sigma=problem.noise.sigma,
         delta=problem.delta,
         draws=number,
         max_pulls=cap,
         seed=runs.seed,
-        lower_bound=_lower_bound(runs, number),
+        lower_bound=_lower_bound(runs, number) if problem.budget is None else None,
         unit="pulls" if problem.cost == 1.0 else "units of cost",
+        budget=problem.budget,
+        within=None if problem.budget is None or problem.top > 1 else close,
     )
 
 
@@ -230,6 +245,40 @@ def rows_of(
         wrong = sum(o.winner >= 0 and not o.correct for o in mine)
         rows.append(PlanRow(label, np.array(pulls), wrong))
     return tuple(rows)
+
+
+def _checked_within(within: object, problem: Problem) -> float:
+    """Return a difference from the best that is counted at the end of a budget."""
+    value = checked_number(within, "within")
+    if not 0.0 <= value < float("inf"):
+        raise ProblemError(f"within is {value}; it is a difference of two means, 0 or more.")
+    if problem.budget is None or problem.top > 1:
+        raise ProblemError(
+            f"within is {value:g}; what is so close to the best is counted at the end of a budget "
+            "and for a single winner. Give a budget, or leave it out."
+        )
+    return value
+
+
+def _named(
+    rows: tuple[PlanRow, ...], runs: Draws, outcomes: Sequence[Outcome], within: float | None
+) -> tuple[BudgetRow, ...]:
+    """Count how good the arms are that are named by the end of a budget."""
+    problem, found = runs.problem, list[BudgetRow]()
+    for which, row in enumerate(rows):
+        mine = [one for one in outcomes if one.run % len(rows) == which]
+        behind = []
+        for one in mine if within is not None and problem.top == 1 else ():
+            means = problem.sign * problem.means(runs.parameter(one.run // len(rows)))
+            best = float(means[problem.arms.candidate].max())
+            behind.append(best - float(means[one.winner]) if one.winner >= 0 else np.inf)
+        sure = [float(o.pulls @ problem.costs) if o.certain else np.inf for o in mine]
+        right = sum(one.correct for one in mine)
+        near = None
+        if behind and within is not None:  # a lead of exactly that is within it, up to rounding
+            near = sum(one <= within * (1.0 + CLOSE) for one in behind)
+        found.append(BudgetRow(row.name, np.array(sure), len(mine) - right, right, near))
+    return tuple(found)
 
 
 def _lower_bound(draws: Draws, number: int) -> float | None:

@@ -13,6 +13,7 @@ from finalist.files import finite
 from finalist.planning.engine import MAX_PULLS, Draws, checked_gap, refuse_budget, rows_of
 from finalist.planning.result import PlanRow
 from finalist.problem import Problem
+from finalist.problem.budget import cheapest
 from finalist.simulation.engine import Shown, collect
 from finalist.simulation.task import Outcome, whole
 from finalist.strategies import Strategy
@@ -88,7 +89,8 @@ class Terms:
                 "sigma=1."
             )
         cap = MAX_PULLS if max_pulls is None else whole("max_pulls", max_pulls, 1)
-        cap = cap if problem.budget is None else min(cap, problem.budget)
+        if problem.budget is not None:
+            cap = min(cap, math.ceil(problem.budget / cheapest(problem)))
         number, start, lead = whole("draws", draws, 1), whole("seed", seed, 0), checked_gap(gap)
         return cls(problem.with_(budget=None), lead, number, cap, start)
 

@@ -10,6 +10,8 @@ from jaxtyping import Float
 from finalist.extras import need
 from finalist.files import finite
 from finalist.problem import PerArm
+from finalist.simulation.binomial import exact_interval
+from finalist.text import counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -90,6 +92,29 @@ class PlanRow(Quantiles):
 
 
 @dataclass(frozen=True, eq=False)
+class BudgetRow(PlanRow):
+    """How good the arm is that one strategy names by the end of a budget.
+
+    Attributes
+    ----------
+    pulls : (draws,) array
+        Infinite in draws that are not certain by then.
+    wrong, right : int
+        Draws in which a wrong arm is named, and in which the right one is.
+    near : int or None
+        Draws in which it is within `Plan.within` of the best.
+    """
+
+    right: int
+    near: int | None
+
+    def figures(self) -> dict[str, Any]:
+        """Return the name and the numbers, without the draws."""
+        near = {} if self.near is None else {"near": self.near}
+        return {**super().figures(), "right": self.right, **near}
+
+
+@dataclass(frozen=True, eq=False)
 class Plan:
     """How many pulls to expect of each strategy.
 
@@ -110,6 +135,10 @@ class Plan:
         not Gaussian.
     unit : str
         "pulls", or "units of cost" if pulls cost different amounts.
+    budget : int or None
+        Draws end there, with a recommendation, and rows are `BudgetRow`.
+    within : float or None
+        With a budget: the difference from the best that is counted in `BudgetRow.near`.
     """
 
     rows: tuple[PlanRow, ...]
@@ -121,12 +150,16 @@ class Plan:
     seed: int
     lower_bound: float | None
     unit: str = "pulls"
+    budget: int | None = None
+    within: float | None = None
 
     def words(self) -> str:
         """Summarise the plan in one sentence."""
         first, *others = self.rows
         if first.high == 0:
             return "There is a single arm: no pull is needed."
+        if self.budget is not None:
+            return self._at_the_end(self.budget)
         unit = self.unit if math.isfinite(first.median) else "pulls"  # draws are cut by pulls
         text = f"Expect {expected(first.median, self.max_pulls)} {unit} with {first.name}"
         if math.isfinite(first.high):
@@ -138,11 +171,45 @@ class Plan:
             text += self._if_cut(row.median)
         return f"{text}."
 
+    @property
+    def named(self) -> tuple[BudgetRow, ...]:
+        """The rows of a plan with a budget."""
+        return tuple(row for row in self.rows if isinstance(row, BudgetRow))
+
+    def _at_the_end(self, budget: int) -> str:
+        """Say how good what is named with the budget is."""
+
+        def cases(count: int) -> str:
+            return f"{100.0 * count / self.draws:.0f}"
+
+        first, *others = self.named
+        money = self.unit != "pulls"
+        what = f"a budget of {budget:,}" if money else counted(budget, "measurement")
+        text = (
+            f"With {what} {first.name} names the right one in about "
+            f"{cases(first.right)} of 100 cases"
+        )
+        if first.near is not None:
+            text += f", within {self.within:g} of the best in {cases(first.near)}"
+        for row in others:
+            near = "" if row.near is None else f" and {cases(row.near)}"
+            text += f"; {row.name} in {cases(row.right)}{near}"
+        return f"{text}."
+
     def remarks(self) -> list[str]:
-        """Give the lower bound in words, if it is known.
+        """Give the lower bound in words, if it is known; with a budget, how sure the cases are.
 
         It bounds a mean, so the mean of the first strategy is given with it.
         """
+        if self.named:
+            row = self.named[0]
+            low, high = exact_interval(row.right, self.draws)
+            certain = self.draws - row.undecided
+            return [
+                f"From {self.draws} simulated studies, right in {row.right}: 95 % interval "
+                f"{100 * low:.0f} to {100 * high:.0f} of 100. In {certain} of them {row.name} was "
+                f"certain at delta = {self.delta:g} by then, and stopped when it was."
+            ]
         if self.lower_bound is None:
             return []
         if math.isinf(self.lower_bound):
@@ -175,7 +242,8 @@ class Plan:
     def to_dict(self) -> dict[str, Any]:
         """Return everything as JSON values; infinite numbers become None."""
         rows = [{**row.figures(), "pulls": row.pulls.tolist()} for row in self.rows]
-        words = ("gap", "sigma", "delta", "draws", "max_pulls", "seed", "lower_bound", "unit")
+        words = ["gap", "sigma", "delta", "draws", "max_pulls", "seed", "lower_bound", "unit"]
+        words += [] if self.budget is None else ["budget", "within"]
         whole_plan = {"words": self.words(), **{word: getattr(self, word) for word in words}}
         found: dict[str, Any] = finite({**whole_plan, "rows": rows})
         return found

@@ -78,8 +78,8 @@ class Problem:
     max_pulls_per_arm : int, optional
         The most pulls of one arm, where material is limited.
     budget : int, optional
-        The most pulls in all. The gauntlet and strategies for a fixed budget plan with it; the
-        others ignore it, and whoever runs them stops there.
+        The most pulls in all; with costs the most cost. The gauntlet and strategies for a fixed
+        budget plan with it; the others ignore it, and whoever runs them stops there.
     check : float
         A winner is called certain when the chance that a bend of the means hides a better one is
         at most this; 0 for no check. The gauntlet probes for it.

@@ -21,12 +21,13 @@ from finalist.inference.intervals import leaders
 from finalist.inference.pooling import Pooled
 from finalist.inference.statistics import BatchResults
 from finalist.problem import Problem, as_problem
+from finalist.problem.budget import ROUNDING, cheapest, in_cost, of_budget, prices_of
 from finalist.problem.values import checked_number
 from finalist.simulation.result import per_arm
 from finalist.simulation.rewards import DrawnRewards, FunctionRewards, Kind, RewardFunction
 from finalist.strategies import Batch, Playable, Run, Strategy, block_size, guaranteed, named
 from finalist.strategies.abilities import Looking
-from finalist.text import counted
+from finalist.strategies.affordable import affordable
 
 
 class Outcome(NamedTuple):
@@ -82,9 +83,7 @@ class Task:
             )
             winners = run.verdict.winners
         else:
-            winners, pulls, batches = spend(
-                run, rewards, self.problem, self._at_most(budget), self.size
-            )
+            winners, pulls, batches = spend(run, rewards, self.problem, budget, self.size)
         winner = winners[0] if winners else -1
         certain = run.verdict.decided and guaranteed(self.strategy)
         seconds = time.thread_time() - begin
@@ -172,34 +171,38 @@ def spend(
     run: Run,
     rewards: DrawnRewards | FunctionRewards,
     problem: Problem,
-    budget: int,
+    budget: float,
     size: int | None = None,
 ) -> tuple[tuple[int, ...], Int[np.ndarray, " K"], int]:
     """Pull until there is a winner or the budget is spent; the last batch is cut to what is left.
 
-    Without a winner, the survivor with the best estimate from all rewards is recommended.
+    The budget is a number of pulls, or of their cost (`problem.budget`). Without a winner, the
+    survivor with the best estimate from all rewards is recommended.
 
     Returns
     -------
     tuple of int, (K,) array of int, int
         The recommendation, the pulls of each arm, and in how many batches.
     """
-    pooled, batches = Pooled(problem), 0
+    pooled, batches, prices = Pooled(problem), 0, prices_of(problem)
     pulls = np.zeros(len(problem.arms), dtype=np.int64)
-    if size is None and isinstance(run, Playable) and isinstance(rewards, DrawnRewards):
-        pulls += run.play(rewards, budget)
+    room, left, least = problem.capacity or np.inf, budget, cheapest(problem)
+    plays = size is None and isinstance(run, Playable) and not in_cost(problem)
+    if plays and isinstance(run, Playable) and isinstance(rewards, DrawnRewards):
+        pulls += run.play(rewards, int(min(budget, room)))
         batches = int(pulls.sum())
         pooled.add(run.pooled())
-    while not run.verdict.decided and pooled.pulls < budget:
-        left = budget - pooled.pulls
-        batch = run.next(block_size(run, size))
-        if batch.size > left:
-            batch = run.next(left)
-        if not 0 < batch.size <= left:
+        left -= batches
+    while not run.verdict.decided and left >= least and pooled.pulls < room:
+        batch = affordable(run, block_size(run, size), left, prices)
+        if batch is None:
+            break
+        if not 0 < batch.counts @ prices <= left * (1.0 + ROUNDING):
             raise SimulationError(
-                f"the strategy returns a batch of {batch.size} with {counted(left, 'pull')} left, "
-                "and has no winner; it must accept the size it is asked for."
+                f"the strategy returns a batch of {batch.size} with {of_budget(problem, left)} "
+                "left, and has no winner; it must accept the size it is asked for."
             )
+        left -= float(batch.counts @ prices)
         values = drawn(rewards, batch)
         run.record(batch, values)
         pooled.add(values)

@@ -6,6 +6,7 @@ from typing import Literal, Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from finalist.inference.least_squares import Estimate
 from finalist.inference.statistics import Statistics
 from finalist.problem import Problem
 from finalist.strategies.protocol import Batch, Run, Verdict
@@ -172,6 +173,34 @@ class Lossy(Protocol):
 
     def lose(self, counts: Int[np.ndarray, " K"]) -> None:
         """Count pulls of the batch recorded last that gave no reward."""
+        ...
+
+
+@runtime_checkable
+class Rationing(Protocol):
+    """A run that plans what is left of a budget, which may change."""
+
+    def rebudget(self, budget: int | None) -> None:
+        """Go on with another budget, None for none: what comes next is planned for it."""
+        ...
+
+    def waits(self, batch: Batch | None) -> bool:
+        """Return whether results are known whose test is not planned yet, beside an open batch.
+
+        A budget that was chosen by them would be a choice of what they are tested with.
+        """
+        ...
+
+    def rest(self, fit: Estimate, left: float) -> Float[np.ndarray, " K"]:
+        """Return how often each arm would be pulled with what is left, by the results so far.
+
+        Parameters
+        ----------
+        fit : Estimate
+            From all results.
+        left : float
+            Of the budget: pulls, or cost.
+        """
         ...
 
 

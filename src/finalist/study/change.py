@@ -1,5 +1,6 @@
 """A study's life between batches: other arms, a stop, a remark."""
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -7,7 +8,11 @@ from jaxtyping import Int
 
 from finalist.arms import Arms
 from finalist.errors import ConflictError, StudyError
-from finalist.problem import PerArm
+from finalist.problem import PerArm, Problem
+from finalist.problem.budget import of_budget
+from finalist.problem.values import checked_limit
+from finalist.strategies import Batch, promise_of
+from finalist.strategies.abilities import Rationing
 from finalist.study.checks import promised, risk_of
 from finalist.study.invariants import until_end
 from finalist.study.log import Log
@@ -126,6 +131,73 @@ def _of_new(
             )
         values[added] = given
     return [float(value) for value in values]
+
+
+def set_budget(log: Log, budget: int | None) -> str:
+    """Write down another budget, None for none; return what this means.
+
+    What is measured or handed out stays, so a budget below that is refused.
+    """
+    limit = checked_limit("budget", budget)
+    with log.writing() as (writer, now):
+        if now.verdict.decided:
+            raise ConflictError(
+                f"the study has {_decided(now)}; there is nothing left to spend a budget on."
+            )
+        name = now.settings.strategy.name
+        if promise_of(now.settings.strategy) == "budget":
+            raise StudyError(
+                f"strategy {name!r} divides its budget before the first pull, so this cannot "
+                "change. Start a new study with these results as earlier measurements."
+            )
+        problem, old, used = now.problem, now.problem.budget, now.pulls.spent
+        if limit is not None and limit < used:
+            raise StudyError(
+                f"budget is {limit}; measured or handed out already: {of_budget(problem, used)}. "
+                f"With {math.ceil(used)} the study ends when these pulls have their results; or "
+                "stop it."
+            )
+        if limit == old:
+            return f"{_budget(problem, limit)}, as before."
+        _require_tested(now)
+        before = _budget(problem, old)
+        text = f"{_budget(problem, limit)}. Before, {before[0].lower()}{before[1:]}."
+        log.append(writer, now, "note", {"text": text, "budget": limit, "was": old})
+        left = "" if now.left is None else f" Left: {of_budget(problem, now.left)}."
+        return f"{text}{left} {_kept(now)}"
+
+
+def _require_tested(now: State) -> None:
+    """Refuse another budget while results of a pilot are seen that are still to be tested."""
+    run, batch = now.run, now.open
+    if not now.replay.follows or not isinstance(run, Rationing) or len(now.pulls) == 0:
+        return
+    issued = (
+        None if batch is None else Batch(now.pulls.counts(batch.number, len(now.arms)), batch.note)
+    )
+    if run.waits(issued):
+        first = "tell the results of the open batch, then " if batch is not None else ""
+        raise ConflictError(
+            "the results of the pilot are still to be tested, and a budget that is chosen by them "
+            f"would spoil the test. The budget can change as soon as that test is planned: {first}"
+            "ask for the next batch."
+        )
+
+
+def _budget(problem: Problem, budget: int | None) -> str:
+    """Say what the budget is, as the beginning of a sentence."""
+    return "There is no budget" if budget is None else f"The budget is {of_budget(problem, budget)}"
+
+
+def _kept(now: State) -> str:
+    """Say what another budget means for what is promised."""
+    risk = risk_of(now)
+    if risk is None:
+        return "Nothing is guaranteed, as before."
+    return (
+        f"The risk stays at most {risk:.3g}: evidence and intervals hold at all times, whenever "
+        "and for whatever reason a budget changes. What is measured next is planned anew."
+    )
 
 
 def mark(log: Log, stopped: str | None) -> None:

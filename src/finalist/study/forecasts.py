@@ -17,6 +17,7 @@ from finalist.inference.least_squares import Estimate
 from finalist.planning import Forecast, forecast
 from finalist.planning.forecasts import twin_of
 from finalist.problem import Problem
+from finalist.problem.budget import cheapest
 from finalist.problem.remodel import with_margin
 from finalist.problem.rules import NEWEST
 from finalist.strategies import guaranteed, promise_of
@@ -99,8 +100,10 @@ class Ahead:
         if run is None:
             return None, ()
         if snapshot.can_forecast:
-            seed, left = _seed(self._seed, snapshot.event), snapshot.budget_left
-            soon = forecast(run, snapshot.problem, snapshot.fit, self._done, seed=seed, cap=left)
+            problem, left = snapshot.problem, snapshot.budget_left
+            seed = _seed(self._seed, snapshot.event)
+            cap = None if left is None else int(left / cheapest(problem))
+            soon = forecast(run, problem, snapshot.fit, self._done, seed=seed, cap=cap)
         if not snapshot.can_compare:
             return soon, ()
         return soon, compare(snapshot, self._seed, self._done, soon)
@@ -155,7 +158,8 @@ def compare(
     cap = FURTHER * max(done, EARLY * snapshot.arms.rank)
     if soon is not None:
         cap = math.ceil(WORTH * (soon.cap if math.isinf(soon.median) else soon.median))
-    cap = cap if problem.budget is None else min(cap, problem.budget)
+    if problem.budget is not None:
+        cap = min(cap, math.ceil(problem.budget / cheapest(problem)))
     # The arm in front is behind the best by so much at most: that margin needs no measurement.
     within = None if standing is None else standing.within
     scale = within or _noise(problem, snapshot.fit)

@@ -123,6 +123,15 @@ def _changed(state: "State", event: EventRow, _: Any) -> str | None:
     return None
 
 
+def _note(state: "State", event: EventRow, _: Any) -> str | None:
+    budget = event.body.get("budget")
+    if budget is not None and not (isinstance(budget, int) and budget >= max(state.pulls.spent, 1)):
+        return f"the budget becomes {budget!r}, and {state.pulls.spent} of it is spent"
+    if "budget" in event.body and state.verdict.decided:
+        return "the budget changes after the decision"
+    return None
+
+
 def until_end(state: "State") -> int:
     """Return how many more pulls the test under way needs, if the strategy has one."""
     run = state.run
@@ -158,4 +167,5 @@ _CHECKS: dict[str, Check] = {
     "missing": _voided,
     "decided": _decided,
     "changed": _changed,
+    "note": _note,
 }

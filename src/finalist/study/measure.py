@@ -12,6 +12,7 @@ import numpy as np
 
 from finalist.compiled.threads import on_one_thread
 from finalist.errors import ConflictError
+from finalist.problem.budget import of_budget
 from finalist.study.batch import Batch, Pull
 from finalist.study.history import event_body
 from finalist.study.log import Log
@@ -20,10 +21,10 @@ from finalist.study.results import Results
 from finalist.study.rules import (
     MAX_TEXT,
     batch_of,
-    batch_size,
     check_size,
     check_text,
     check_told,
+    next_batch,
     nothing,
     of_worker,
     require_needed,
@@ -80,7 +81,14 @@ def issue(log: Log, state: State, size: int | None, worker: str | None) -> None:
     """Choose the next batch and write it down, unless someone else did so meanwhile."""
     state.replay.require_run()
     last, number = state.last, len(state.issued) + 1  # `state` itself goes on with the log
-    batch = state.run.next(batch_size(state, size, worker))
+    batch = next_batch(state, size, worker)
+    if batch is None:
+        with log.writing() as (writer, now):
+            if now.last == last:
+                reason = f"the {of_budget(now.problem, now.left or 0.0)} that is left of the budget"
+                reason += " does not pay for the next pull"
+                log.append(writer, now, "decided", {"stopped": reason})
+        return
     order = batch.order
     if order is None:  # a drift must not look like a difference of arms
         rng = np.random.default_rng([state.settings.seed, number])

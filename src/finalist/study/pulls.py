@@ -33,6 +33,7 @@ _COLUMNS = {
     "worker": np.int32,  # number of the worker, -1 for none
     "issued": np.int64,  # event
     "told": np.int64,  # event, 0 for none
+    "price": np.float64,  # of the budget
     "arrived": np.int64,  # the first such event: amending a reward does not move it
 }
 
@@ -47,8 +48,10 @@ class Pulls:
     def __len__(self) -> int:
         return self._count
 
-    def add(self, arms: Int[np.ndarray, " n"], batch: int, event: int) -> None:
-        """Issue pulls of arms, with the next numbers."""
+    def add(
+        self, arms: Int[np.ndarray, " n"], batch: int, event: int, price: Float[np.ndarray, " n"]
+    ) -> None:
+        """Issue pulls of arms, with the next numbers; each takes its price of a budget."""
         first, self._count = self._count, self._count + len(arms)
         if self._count > len(self._rows["arm"]):
             size = max(self._count, 2 * len(self._rows["arm"]))
@@ -61,6 +64,7 @@ class Pulls:
         self._rows["batch"][new] = batch
         self._rows["issued"][new] = event
         self._rows["worker"][new] = -1
+        self._rows["price"][new] = price
         self._rows["reward"][new] = np.nan
 
     def tell(
@@ -77,6 +81,13 @@ class Pulls:
         """Enter that a pull, or several, have no reward."""
         self._rows["fate"][pulls - 1] = fate
         self._rows["told"][pulls - 1] = event
+
+    @property
+    def spent(self) -> float:
+        """What counts for the budget: all but void pulls and those that are not needed."""
+        free = (self.fate == Fate.VOID) | (self.fate == Fate.UNNEEDED)
+        total = round(float(self.price[~free].sum()), 9)
+        return int(total) if total == int(total) else total
 
     def assign(self, pulls: Int[np.ndarray, " n"], worker: int) -> None:
         """Give pulls to a worker."""

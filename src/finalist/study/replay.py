@@ -24,6 +24,7 @@ from finalist.strategies.abilities import (
     Informed,
     Looking,
     Lossy,
+    Rationing,
 )
 
 #: The evidence after each batch is kept for charts, up to so many arms.
@@ -123,6 +124,11 @@ class Replay:
         left = set(self._logged.survivors)
         alive = [new for new, old in enumerate(kept) if afresh or old < 0 or old in left]
         self._logged = Verdict(None, tuple(alive), self._logged.pulls)
+
+    def rebudget(self, budget: int | None) -> None:
+        """Say that the budget is another one; most strategies leave it to others to stop there."""
+        if self._logged is None and isinstance(self.run, Rationing):
+            self.run.rebudget(budget)
 
     def evidence(self) -> Evidence | None:
         """Return the strategy's evidence against each arm; None if it has none."""

@@ -14,8 +14,11 @@ from finalist.errors import (
     UnknownPullError,
 )
 from finalist.files import printable
+from finalist.problem.budget import in_cost, prices_of
+from finalist.strategies import Batch as Issuing
 from finalist.strategies import block_size
 from finalist.strategies.abilities import Sized
+from finalist.strategies.affordable import affordable
 from finalist.study.batch import AskState, Batch, named_pulls
 from finalist.study.pulls import Fate
 from finalist.study.results import Results
@@ -55,8 +58,8 @@ def check_size(size: object) -> None:
 # ---- asking ------------------------------------------------------------------------------
 
 
-def batch_size(state: State, size: int | None, worker: str | None) -> int | None:
-    """Return the size of the next batch; None for what the strategy likes best.
+def next_batch(state: State, size: int | None, worker: str | None) -> Issuing | None:
+    """Return the next batch, cut to what is left of a budget; None if that pays for no pull.
 
     When several workers share a batch it is whole parts of what one of them can measure, one for
     each who has asked so far.
@@ -66,12 +69,12 @@ def batch_size(state: State, size: int | None, worker: str | None) -> int | None
     if worker is not None and size is not None and block is not None:
         block = max(block, size * len({*state.workers, worker}))
     if state.left is None:
-        return block
+        return run.next(block)
     if block is None and isinstance(run, Sized):
         block = run.own_size
-    if block is None:
-        return None if run.next(None).size <= state.left else state.left
-    return min(block, state.left)
+    if block is not None and not in_cost(state.problem):
+        return run.next(min(block, int(state.left)))
+    return affordable(run, block, state.left, prices_of(state.problem))
 
 
 def open_count(state: State) -> int:

@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from finalist.arms import Arms
+from finalist.problem.budget import cheapest, in_cost, of_budget
 from finalist.strategies import guaranteed, promise_of
 from finalist.study.check import broken
 from finalist.study.checks import better_by_all
@@ -63,7 +64,10 @@ def _so_far(snapshot: Snapshot) -> str:
     pulls, limit = counted(snapshot.verdict.pulls, "pull"), snapshot.problem.max_pulls_per_arm
     return {
         "stopped": f"Stopped ({snapshot.stopped}) after {pulls}. ",
-        "budget": f"The budget of {counted(snapshot.problem.budget or 0, 'pull')} is used up. ",
+        "budget": f"The budget, {of_budget(snapshot.problem, snapshot.problem.budget or 0)}, is "
+        "used up. "
+        if in_cost(snapshot.problem)
+        else f"The budget of {counted(snapshot.problem.budget or 0, 'pull')} is used up. ",
         "exhausted": f"Every arm has had its {counted(limit or 0, 'pull')}. ",
     }.get(snapshot.end or "", f"After {pulls}: ")
 
@@ -167,8 +171,7 @@ def advice(snapshot: Snapshot) -> str | None:
     words = f"Recommendation: {snapshot.arms.names[arm]}."
     if error is not None:
         words += (
-            f" Another arm is {better} with probability {error:.2g}: an estimate under a flat "
-            "prior, not a guarantee."
+            f" Another arm is {better} with probability {error:.2g}: an estimate, not a guarantee."
         )
     if other is not None:
         words += f" All rewards together speak for {snapshot.arms.names[other]}."
@@ -222,9 +225,25 @@ def warnings(snapshot: Snapshot) -> list[str]:
         "earlier measurements."
         for doubt in snapshot.contradictions
     ]
+    found += _too_small(snapshot)
     if _is_open(snapshot) and snapshot.recommendation is not None:
         found += _against(snapshot, snapshot.recommendation)
     return found
+
+
+def _too_small(snapshot: Snapshot) -> list[str]:
+    """Warn of a budget that cannot compare all arms."""
+    problem = snapshot.problem
+    if problem.budget is None:
+        return []
+    most, rank = int(problem.budget / cheapest(problem)), problem.arms.rank
+    if most >= rank:
+        return []
+    return [
+        f"The budget pays for {counted(most, 'pull')}, and comparing all arms takes {rank} at "
+        "least: the recommendation will be the best of what could be compared. Raise the budget, "
+        "leave candidates out, or describe them by fewer columns."
+    ]
 
 
 def _against(snapshot: Snapshot, arm: int) -> list[str]:

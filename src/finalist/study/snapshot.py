@@ -31,6 +31,7 @@ from finalist.study.estimates import (
 )
 from finalist.study.forecasts import can_forecast, can_have_margin
 from finalist.study.history import History
+from finalist.study.outlook import Outlook, outlook_of
 from finalist.study.pulls import Decision, Fate, Fork
 from finalist.study.replay import changeable
 from finalist.study.state import State
@@ -71,7 +72,7 @@ class Snapshot:
         Pulls given up when rewards of their batch were known, and the first such batch.
     batches, complete : int
         Batches issued, and those of them that are decided on.
-    budget_left : int or None
+    budget_left : float or None
     history_pulls : int
         Measurements made before the study.
     history : History or None
@@ -102,6 +103,8 @@ class Snapshot:
     recommendation : int or None
     error_estimate, certainty : float or None
         As in `Status`.
+    outlook : Outlook or None
+        What the rest of a budget will probably bring.
     can_forecast : bool
         Whether `Study.status` can simulate the pulls still needed.
     can_compare : bool
@@ -148,7 +151,7 @@ class Snapshot:
     late: tuple[int, int] | None
     batches: int
     complete: int
-    budget_left: int | None
+    budget_left: float | None
     history_pulls: int
     history: History | None
     fork: Fork | None
@@ -167,6 +170,7 @@ class Snapshot:
     recommendation: int | None
     error_estimate: float | None
     certainty: float | None
+    outlook: Outlook | None
     can_forecast: bool
     can_compare: bool
     said: str | None
@@ -283,6 +287,7 @@ def take(row: StudyRow, state: State, events: Sequence[dict[str, Any]] = ()) -> 
         recommendation=chosen,
         error_estimate=error,
         certainty=sure,
+        outlook=outlook_of(state, fit),
         can_forecast=not ended and able,
         can_compare=able and not verdict.decided and can_have_margin(state),
         said=_said(state),

@@ -18,6 +18,7 @@ from finalist.errors import StudyError
 from finalist.inference.pooling import BatchSums, Pooled
 from finalist.inference.statistics import BatchResults
 from finalist.problem import Problem
+from finalist.problem.budget import cheapest, prices_of
 from finalist.strategies import Batch, Run, Verdict
 from finalist.strategies.abilities import Explaining, Looking
 from finalist.study.bends import first_evidence, look_for_bends
@@ -67,7 +68,7 @@ class State:
         self._read_arms = read_arms
         self._apply: dict[str, Callable[[EventRow, Any], None]] = {
             "created": self._created,
-            "note": self._nothing,
+            "note": self._note,
             "history": self._history,
             "issued": self._issue,
             "assigned": self._assign,
@@ -107,20 +108,13 @@ class State:
     @property
     def open(self) -> Issued | None:
         """The batch that is being measured."""
-        if self.issued and len(self.decisions) < len(self.issued):
-            return self.issued[-1]
-        return None
+        return self.issued[-1] if len(self.decisions) < len(self.issued) else None
 
     @property
-    def used(self) -> int:
-        """Pulls that count for the budget: all but void ones and those that are not needed."""
-        return int(np.count_nonzero(~np.isin(self.pulls.fate, (Fate.VOID, Fate.UNNEEDED))))
-
-    @property
-    def left(self) -> int | None:
-        """Pulls left of the budget; None without one."""
+    def left(self) -> float | None:
+        """Pulls, or cost, left of the budget; None without one."""
         budget = self.problem.budget
-        return None if budget is None else max(budget - self.used, 0)
+        return None if budget is None else max(budget - self.pulls.spent, 0)
 
     @property
     def exhausted(self) -> bool:
@@ -138,7 +132,7 @@ class State:
             return "stopped"
         if self.open is not None:
             return None
-        if self.left == 0:
+        if self.left is not None and self.left < cheapest(self.problem):
             return "budget"
         return "exhausted" if self.exhausted else None
 
@@ -200,8 +194,11 @@ class State:
         self.last = event.number
         self.times.append(event.at)
 
-    def _nothing(self, event: EventRow, _: Any) -> None:
-        """Leave the state as it is: the event is for people."""
+    def _note(self, event: EventRow, _: Any) -> None:
+        """Leave the state as it is, for people alone, unless the budget is another one."""
+        if "budget" in event.body:
+            self.problem = self.problem.with_(budget=event.body["budget"])
+            self.replay.rebudget(self.problem.budget)
 
     def _created(self, event: EventRow, _: Any) -> None:
         if "fork_of" in event.body:
@@ -220,7 +217,7 @@ class State:
         order = np.array(body["arms"], dtype=np.int64)
         self.issued.append(Issued(body["batch"], self.stage, body["note"]))
         self.seen = None
-        self.pulls.add(order, body["batch"], event.number)
+        self.pulls.add(order, body["batch"], event.number, prices_of(self.problem)[order])
 
     def _assign(self, event: EventRow, _: Any) -> None:
         worker = event.body["worker"]
@@ -248,7 +245,8 @@ class State:
         row = event.body["pull"] - 1
         self.pulls.close(row + 1, Fate.VOID, event.number)
         worker = int(self.pulls.worker[row])
-        self.pulls.add(self.pulls.arm[[row]], int(self.pulls.batch[row]), event.number)
+        arm, price = self.pulls.arm[[row]], self.pulls.price[[row]]
+        self.pulls.add(arm, int(self.pulls.batch[row]), event.number, price)
         self.pulls.assign(np.array([len(self.pulls)]), worker)
 
     def _missing(self, event: EventRow, _: Any) -> None:

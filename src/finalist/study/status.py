@@ -9,8 +9,10 @@ from jaxtyping import Float
 
 from finalist.extras import need
 from finalist.planning import Forecast
+from finalist.problem.budget import in_cost
 from finalist.study import good_enough, sentences
 from finalist.study.forecasts import Ahead, MarginForecast, foreseen
+from finalist.study.outlook import Chances, Outlook, chances
 from finalist.study.snapshot import Snapshot
 from finalist.text import counted
 
@@ -96,8 +98,8 @@ class Status:
         None if the rewards do not tell the mean of any of them.
     error_estimate : float or None
         For a recommendation without a guarantee: the probability that another arm is better, by
-        more than epsilon, as a flat prior has it (`intervals.error_estimate`). An estimate. None
-        where an assumption fails or the model may be wrong by a given amount.
+        more than epsilon (`intervals.error_estimate`). An estimate. None where an assumption fails
+        or the model may be wrong by a given amount.
     certainty : float or None
         For the same: the confidence with which no arm is better (`intervals.certainty`), 0 if
         the rewards give none; what a model that may be wrong can feign is taken off. None where
@@ -114,6 +116,8 @@ class Status:
         known.
     good_enough : str or None
         These two in words, where they say something.
+    outlook : Chances or None
+        With a budget: the chances that the choice is right, now and at its end. Estimates.
     sentence : str
         What is certain, in one sentence.
     pulls, open_pulls, unneeded, batches : int
@@ -121,7 +125,9 @@ class Status:
         without, batches that are decided on.
     until_test : int
         Measurements until the next test, where that is beyond the open batch; otherwise 0.
-    budget_left : int or None
+    budget_left : float or None
+    budget_in : "pulls" or "cost", or None
+        What the budget is counted in, where there is one.
     assumptions, warnings : tuple of str
     doubts : tuple of str
         Why nothing is certain, whatever the strategy promises: assumptions that fail, decisions
@@ -153,13 +159,15 @@ class Status:
     within: float | None
     within_reach: tuple[str, ...] | None
     good_enough: str | None
+    outlook: Chances | None
     sentence: str
     pulls: int
     open_pulls: int
     unneeded: int
     batches: int
     until_test: int
-    budget_left: int | None
+    budget_left: float | None
+    budget_in: Literal["pulls", "cost"] | None
     assumptions: tuple[str, ...]
     warnings: tuple[str, ...]
     doubts: tuple[str, ...]
@@ -193,6 +201,7 @@ class Status:
         lists = ("winners", "survivors", "assumptions", "warnings", "doubts")
         plain |= {k: list(plain[k]) for k in lists}
         plain["within_reach"] = None if self.within_reach is None else list(self.within_reach)
+        plain["outlook"] = None if self.outlook is None else vars(self.outlook)
         plain["margins"] = [vars(one) for one in self.margins]
         plain["forecast"] = None if self.forecast is None else _forecast(self.forecast)
         plain["arms"] = [vars(arm) for arm in self.arms]
@@ -207,6 +216,8 @@ class Status:
 
     def __str__(self) -> str:
         lines = [self.sentence, *filter(None, [self.advice, self.good_enough])]
+        if self.outlook is not None:
+            lines.append(self.outlook.words)
         if self.unneeded:
             lines.append(f"{counted(self.unneeded, 'pull was', 'pulls were')} not needed.")
         if self.forecast is not None:
@@ -223,8 +234,12 @@ def _forecast(forecast: Forecast) -> dict[str, Any]:
     }
 
 
-def status(snapshot: Snapshot, ahead: Ahead | None = None) -> Status:
+def status(
+    snapshot: Snapshot, ahead: Ahead | None = None, *, within: float | None = None
+) -> Status:
     """Put a snapshot of a study in words; forecasts are those of `ahead`.
+
+    `within` is the difference of which the outlook speaks; by default a round one.
 
     Examples
     --------
@@ -238,6 +253,7 @@ def status(snapshot: Snapshot, ahead: Ahead | None = None) -> Status:
     good = np.where(known, snapshot.problem.sign * snapshot.means, -np.inf)
     front = snapshot.standing
     reach = None if front is None else front.reach
+    outlook = snapshot.outlook
     return Status(
         name=snapshot.name,
         verdict=_verdict(snapshot),
@@ -256,6 +272,7 @@ def status(snapshot: Snapshot, ahead: Ahead | None = None) -> Status:
         within=None if front is None else front.within,
         within_reach=None if reach is None else tuple(names[i] for i in reach),
         good_enough=good_enough.standing(snapshot),
+        outlook=None if outlook is None else _chances(snapshot, outlook, within),
         sentence=sentences.sentence(snapshot),
         pulls=snapshot.told,
         open_pulls=snapshot.open_pulls,
@@ -263,6 +280,7 @@ def status(snapshot: Snapshot, ahead: Ahead | None = None) -> Status:
         batches=snapshot.complete,
         until_test=snapshot.until_test,
         budget_left=snapshot.budget_left,
+        budget_in=None if snapshot.budget_left is None else _budget_in(snapshot),
         assumptions=tuple(sentences.assumptions(snapshot)),
         warnings=tuple(sentences.warnings(snapshot)),
         doubts=snapshot.doubts,
@@ -271,6 +289,15 @@ def status(snapshot: Snapshot, ahead: Ahead | None = None) -> Status:
         arms=_arms(snapshot),
         ahead=foreseen(None) if ahead is None else ahead,
     )
+
+
+def _budget_in(snapshot: Snapshot) -> Literal["pulls", "cost"]:
+    return "cost" if in_cost(snapshot.problem) else "pulls"
+
+
+def _chances(snapshot: Snapshot, outlook: Outlook, within: float | None) -> Chances:
+    ended, error = snapshot.end is not None, snapshot.error_estimate
+    return chances(outlook, snapshot.arms.names, within, ended=ended, error=error)
 
 
 def _verdict(snapshot: Snapshot) -> Literal["continue", "winner", "uncertain", "undecided"]:

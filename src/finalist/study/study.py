@@ -228,10 +228,7 @@ class Study:
         measuring.missing(self._log, pull_id, reason)
 
     def amend(self, pull_id: int, reward: float, reason: str) -> None:
-        """Replace a reward that was told wrongly, as long as no decision has used it.
-
-        The old value stays in the log.
-        """
+        """Replace a reward told wrongly that no decision has used; the log keeps the old one."""
         measuring.amend(self._log, pull_id, reward, reason)
 
     def import_history(self, table: Any) -> int:
@@ -271,11 +268,14 @@ class Study:
 
         With `until` it has all told before that batch, and the batch open: tell its rewards again.
         With `model` (`Arms.with_model`) or `epsilon` (0: no margin) all results are its
-        history, which steers where it measures and is never tested. Its status says what the
-        probabilities of error add up to.
+        history, which steers and is never tested. Its status says what risks add up to.
         """
         forking.fork(self._log, name, until, model, epsilon)
         return Study.open(self._log.storage.address, name)
+
+    def set_budget(self, budget: int | None) -> str:
+        """Go on with another budget, None for none; return what this means, in words."""
+        return changes.set_budget(self._log, budget)
 
     def stop(self, reason: str) -> Status:
         """Stop without a winner, for whatever reason, and return what is certain.
@@ -294,19 +294,20 @@ class Study:
         """Write a remark into the log."""
         changes.note(self._log, text)
 
-    def status(self, *, forecast: bool = True) -> Status:
+    def status(self, *, forecast: bool = True, within: float | None = None) -> Status:
         """Return what is certain, the evidence against every arm, and what is still needed.
 
         What is needed is simulated when it is looked at, for seconds, and kept for this event.
+        With a budget, `within` is the difference of which the outlook speaks.
         """
-        return self._status(forecast)[1]
+        return self._status(forecast, within)[1]
 
-    def _status(self, forecast: bool) -> tuple[int, Status]:
+    def _status(self, forecast: bool, within: float | None = None) -> tuple[int, Status]:
         state = self._log.now()  # the number of the last event goes with the status
         found, kept = take(self._log.row, state), self._ahead
         if forecast and (kept is None or kept.event != state.last):
             self._ahead = Ahead(state, found)
-        return state.last, status_of(found, self._ahead if forecast else None)
+        return state.last, status_of(found, self._ahead if forecast else None, within=within)
 
     def snapshot(self, events: int = 12) -> Snapshot:
         """Return everything that is known after the last event, as numbers that stay as they are.

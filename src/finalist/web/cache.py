@@ -9,6 +9,7 @@ five lines, and is one more dependency.
 import contextlib
 import threading
 from collections import OrderedDict
+from dataclasses import replace
 from typing import Any
 
 from finalist.errors import FinalistError
@@ -102,11 +103,14 @@ class Snapshots:
             self.cache.keep(number, "snapshot", moment, found, size)
         return moment, found
 
-    def status(self, number: int, *, forecast: bool = False) -> tuple[int, Status]:
+    def status(
+        self, number: int, *, forecast: bool = False, within: float | None = None
+    ) -> tuple[int, Status]:
         """Return the number of the last event of a study, and its status after that event."""
         moment, snapshot = self.at(number)
+        own = status(snapshot, within=within)
         if not (forecast and (snapshot.can_forecast or snapshot.can_compare)):
-            return snapshot.event, status(snapshot)
+            return snapshot.event, own
         found = self.cache.get(number, "forecast", moment)
         if found is None:
             with self._forecasting.take(number, FORECAST.remedy):
@@ -118,6 +122,8 @@ class Snapshots:
                     size = 400 * len(snapshot.arms)
                     self.cache.keep(number, "forecast", (moment[0], found[0]), found, size)
         event, with_forecast = found
+        if within is not None and event == snapshot.event:
+            with_forecast = replace(with_forecast, outlook=own.outlook)
         return event, with_forecast
 
     def open_batch(self, number: int) -> Batch:

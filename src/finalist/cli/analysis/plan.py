@@ -29,24 +29,29 @@ from finalist.errors import ProblemError
 if TYPE_CHECKING:
     from finalist.planning import Plan
 
-HELP = """Say before any measurement how many pulls to expect.
+HELP = """Say before any measurement how many pulls to expect, or what a budget will bring.
 
 \b
 Example:
   finalist plan arms.csv --sigma 1 --gap 0.5
+  finalist plan arms.csv --sigma 1 --gap 0.5 --budget 60 --within 0.5
   finalist plan arms.csv --sigma 1 --gap 0.5 --margins --chart margins.png
 
 Strategies are simulated with random parameters under which the best arm leads the second best by
---gap, or with one parameter, --theta. All of them meet the same parameters and stop on their own:
-strategies that spend a fixed budget are for 'finalist simulate'. The table is read as by 'finalist
-new': columns have roles (--column Tone=category), and a model makes the features (--model). --theta
-has a number for each feature and may leave out the level. With costs, the plan counts cost instead
-of pulls. --format csv has one row per strategy: name, median, low
-(5 %), high (90 %), mean, undecided, wrong. --format json has everything under the keys
+--gap, or with one parameter, --theta. All of them meet the same parameters and stop on their own.
+With --budget they end there at the latest, and what counts is how good the arm is that they name
+then: how often the right one, and how often one --within so much of the best. The table is read as
+by 'finalist new': columns have roles (--column Tone=category), and a model makes the features
+(--model). --theta has a number for each feature and may leave out the level. With costs, the plan
+counts cost instead of pulls. --format csv has one row per strategy: name, median, low (5 %), high
+(90 %), mean, undecided, wrong. --format json has everything under the keys
 
 \b
   words, gap, sigma, delta, draws, max_pulls, seed, lower_bound, unit,
   rows (list of name, median, low, high, mean, undecided, wrong, pulls)
+
+With --budget also budget and within, and in rows right and near, the draws in which the right arm
+is named and one within so much of the best; undecided are those that are not certain by then.
 
 --models compares straight, bending, surface and separate for the same table: for each the truth is
 drawn from that model, with the same lead. --format csv has one row per model: model, features,
@@ -96,12 +101,16 @@ def plan(
     seed: SeedOption = 0,
     jobs: JobsOption = 1,
     max_pulls: MaxPullsOption = 10**7,
+    within: Annotated[
+        float | None,
+        typer.Option(help="With a budget: count what is so close to the best.", show_default="gap"),
+    ] = None,
     form: FormatOption = Format.table,
     out: OutputOption = None,
     chart: ChartOption = None,
 ) -> None:
     """Read, simulate, print."""
-    _check(models, margins, chart)
+    _check(models, margins, chart, within)
     output.check_files(out, chart)
     import finalist as fl
 
@@ -126,6 +135,7 @@ def plan(
         n_jobs=jobs,
         against=against,
         max_pulls=max_pulls,
+        within=within,
         **words,
     )
     if form is Format.json:
@@ -138,8 +148,10 @@ def plan(
     output.deliver(text, out)
 
 
-def _check(models: bool, margins: bool, chart: Path | None) -> None:
+def _check(models: bool, margins: bool, chart: Path | None, within: float | None) -> None:
     """Refuse options that do not go together."""
+    if within is not None and (models or margins):
+        raise ProblemError("--within is for a plan with --budget, not for models or margins.")
     if models and margins:
         raise ProblemError("--models and --margins are both given; compare one at a time.")
     if chart is not None and not margins:
@@ -147,6 +159,8 @@ def _check(models: bool, margins: bool, chart: Path | None) -> None:
 
 
 def _table(result: "Plan") -> str:
+    if result.budget is not None:
+        return _at_the_end(result)
     header = ["Strategy", "Median", "5 % within", "90 % within", "Mean", "Undecided", "Wrong"]
     rows = [
         [
@@ -158,4 +172,19 @@ def _table(result: "Plan") -> str:
         for row in result.rows
     ]
     table = output.arms_table(header, rows, everything=True)
+    return output.to_text(result.words(), *result.remarks(), *table)
+
+
+def _at_the_end(result: "Plan") -> str:
+    near = [] if result.within is None else [f"Within {result.within:g} of the best"]
+    rows = [
+        [
+            row.name,
+            f"{row.right} of {result.draws}",
+            *([f"{row.near} of {result.draws}"] if near else []),
+            f"{result.draws - row.undecided} of {result.draws}",
+        ]
+        for row in result.named
+    ]
+    table = output.arms_table(["Strategy", "Right", *near, "Certain"], rows, everything=True)
     return output.to_text(result.words(), *result.remarks(), *table)

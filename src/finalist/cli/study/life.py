@@ -1,4 +1,4 @@
-"""`finalist note`, `stop`, `resume`, `fork`, `delete` and `list`: the life of a study."""
+"""`finalist note`, `stop`, `resume`, `budget`, `fork`, `delete`, `list`: the life of a study."""
 
 from typing import Annotated, Any
 
@@ -34,6 +34,18 @@ Example:
   finalist resume seeds
 
 --format json has the keys name, verdict.
+"""
+BUDGET_HELP = """Go on with another budget, or without one.
+
+\b
+Example:
+  finalist budget seeds 80
+  finalist budget seeds --none
+
+The budget is the most measurements in all, those that are made already among them. What is
+measured next is planned for it. What is certain stays certain, whenever and for whatever reason a
+budget changes. A budget below what is measured or handed out is refused. --format json has the
+keys name, budget, left, words.
 """
 FORK_HELP = """Start a new study from before a batch, or with another model or margin.
 
@@ -105,6 +117,24 @@ def resume(name: StudyName, db: DbOption = None, form: PrintedOption = Printed.t
         found = study.status(forecast=False)
     words = f"Study {printable(name, 60)!r} goes on.\n{printable(found.sentence)}"
     say(form, words, name=name, verdict=found.verdict)
+
+
+def budget(
+    name: StudyName,
+    most: Annotated[
+        int | None, typer.Argument(metavar="[N]", help="The most measurements in all.")
+    ] = None,
+    none: Annotated[bool, typer.Option("--none", help="No budget from here on.")] = False,
+    db: DbOption = None,
+    form: PrintedOption = Printed.table,
+) -> None:
+    """Change the budget."""
+    if (most is None) != none:
+        raise StudyError("give a number of measurements, or --none for no budget.")
+    with opened(db, name) as study:
+        words = study.set_budget(most)
+        left = study.snapshot(events=0).budget_left
+    say(form, words, name=name, budget=most, left=left, words=words)
 
 
 def fork(

@@ -35,9 +35,10 @@ keys
   name, verdict (continue, winner, uncertain, undecided), certain,
   winner, winners, top, epsilon, leader, survivors, risk,
   recommendation, error_estimate, certainty, advice, within,
-  within_reach, good_enough, margins (list of epsilon, median, low,
+  within_reach, good_enough, outlook (right, right_at_end, difference,
+  near, near_at_end, to_come, words), margins (list of epsilon, median, low,
   high, cap), saving, sentence, pulls, open_pulls, unneeded, batches,
-  until_test, budget_left, assumptions, warnings, doubts,
+  until_test, budget_left, budget_in (pulls, cost), assumptions, warnings, doubts,
   old_results, forecast (median, low, high, cap, words), unit,
   arms (list of name, pulls, estimate, low, high, evidence, p_value,
   rival, survives, measurable, candidate, behind, behind_low,
@@ -46,13 +47,17 @@ keys
 'recommendation' is the arm to take when a study has ended. Without a guarantee (the budget is
 spent, or the strategy is for a fixed budget or has no proof; then 'risk' is null) it is null if
 no remaining arm has an estimate. It comes with two figures, unless an assumption fails:
-'error_estimate', the probability that another arm is better, which is an estimate under a flat
-prior, and 'certainty', the confidence with which none is, from a bound that holds at all times.
+'error_estimate', the probability that another arm is better, which is an estimate,
+and 'certainty', the confidence with which none is, from a bound that holds at all times.
 
 'within' is how far the arm in front is behind the best at most, with probability 1 - delta at all
 times. 'within_reach' are, in a study with a margin (epsilon), the others that are not shown to be
 worse by more; 'good_enough' has both in words. 'margins' is what new studies with a margin would
 need ('finalist fork --epsilon'), where the study has none and a long way to go; 'saving' says so.
+
+'outlook' is for studies with a budget: the chance that the choice is right now and at the end of
+it, and the chance to be within a difference of the best, --within or a round number. These are
+estimates by the results so far, not the promise of delta.
 """
 _BAR = 16
 _ARM_COLUMNS = (
@@ -73,6 +78,10 @@ def status(
     no_forecast: Annotated[
         bool, typer.Option("--no-forecast", help="Do not simulate how many pulls are needed.")
     ] = False,
+    within: Annotated[
+        float | None,
+        typer.Option(help="With a budget: the chance to be so close to the best.", min=0.0),
+    ] = None,
     everything: AllOption = False,
     db: DbOption = None,
     form: FormatOption = Format.table,
@@ -82,7 +91,7 @@ def status(
     """Look, print, draw."""
     output.check_files(out, chart)
     with opened(db, name) as study:
-        found = study.status(forecast=not no_forecast)
+        found = study.status(forecast=not no_forecast, within=within)
         if form is not Format.csv:
             with output.working("Simulating what is still needed..."):
                 found.forecast  # noqa: B018
@@ -134,6 +143,8 @@ def report(found: "Status", everything: bool = False) -> "Iterator[Table | str]"
     yield from certain(found)
     for words in filter(None, (found.advice, found.good_enough)):
         yield printable(words)
+    if found.outlook is not None:
+        yield printable(found.outlook.words)
     if found.old_results is not None:
         yield printable(found.old_results)
     yield _pulls(found)
@@ -173,9 +184,11 @@ def _pulls(found: "Status") -> str:
         words += f"; {counted(found.open_pulls, 'pull is', 'pulls are')} without a reward"
     if found.unneeded:
         words += f"; {counted(found.unneeded, 'pull was', 'pulls were')} not needed"
-    if found.budget_left is not None:
+    if found.budget_left is not None and found.budget_in == "pulls":
         verb = "is" if found.budget_left == 1 else "are"
-        words += f"; {counted(found.budget_left, 'pull')} of the budget {verb} left"
+        words += f"; {counted(int(found.budget_left), 'pull')} of the budget {verb} left"
+    elif found.budget_left is not None:
+        words += f"; {found.budget_left:,.6g} of the budget is left"
     return words + "."
 
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from finalist.errors import ProblemError, RewardError
 from finalist.inference.statistics import Statistics
+from finalist.problem import Problem
 from finalist.strategies.gauntlet.claims import Claims
 from finalist.strategies.gauntlet.past import Past
 from finalist.strategies.gauntlet.planner import Planner
@@ -63,6 +64,10 @@ class Course(ABC):
     @abstractmethod
     def least_size(self) -> int:
         """The smallest batch that is ever tested."""
+
+    def ask_anew(self, problem: Problem) -> None:
+        """Go on with another budget: only what chooses knows of it."""
+        self.past.problem = problem
 
     def check_due(self, batch: Batch, rewards: Statistics) -> None:
         """Refuse batches that were not issued for this moment: each is tested once, in order."""

@@ -19,7 +19,8 @@ from jaxtyping import Float, Int
 from finalist.design.end import end_design, errors_at_end, regular
 from finalist.design.exchange import greedy_pulls
 from finalist.inference.information import Information
-from finalist.inference.least_squares import weighted_rows
+from finalist.inference.least_squares import Estimate, weighted_rows
+from finalist.problem.budget import in_cost, prices_of
 from finalist.strategies.gauntlet.past import Past
 from finalist.strategies.gauntlet.pilot import spans
 from finalist.strategies.gauntlet.planner import estimable, useful_arms
@@ -52,11 +53,25 @@ def has_end(past: Past) -> bool:
 
 
 def pulls_left(past: Past) -> int:
-    """Return the pulls that are left of the budget, or of what arms can give."""
+    """Return about how many pulls are left of the budget, or of what arms can give."""
+    return max(min(int(left_of(past) / price_of_pull(past)), int(past.room().sum())), 0)
+
+
+def left_of(past: Past) -> float:
+    """Return what is left of the budget, in pulls or in cost."""
     budget = past.problem.budget
     assert budget is not None
-    left = budget - past.pulls - int(past.lost.sum())
-    return max(min(left, int(past.room().sum())), 0)
+    spent = past.pooled.statistics.count + past.lost
+    return float(budget - past.gone - spent @ prices_of(past.problem))
+
+
+def price_of_pull(past: Past) -> float:
+    """Return what a pull takes of the budget: as so far, or on average over the arms."""
+    problem, made = past.problem, past.pooled.statistics.count + past.lost
+    if not in_cost(problem):
+        return 1.0
+    shares = made if made.any() else problem.arms.measurable.astype(float)
+    return float(shares @ problem.costs / shares.sum())
 
 
 def pilot_within(past: Past, more: int) -> int:
@@ -65,16 +80,18 @@ def pilot_within(past: Past, more: int) -> int:
         return more
     budget = past.problem.budget
     assert budget is not None
-    return max(min(more, math.floor(MOST * budget) - past.pooled.pulls), 0)
+    most = math.floor(MOST * budget / price_of_pull(past))
+    return max(min(more, most - past.pooled.pulls), 0)
 
 
 def epoch_size(past: Past, size: int | None) -> int:
     """Return the size of the next epoch: whole batches of a size that is asked for."""
     budget, left, r = past.problem.budget, pulls_left(past), past.arms.rank
     assert budget is not None
+    pulls = budget / price_of_pull(past)
     # Where residuals have to tell sigma, there have to be some.
     least = 2 * r + 1 if past.problem.noise.sigma is None else r
-    n = in_batches(past, max(math.ceil(budget / EPOCHS), least), size)
+    n = in_batches(past, max(math.ceil(pulls / EPOCHS), least), size)
     return max(left if left < 1.5 * n else n, 1)
 
 
@@ -100,7 +117,9 @@ class Ending:
     A : (r, r) array
         The design matrix of all pulls so far.
     weights, M : (K,) and (r, r) arrays
-        The design (`design.end`).
+        The design (`design.end`), in pulls.
+    left : float
+        The pulls that are left with this design.
     error : float
         How likely it seems that the choice at the end is wrong: the sum over rivals.
     """
@@ -112,24 +131,24 @@ class Ending:
     A: Float[np.ndarray, "r r"]
     weights: Float[np.ndarray, " K"]
     M: Float[np.ndarray, "r r"]
+    left: float
     error: float
 
     @classmethod
     def of(cls, past: Past, survivors: Sequence[int], reserve: Reserve | None) -> "Ending":
         """Plan the end from the past; arms that are ruled out are no rivals."""
-        problem, fit, left = past.problem, past.estimate(), pulls_left(past)
+        problem, fit = past.problem, past.estimate()
         W = weighted_rows(past.Z, problem.precisions)
         A = _known(past, W, reserve)
         epsilon = problem.epsilon / past.scale(fit)
-        Y, leads, variances = _rivals(past, np.array(survivors))
-        words = W, A, Y, leads, variances, left
-        weights, M = end_design(*words, _start(past), epsilon)
+        Y, leads, variances = _rivals(past, fit, np.array(survivors))
+        weights, M, left = _shared(past, W, A, (Y, leads, variances), _start(past))
         at_end = np.linalg.inv(regular(A, W, left) + (W.T * (left * weights)) @ W)
         after = np.add.reduce((Y @ at_end) * Y, axis=1)
         error = float(errors_at_end(leads, variances, after, epsilon).sum())
         best = int(survivors[int(past.means(fit)[list(survivors)].argmax())])
         needed = past.Z[best] - past.Z[[x for x in survivors if x != best]]
-        return cls(past, reserve, needed, W, A, weights, M, error)
+        return cls(past, reserve, needed, W, A, weights, M, left, error)
 
     def epoch(self, n: int) -> tuple[Int[np.ndarray, " K"], Information, Float[np.ndarray, "r r"]]:
         """Return the counts of the next n pulls, what they can estimate, and M.
@@ -139,7 +158,7 @@ class Ending:
         that it is tested.
         """
         past, room, weights = self.past, self.past.room(), self.weights
-        later = pulls_left(past) - n
+        later = max(self.left - n, 0.0)
         counts: Int[np.ndarray, " K"] = np.zeros(len(weights), dtype=np.int64)
         long = n > SPANNING * past.arms.rank
         if long:
@@ -148,7 +167,10 @@ class Ending:
         after = regular(self.A, self.W, later + n)
         after = after + (self.W.T * (later * weights + counts)) @ self.W
         rest = n - int(counts.sum())
-        more = greedy_pulls(self.W[some], rest, self.M, after, (room - counts)[some])
+        rows = self.W
+        if in_cost(past.problem):  # by the gain for each unit of cost
+            rows = rows * np.sqrt(price_of_pull(past) / past.problem.costs)[:, None]
+        more = greedy_pulls(rows[some], rest, self.M, after, (room - counts)[some])
         counts += np.bincount(some[more], minlength=len(counts))
         p, start = past.problem.precisions, None if self.reserve is None else self.reserve.worth
         if start is not None and p is not None:
@@ -158,24 +180,71 @@ class Ending:
         return counts, info, self.M
 
 
+def shares_of_rest(
+    past: Past, fit: Estimate, survivors: Sequence[int], left: float
+) -> Float[np.ndarray, " K"]:
+    """Return how often each arm would be pulled with what is left, by all results, for an outlook.
+
+    It starts from what was measured so far instead of a G-optimal design, and is made at any time,
+    also inside an epoch.
+    """
+    W = weighted_rows(past.Z, past.problem.precisions)
+    room, made = past.room() > 0, fit.statistics.count
+    start = SPREAD * room / max(room.sum(), 1) + (1.0 - SPREAD) * made / max(made.sum(), 1)
+    start = np.where(room, start, 0.0)
+    if not start.any() or len(survivors) <= past.problem.top:
+        return np.asarray(left * start / max(start @ prices_of(past.problem), 1e-300))
+    rivals = _rivals(past, fit, np.array(survivors))
+    weights, _, pulls = _shared(past, W, _design(fit), rivals, start / start.sum(), left)
+    return pulls * weights
+
+
+def _shared(
+    past: Past,
+    W: Float[np.ndarray, "K r"],
+    A: Float[np.ndarray, "r r"],
+    rivals: tuple[Float[np.ndarray, "n r"], Float[np.ndarray, " n"], Float[np.ndarray, " n"]],
+    start: Float[np.ndarray, " K"],
+    left: float | None = None,
+) -> tuple[Float[np.ndarray, " K"], Float[np.ndarray, "r r"], float]:
+    """Return the design of the pulls that are left, M, and how many pulls these are.
+
+    With costs, what is shared is cost: a unit of it buys 1 / cost pulls.
+    """
+    epsilon = past.problem.epsilon / past.scale(past.estimate())
+    if not in_cost(past.problem):
+        pulls = float(pulls_left(past)) if left is None else left
+        return *end_design(W, A, *rivals, pulls, start, epsilon), pulls
+    prices, money = past.problem.costs, left_of(past) if left is None else left
+    per_unit = W / np.sqrt(prices)[:, None]
+    spent = start * prices / (start @ prices)
+    weights, M = end_design(per_unit, A, *rivals, max(money, 0.0), spent, epsilon)
+    bought = weights / prices
+    return bought / bought.sum(), M, max(money, 0.0) * float(bought.sum())
+
+
 def _known(
     past: Past, W: Float[np.ndarray, "K r"], reserve: Reserve | None
 ) -> Float[np.ndarray, "r r"]:
     """Return the design matrix of all pulls so far, also of those whose results are to come."""
-    info = past.estimate().information
-    root = info.root @ info.basis.T
-    A = root.T @ root
+    A = _design(past.estimate())
     for worth in (past.pending, None if reserve is None else reserve.worth):
         if worth is not None:
             A = A + (W.T * worth) @ W
     return np.asarray(A)
 
 
+def _design(fit: Estimate) -> Float[np.ndarray, "r r"]:
+    """Return the design matrix of an estimate."""
+    root = fit.information.root @ fit.information.basis.T
+    return np.asarray(root.T @ root)
+
+
 def _rivals(
-    past: Past, survivors: Int[np.ndarray, " m"]
+    past: Past, fit: Estimate, survivors: Int[np.ndarray, " m"]
 ) -> tuple[Float[np.ndarray, "n r"], Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
     """Return the arms that would be taken minus their closest rivals, the leads, and how sure."""
-    problem, fit, Z = past.problem, past.estimate(), past.Z
+    problem, Z = past.problem, past.Z
     means = past.means(fit) / past.scale(fit)
     order = survivors[np.argsort(-means[survivors], kind="stable")]
     inside, outside = order[: problem.top], order[problem.top :]

@@ -64,7 +64,7 @@ class Epochs(Course):
         super().__init__(past, planner, claims)
         self.epoch: Epoch | None = None
         self._looks = looks_inside(past.problem)
-        self._chosen: dict[int | None, Batch] = {}  # what `next` returns until it is recorded
+        self._chosen: dict[Any, Batch] = {}  # what `next` returns until it is recorded
 
     def copy(self) -> "Epochs":
         """Return one that changes independently."""
@@ -78,9 +78,9 @@ class Epochs(Course):
 
     def next(self, size: int | None) -> Batch:
         """Return the next batch: the rest of the open epoch, and of a new one what is missing."""
-        if size not in self._chosen:
-            self._chosen[size] = self._next(size)
-        return self._chosen[size]
+        if (asked := (size, self.past.problem.budget)) not in self._chosen:
+            self._chosen[asked] = self._next(size)
+        return self._chosen[asked]
 
     def _next(self, size: int | None) -> Batch:
         note: dict[str, Any] = {"batch": self.past.recorded}

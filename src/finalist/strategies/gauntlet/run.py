@@ -31,8 +31,10 @@ from finalist.errors import ProblemError
 from finalist.inference import mixtures
 from finalist.inference.intervals import leader, pooled_widths, start_of
 from finalist.inference.leads import Leads, leads
+from finalist.inference.least_squares import Estimate
 from finalist.inference.statistics import Statistics
 from finalist.problem import Problem
+from finalist.problem.budget import prices_of
 from finalist.strategies.abilities import (
     Changeable,
     Evidence,
@@ -44,6 +46,7 @@ from finalist.strategies.abilities import (
     Lossy,
     ModelFindings,
     Modelled,
+    Rationing,
     Sized,
     Speaking,
 )
@@ -52,6 +55,7 @@ from finalist.strategies.gauntlet.best import BestArm
 from finalist.strategies.gauntlet.checked import CheckedEpochs
 from finalist.strategies.gauntlet.claims import Claims
 from finalist.strategies.gauntlet.course import Course
+from finalist.strategies.gauntlet.endgame import shares_of_rest
 from finalist.strategies.gauntlet.epochs import Epochs
 from finalist.strategies.gauntlet.model_check import ModelCheck
 from finalist.strategies.gauntlet.past import Past, has_portfolio
@@ -68,7 +72,9 @@ from finalist.strategies.protocol import (
 from finalist.text import counted
 
 
-class GauntletRun(Run, Sized, Evident, Speaking, Explaining, Informed, Lossy, Looking, Modelled):
+class GauntletRun(
+    Run, Sized, Evident, Speaking, Explaining, Informed, Lossy, Looking, Modelled, Rationing
+):
     """The gauntlet at work.
 
     Parameters
@@ -249,6 +255,23 @@ class GauntletRun(Run, Sized, Evident, Speaking, Explaining, Informed, Lossy, Lo
     def lose(self, counts: Int[np.ndarray, " K"]) -> None:
         """Count pulls that were made and gave no reward: they use up what can be pulled."""
         self._past.lost += counts
+
+    def rebudget(self, budget: int | None) -> None:
+        """Go on with another budget (`Rationing`): whatever was chosen by the past stays valid."""
+        self._problem = self._problem.with_(budget=budget)
+        self._course.ask_anew(self._problem)
+
+    def waits(self, batch: Batch | None) -> bool:
+        """Return whether a reserve of the pilot is kept back for an epoch to be planned."""
+        planned = self._past.begun or (batch is not None and "epoch" in batch.note)
+        return self._past.reserve is not None and not planned
+
+    def rest(self, fit: Estimate, left: float) -> Float[np.ndarray, " K"]:
+        """Return how often arms would be pulled with what is left of a budget (`Rationing`)."""
+        if not self._problem.rules.endgame:
+            made = fit.statistics.count
+            return np.asarray(left * made / max(made @ prices_of(self._problem), 1e-300))
+        return shares_of_rest(self._past, fit, self.verdict.survivors, left)
 
 
 class ChangeableRun(GauntletRun, Changeable, Following):

@@ -207,6 +207,8 @@ class PullsAnswer(BaseModel):
     mean: float | None
     undecided: int
     wrong: int
+    right: int | None = None
+    near: int | None = None
 
 
 class PlanRowAnswer(PullsAnswer):
@@ -249,4 +251,6 @@ class PlanAnswer(BaseModel):
     seed: int
     lower_bound: float | None
     unit: Literal["pulls", "units of cost"]
+    budget: int | None = None
+    within: float | None = None
     rows: list[PlanRowAnswer]

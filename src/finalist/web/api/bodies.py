@@ -185,6 +185,9 @@ class PlanBody(Question):
         Annotated[list[Annotated[StrictStr, Field(max_length=100)]], Field(max_length=3)] | None
     ) = Field(None, description="Strategies to compare with; if null, uniform where possible.")
     max_pulls: Annotated[StrictInt, Field(ge=1, le=1_000_000)] = 1_000_000
+    within: Annotated[Number, Field(ge=0)] | None = Field(
+        None, description="With a budget: how close to the best is counted; by default the gap."
+    )
 
 
 class MarginsBody(Question):
@@ -281,6 +284,14 @@ class ForkBody(Body):
     epsilon: Annotated[Number, Field(ge=0)] | None = Field(
         None, description="A margin: so far from the best is good enough; 0 for none."
     )
+
+
+class BudgetBody(Body):
+    """The most pulls in all; null for no limit."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"budget": 80}]})
+
+    budget: Annotated[StrictInt, Field(ge=1, le=LARGEST)] | None
 
 
 class WithdrawBody(Body):

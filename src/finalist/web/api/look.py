@@ -20,9 +20,13 @@ def status(
     number: Number,
     snapshots: SnapshotsDep,
     forecast: Annotated[bool, Query(description="Simulate the pulls still needed.")] = True,
+    within: Annotated[
+        float | None,
+        Query(ge=0.0, le=1e150, description="With a budget: the difference of the outlook."),
+    ] = None,
 ) -> Json:
     """Return what is certain, the evidence against every arm, and what is still needed."""
-    last, found = snapshots.status(number, forecast=forecast)
+    last, found = snapshots.status(number, forecast=forecast, within=within)
     content = {"last": last, **found.to_dict()}
     if found.forecast is not None:
         content["forecast"]["pulls"] = found.forecast.pulls.tolist()

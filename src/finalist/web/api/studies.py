@@ -10,6 +10,7 @@ from finalist.strategies import Strategy, configured
 from finalist.study import Study
 from finalist.web.api.answers import CountAnswer, StudiesAnswer, StudyAnswer, WordsAnswer
 from finalist.web.api.bodies import (
+    BudgetBody,
     ForkBody,
     HistoryBody,
     MoreArms,
@@ -134,6 +135,13 @@ def fork(number: Number, body: ForkBody, studies: StudiesDep) -> Json:
     ):
         made = new.number
     return Json(_about(studies, made), 201, {"Location": f"/api/v1/studies/{made}"})
+
+
+@router.post("/studies/{number}/budget", response_model=WordsAnswer)
+def budget(number: Number, body: BudgetBody, studies: StudiesDep) -> Json:
+    """Go on with another budget; below what is measured or handed out, one is refused."""
+    with studies.writing(number) as study:
+        return Json({"words": study.set_budget(body.budget)})
 
 
 @router.post("/studies/{number}/withdraw", response_model=WordsAnswer)

@@ -24,6 +24,7 @@ from finalist.web.pages.fields import (
     text_of,
     texts_of,
     uploaded,
+    whole,
 )
 from finalist.web.pages.look import back, show_pull, show_study
 from finalist.web.uploads import tell_table
@@ -183,6 +184,22 @@ def resume(sent: Sent) -> Response:
         return back(sent.number, "resumed")
 
     return sent.change("resume", act)
+
+
+@router.post("/studies/{number}/budget")
+def budget(sent: Sent) -> Response:
+    """Go on with another budget, or without one."""
+
+    def act(study: Study) -> Response:
+        text = sent.text("budget").strip()
+        try:
+            limit = whole(text) if text else None
+        except ValueError as error:
+            raise StudyError(f"the budget: {error}") from error
+        study.set_budget(limit)
+        return back(sent.number, "rebudgeted")
+
+    return sent.change("budget", act)
 
 
 @router.post("/studies/{number}/fork")

@@ -46,6 +46,7 @@ DEFAULTS: dict[str, str] = {
     "delta": "5",  # per cent
     "check": "3",
     "name": "",
+    "until": "",
     "known": "unknown",
     "sigma": "",
     "batch_size": "",
@@ -149,6 +150,12 @@ def read_draft(values: Mapping[str, str], found: ArmsTable) -> StudyDraft:
             return otherwise
 
     words = {name: take(name, _reader(one), one.usual) for name, one in _FIELDS.items()}
+    if values.get("until") == "budget" and not values.get("budget", "").strip():
+        problems["budget"] = (
+            "Write how many measurements there are, or choose “when it is certain”."
+        )
+    elif values.get("until") == "certain" and values.get("budget", "").strip():
+        problems["budget"] = "You chose “when it is certain”: leave the number out, or choose it."
     sigma: Any = None
     if found.sigma is not None or values.get("known") == "column":
         sigma = found.sigma

@@ -6,6 +6,7 @@ from typing import Any
 
 from finalist.arms import Arms
 from finalist.files import printable
+from finalist.problem.budget import of_budget as of_budget  # for templates
 from finalist.study import ArmStatus, Snapshot, Status
 from finalist.study.pulls import asked_anew
 from finalist.study.sentences import counted_arms as counted_arms  # for templates

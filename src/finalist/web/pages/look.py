@@ -49,6 +49,8 @@ SAID = {
     "noted": "The note is in the history.",
     "stopped": "The study is stopped. You can resume it at any time.",
     "resumed": "The study goes on.",
+    "rebudgeted": "The budget is changed. What is measured next is planned for it; what is certain "
+    "stays certain.",
     "forked": "This is the new study. Tell the rewards of its open batch again.",
     "remodelled": "This is the new study, with fresh evidence. Its assumptions say what the "
     "probabilities of error of the two studies add up to.",

@@ -1,0 +1,46 @@
+"""What a budget is counted in: pulls, or their cost where pulls do not cost 1.
+
+Studies that were begun by rules 1 to 3 count pulls whatever they cost.
+"""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from jaxtyping import Float
+
+from finalist.text import counted
+
+if TYPE_CHECKING:
+    from finalist.problem.problem import Problem
+
+#: What is left may be less than a price by this part of it: sums of costs are rounded.
+ROUNDING = 1e-9
+
+
+def in_cost(problem: "Problem") -> bool:
+    """Return whether the budget is a sum of costs."""
+    return problem.cost != 1.0 and problem.rules.endgame
+
+
+def prices_of(problem: "Problem") -> Float[np.ndarray, " K"]:
+    """Return what a pull of each arm takes of the budget."""
+    return problem.costs if in_cost(problem) else np.ones(len(problem.arms))
+
+
+def cheapest(problem: "Problem") -> float:
+    """Return the least that any pull takes of the budget, less what is rounding."""
+    return float(prices_of(problem)[problem.arms.measurable].min()) * (1.0 - ROUNDING)
+
+
+def of_budget(problem: "Problem", amount: float) -> str:
+    """Say how much of a budget something is.
+
+    Examples
+    --------
+    >>> from finalist.arms import Arms
+    >>> from finalist.problem import Gaussian, Problem
+    >>> plain = Problem(Arms.unstructured(2), noise=Gaussian(1.0))
+    >>> of_budget(plain, 60), of_budget(plain.with_(cost=2.5), 60), of_budget(plain, 1)
+    ('60 pulls', 'a cost of 60', '1 pull')
+    """
+    return f"a cost of {amount:,.6g}" if in_cost(problem) else counted(int(amount), "pull")
