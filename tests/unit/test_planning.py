@@ -589,7 +589,7 @@ def test_a_plan_speaks_of_cost_where_pulls_cost_different_amounts():
     assert found.unit == found.to_dict()["unit"] == "units of cost"
     assert found.lower_bound is not None
     assert found.lower_bound < found.rows[0].mean < found.rows[1].mean
-    words = {"sigma": 2.0, "cost": cost, "check": 0.03}
+    words: Any = {"sigma": 2.0, "cost": cost, "check": 0.03}
     one = fl.simulate(arms, np.array([1.0, 0.3, 0.0]), runs=1, seed=4, **words)
     given = fl.plan(
         arms, theta=np.array([1.0, 0.3, 0.0]), sigma=2.0, cost=cost, draws=1, seed=4, against=[]

@@ -145,9 +145,9 @@ class Net:
         Returns
         -------
         dict
-            `epsilon`, `delta` and `check` for `Study.create` and `fl.simulate`. Bends that the model
-            leaves out are not looked for: in a region the best points are near ties, which the
-            slightest bend decides otherwise. Put a square or product that may matter into it.
+            `epsilon`, `delta` and `check` for `Study.create` and `fl.simulate`. Bends that the
+            model leaves out are not looked for: in a region the best points are near ties, which
+            the slightest bend decides otherwise. Put a square that may matter into the model.
         """
         if not (math.isfinite(epsilon) and epsilon > 0 and 0 < share < 1):
             raise ProblemError(

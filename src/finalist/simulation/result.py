@@ -13,7 +13,7 @@ from scipy.special import stdtrit
 from finalist.errors import SimulationError
 from finalist.extras import need
 from finalist.simulation.binomial import exact_interval
-from finalist.simulation.summary import Summary
+from finalist.simulation.summary import Summary, per_arm
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -306,22 +306,6 @@ def _gaps(given: ArrayLike | None, K: int) -> Float[np.ndarray, " K"] | None:
     if given is None:
         return None
     return per_arm("gaps", given, K, "how much worse its mean is than the best")
-
-
-def per_arm(name: str, given: ArrayLike, K: int, meaning: str) -> Float[np.ndarray, " K"]:
-    """Return a copy of finite numbers, one for each arm.
-
-    Examples
-    --------
-    >>> per_arm("gaps", [0, 1.5], 2, "how much worse its mean is than the best")
-    array([0. , 1.5])
-    """
-    values = np.array(given, dtype=float)
-    if values.shape != (K,) or not np.isfinite(values).all():
-        raise SimulationError(
-            f"{name} has shape {values.shape}; give {K} finite numbers, one per arm: {meaning}."
-        )
-    return values
 
 
 def _same_gaps(one: np.ndarray | None, other: np.ndarray | None) -> bool:

@@ -5,7 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float, Int
+from numpy.typing import ArrayLike
 
+from finalist.errors import SimulationError
 from finalist.files import printable
 
 #: Resamples of the bootstrap.
@@ -194,3 +196,19 @@ def mean_interval(
     means = rng.choice(values, (_RESAMPLES, len(values))).mean(axis=1)
     low, high = np.quantile(means, (0.025, 0.975))
     return float(low), float(high)
+
+
+def per_arm(name: str, given: ArrayLike, K: int, meaning: str) -> Float[np.ndarray, " K"]:
+    """Return a copy of finite numbers, one for each arm.
+
+    Examples
+    --------
+    >>> per_arm("gaps", [0, 1.5], 2, "how much worse its mean is than the best")
+    array([0. , 1.5])
+    """
+    values = np.array(given, dtype=float)
+    if values.shape != (K,) or not np.isfinite(values).all():
+        raise SimulationError(
+            f"{name} has shape {values.shape}; give {K} finite numbers, one per arm: {meaning}."
+        )
+    return values
