@@ -23,8 +23,8 @@ from finalist.inference.statistics import BatchResults
 from finalist.problem import Problem, as_problem
 from finalist.problem.budget import ROUNDING, cheapest, in_cost, of_budget, prices_of
 from finalist.problem.values import checked_number
-from finalist.simulation.result import per_arm
 from finalist.simulation.rewards import DrawnRewards, FunctionRewards, Kind, RewardFunction
+from finalist.simulation.summary import per_arm
 from finalist.strategies import Batch, Playable, Run, Strategy, block_size, guaranteed, named
 from finalist.strategies.abilities import Looking
 from finalist.strategies.affordable import affordable
