@@ -34,7 +34,7 @@ def test_json_has_the_numbers_of_the_library_and_the_keys_of_the_help() -> None:
     assert found["design"]["value"] == pytest.approx(3.0)
     assert [arm["name"] for arm in found["design"]["arms"]] == ["dose=-1", "dose=1", "dose=0"]
     assert [arm["weight"] for arm in found["design"]["arms"]] == pytest.approx([1 / 3] * 3)
-    assert found["question"] == pytest.approx({"epsilon": 0.4, "delta": 0.04})
+    assert found["question"] == pytest.approx({"epsilon": 0.4, "delta": 0.04, "check": 0.0})
     assert found["found"] is None
     text = run("region", "--help").stdout
     for key in (*found, *found["design"], *found["question"]):

@@ -570,7 +570,7 @@ def test_every_command_prints_json(begun: Path) -> None:
         assert result.exit_code == expected, (command, result.output)
         assert isinstance(content(result), dict)
     others = {"benchmark", "complexity", "demo", "design", "plan", "report", "reproduce"}
-    others |= {"region", "serve", "simulate"}
+    others |= {"region", "serve", "simulate", "warmup"}
     assert {c.name for c in app.registered_commands} - others == {
         c for c in commands if " " not in c
     }
