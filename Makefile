@@ -28,7 +28,7 @@ help:
 	@echo "make docs      build the documentation"
 	@echo "make docs-figures   draw its pictures again"
 	@echo "make screenshots    photograph the page again (needs Chromium)"
-	@echo "make dist      build wheel and sdist, install each in a clean environment and try it"
+	@echo "make dist      build wheel and sdist, try them in clean environments, with each extra"
 	@echo "make clean     remove the environment and everything built"
 
 # The environment is made once and again only when its description changes. The demonstration needs charts and
@@ -162,17 +162,12 @@ docs-figures: $(READY)
 screenshots: $(READY)
 	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 PYTHONPATH=. $(BIN)/python docs/screenshots.py
 
-# What is built is tried as somebody would who has only pip.
+# What is built is tried as somebody would who has only pip: make dist PYTHONS=python3.12,python3.13
+PYTHONS ?=
 dist: $(READY)
 	@rm -rf dist
 	@$(BIN)/python -m build --outdir dist
-	@for what in dist/*.whl dist/*.tar.gz; do \
-	  rm -rf dist/clean && $(PYTHON) -m venv dist/clean && \
-	  dist/clean/bin/python -m pip install --quiet --disable-pip-version-check \
-	    --constraint constraints.txt $$what && \
-	  echo "$$what:" && dist/clean/bin/python -P tests/smoke.py || exit 1; \
-	done
-	@rm -rf dist/clean
+	@$(BIN)/python -m tests.installations --pythons "$(PYTHONS)"
 
 clean:
 	rm -rf $(VENV) demo dist docs/_build .mypy_cache .ruff_cache .pytest_cache .hypothesis
