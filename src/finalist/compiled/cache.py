@@ -32,6 +32,7 @@ with loading():
     from numba import njit
     from numba.core.caching import NullCache
     from numba.core.compiler import CompileResult
+    from numba.core.runtime import rtsys
     from numba.core.serialize import dumps
 
 _DIGEST = sha256().digest_size
@@ -95,7 +96,7 @@ class Kept(NullCache):  # type: ignore[misc, unused-ignore]
         """
 
         def compiled(sig: Any) -> Any:
-            with ExitStack() as lock:
+            with ExitStack() as lock, loading():
                 self._locks.append(lock)
                 try:
                     return compile_(sig)
@@ -109,14 +110,16 @@ class Kept(NullCache):  # type: ignore[misc, unused-ignore]
 
         Another process may be at it: it keeps the function, and this one takes it from there.
         """
-        with loading():  # numba's registries, at the first function
+        rtsys.initialize(target_context)  # what compiled code calls
+        found = None if self._depends[1] is None else self._load(sig, target_context)
+        if found is not None:
+            return found
+        with loading():  # numba's registries, which only the compiler needs, at the first function
             target_context.refresh()
         if self._depends[1] is None:
             return None
-        found = self._load(sig, target_context)
-        folder = None if found is not None else to_write()
-        if found is None:
-            _say_that_it_takes_time()
+        folder = to_write()
+        _say_that_it_takes_time()
         if folder is not None and self._locks:
             name = self._file(sig, target_context.codegen())
             self._locks[-1].enter_context(alone(folder / f"{name}.lock"))
