@@ -1,10 +1,6 @@
 """Arguments and options that several commands have."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, fields
 from enum import StrEnum
-from functools import wraps
-from inspect import Parameter, signature
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -152,29 +148,20 @@ InterceptOption = Annotated[
         help="Give all arms a last feature, 'intercept', that is 1: results have a level.",
     ),
 ]
+
+
+def _found(flag: str, metavar: str, words: str, usual: str = "found") -> Any:
+    """Return an option for something that is found out unless it is said."""
+    return typer.Option(flag, metavar=metavar, help=words, show_default=usual)
+
+
 DelimiterOption = Annotated[
-    str | None,
-    typer.Option(
-        "--delimiter", metavar="MARK", help="Between cells: ',', ';' or tab.", show_default="found"
-    ),
+    str | None, _found("--delimiter", "MARK", "Between cells: ',', ';' or tab.")
 ]
-DecimalOption = Annotated[
-    str | None,
-    typer.Option(
-        "--decimal", metavar="MARK", help="Decimal sign: '.' or ','.", show_default="found"
-    ),
-]
-EncodingOption = Annotated[
-    str | None,
-    typer.Option(
-        "--encoding", metavar="NAME", help="Of a text file: utf-8, ...", show_default="found"
-    ),
-]
+DecimalOption = Annotated[str | None, _found("--decimal", "MARK", "Decimal sign: '.' or ','.")]
+EncodingOption = Annotated[str | None, _found("--encoding", "NAME", "Of a text file: utf-8, ...")]
 SheetOption = Annotated[
-    str | None,
-    typer.Option(
-        "--sheet", metavar="NAME", help="Sheet, by name or number.", show_default="the first"
-    ),
+    str | None, _found("--sheet", "NAME", "Sheet, by name or number.", "the first")
 ]
 ColumnOption = Annotated[
     list[str] | None,
@@ -227,7 +214,7 @@ def _enum(setting: Setting) -> Any:
     return StrEnum(setting.name, [(word.replace("-", "_"), word) for word in setting.choices])
 
 
-def _option(setting: Setting) -> Any:
+def option_of(setting: Setting) -> Any:
     """Return a setting as the type of an option."""
     kind: Any = _TYPES.get(setting.kind) or _enum(setting)
     metavar = "N" if setting.kind == "whole" else None
@@ -240,75 +227,4 @@ def _option(setting: Setting) -> Any:
     return Annotated[kind | None if setting.optional else kind, option]
 
 
-#: Sigma and cost come with the arms: a column, or an option of the command's own.
-_SETTINGS = {name: one for name, one in SETTINGS.items() if one.kind != "each"}
-DeltaOption, ObjectiveOption = (_option(SETTINGS[name]) for name in ("delta", "objective"))
-
-
-@dataclass(frozen=True)
-class ProblemOptions:
-    """The problem, as options that `new`, `plan` and `simulate` have in common."""
-
-    words: dict[str, Any]
-    candidates: CandidatesOption = None
-    measurable_column: MeasurableOption = None
-    sigma_column: SigmaColumnOption = None
-    cost_column: CostColumnOption = None
-    intercept: InterceptOption = False
-    delimiter: DelimiterOption = None
-    decimal: DecimalOption = None
-    encoding: EncodingOption = None
-    sheet: SheetOption = None
-
-
-@dataclass(frozen=True)
-class TableOptions(ProblemOptions):
-    """The problem, with how a table of candidates becomes features: for `new` and `plan`."""
-
-    intercept: ConstantOption = True
-    column: ColumnOption = None
-    model: ModelOption = "straight"
-    formula: FormulaOption = None
-    drop_incomplete: DropOption = False
-
-
-def with_problem(command: Callable[..., None]) -> Callable[..., None]:
-    """Replace the parameter `problem` of a command by its settings, and the options of its type."""
-    kind: type[ProblemOptions] = signature(command).parameters["problem"].annotation
-    real = issubclass(kind, TableOptions)
-    options = {
-        name: Parameter(
-            name,
-            Parameter.KEYWORD_ONLY,
-            default=one.usual if real else one.default,
-            annotation=_option(one),
-        )
-        for name, one in _SETTINGS.items()
-    }
-    files = fields(kind)[1:]
-    options |= {
-        field.name: Parameter(
-            field.name, Parameter.KEYWORD_ONLY, default=field.default, annotation=field.type
-        )
-        for field in files
-    }
-
-    @wraps(command)
-    def run(**given: Any) -> None:
-        words = {name: given.pop(name) for name in _SETTINGS}
-        problem = kind(words, **{field.name: given.pop(field.name) for field in files})
-        command(problem=problem, **given)
-
-    own = signature(command)
-    parameters = [
-        parameter
-        for old in own.parameters.values()
-        for parameter in (
-            options.values()
-            if old.name == "problem"
-            else [old.replace(kind=Parameter.KEYWORD_ONLY)]
-        )
-    ]
-    run.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
-    run.__annotations__ = {one.name: one.annotation for one in parameters}
-    return run
+DeltaOption, ObjectiveOption = (option_of(SETTINGS[name]) for name in ("delta", "objective"))

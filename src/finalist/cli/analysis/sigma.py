@@ -6,15 +6,12 @@ from typing import Annotated
 import typer
 
 from finalist.cli import output
+from finalist.cli.groups import ReadingOptions, with_options
 from finalist.cli.options import (
     CandidateColumnOption,
-    DecimalOption,
-    DelimiterOption,
-    EncodingOption,
     Printed,
     PrintedOption,
     ResultColumnOption,
-    SheetOption,
 )
 from finalist.files import printable
 
@@ -36,6 +33,7 @@ resolved, remark, words, read_as (list).
 """
 
 
+@with_options
 def sigma(
     file: Annotated[
         Path,
@@ -47,20 +45,18 @@ def sigma(
             readable=True,
         ),
     ],
+    *,
     candidate_column: CandidateColumnOption = None,
     result_column: ResultColumnOption = None,
-    delimiter: DelimiterOption = None,
-    decimal: DecimalOption = None,
-    encoding: EncodingOption = None,
-    sheet: SheetOption = None,
+    reading: ReadingOptions,
     form: PrintedOption = Printed.table,
 ) -> None:
     """Read, estimate, say."""
     from finalist.inference.replicates import sigma_of
     from finalist.study.results.earlier import old_results
-    from finalist.tables import Dialect, read
+    from finalist.tables import read
 
-    cells = read(file, Dialect(delimiter, decimal, encoding, sheet))
+    cells = read(file, reading.dialect())
     old = old_results(cells, candidate_column, result_column)
     found = sigma_of(old.results.arm, old.results.value)
     if form is Printed.json:
