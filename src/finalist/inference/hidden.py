@@ -142,30 +142,19 @@ def _better(
     rng: np.random.Generator,
 ) -> float:
     """Return the share of draws in which the winners are not the best."""
-    noise = rng.standard_normal((len(mean), DRAWS))
+    deviations = _solve(R, rng.standard_normal((len(mean), DRAWS)))
+    drawn = problem.sign * (mean[:, None] + sigma * deviations)
     some = np.flatnonzero(problem.arms.candidate)
-    deviations = _solve(R, noise)
     if len(some) > MANY:
         spread = np.linalg.norm(_solve(R, rows[some].T, trans="T"), axis=0)
         high = problem.sign * (rows[some] @ mean) + 4.0 * sigma * spread
         some = np.union1d(some[np.argsort(-high, kind="stable")[:MANY]], winners)
-    best = rows[winners]
-    worst = _drawn(problem, best, mean, deviations, sigma).min(axis=0)
+    worst = (rows[winners] @ drawn).min(axis=0)
     others = np.setdiff1d(some, winners)
     if len(others) == 0:
         return 0.0
-    rival = _drawn(problem, rows[others], mean, deviations, sigma).max(axis=0)
+    rival = (rows[others] @ drawn).max(axis=0)
     return float(np.mean(~(rival <= worst + problem.epsilon)))  # what is no number is no comfort
-
-
-def _drawn(
-    problem: Problem,
-    rows: Float[np.ndarray, "n s"],
-    mean: Float[np.ndarray, " s"],
-    deviations: Float[np.ndarray, "s d"],
-    sigma: float,
-) -> Float[np.ndarray, "n d"]:
-    return np.asarray(problem.sign * (rows @ (mean[:, None] + sigma * deviations)))
 
 
 def _solve(
