@@ -24,14 +24,22 @@ class Printed(StrEnum):
     json = "json"
 
 
+def _found(flag: str, metavar: str, words: str, usual: str = "found") -> Any:
+    """Return an option for something that is found out unless it is said."""
+    return typer.Option(flag, metavar=metavar, help=words, show_default=usual)
+
+
+def _file(*flags: str, metavar: str, words: str) -> Any:
+    """Return an argument, or an option if it has flags, that names a file there is."""
+    kind: Any = typer.Option if flags else typer.Argument
+    return kind(*flags, metavar=metavar, exists=True, dir_okay=False, readable=True, help=words)
+
+
 ArmsFile = Annotated[
     Path,
-    typer.Argument(
+    _file(
         metavar="ARMS",
-        help="Table of candidates: .csv, .tsv, .txt, .xlsx, .ods, .parquet; or .npy.",
-        exists=True,
-        dir_okay=False,
-        readable=True,
+        words="Table of candidates: .csv, .tsv, .txt, .xlsx, .ods, .parquet; or .npy.",
     ),
 ]
 FormatOption = Annotated[Format, typer.Option("--format", help="How to print the result.")]
@@ -83,40 +91,39 @@ ThetaOption = Annotated[
 ]
 ThetaFileOption = Annotated[
     Path | None,
-    typer.Option(
+    _file(
         "--theta-file",
         metavar="FILE",
-        exists=True,
-        dir_okay=False,
-        help="The parameter in a file: numbers, or the columns of ARMS with a single row.",
+        words="The parameter in a file: numbers, or the columns of ARMS with a single row.",
     ),
 ]
 CandidatesOption = Annotated[
     Path | None,
-    typer.Option(
+    _file(
         "--candidates",
         metavar="FILE",
-        exists=True,
-        dir_okay=False,
-        help="What the winner is chosen from, by measuring ARMS; the same columns.",
+        words="What the winner is chosen from, by measuring ARMS; the same columns.",
     ),
+]
+OldResultsFile = Annotated[
+    Path, _file(metavar="FILE", words="Old results: .csv, .xlsx, .ods, .parquet or text.")
 ]
 CandidateColumnOption = Annotated[
     str | None,
-    typer.Option(
+    _found(
         "--candidate-column",
-        metavar="COLUMN",
-        help="Column of the old results that names candidates.",
-        show_default="arm, candidate, name or the only text",
+        "COLUMN",
+        "Column of the old results that names candidates.",
+        "arm, candidate, name or the only text",
     ),
 ]
 ResultColumnOption = Annotated[
     str | None,
-    typer.Option(
+    _found(
         "--result-column",
-        metavar="COLUMN",
-        help="Column of the old results with the numbers.",
-        show_default="result, reward or the only numbers",
+        "COLUMN",
+        "Column of the old results with the numbers.",
+        "result, reward or the only numbers",
     ),
 ]
 MeasurableOption = Annotated[
@@ -148,11 +155,6 @@ InterceptOption = Annotated[
         help="Give all arms a last feature, 'intercept', that is 1: results have a level.",
     ),
 ]
-
-
-def _found(flag: str, metavar: str, words: str, usual: str = "found") -> Any:
-    """Return an option for something that is found out unless it is said."""
-    return typer.Option(flag, metavar=metavar, help=words, show_default=usual)
 
 
 DelimiterOption = Annotated[

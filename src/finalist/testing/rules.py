@@ -79,6 +79,13 @@ def _by_name(*checks: Callable[..., None]) -> dict[str, Any]:
     return {check.__name__.replace("_", " "): check for check in checks}
 
 
+def _for_each(
+    rule: str, check: Callable[..., None], word: str, given: Iterable[str]
+) -> dict[str, Check]:
+    """Return a rule for each of several words."""
+    return {f"{rule}, {one}": partial(check, **{word: one}) for one in given}
+
+
 def _shared(budget: Callable[[int], int | None]) -> dict[str, Check]:
     """Return the rules for both kinds of strategies, on problems with or without a budget."""
     checks: dict[str, tuple[Callable[..., None], int]] = {
@@ -131,10 +138,8 @@ def _of_confidence() -> dict[str, Check]:
         answers.a_good_enough_arm_ends_a_tie,
         errors.good_enough_rules_out_no_best_arm,
     )
-    for trial in errors.TRIALS:
-        rare = partial(errors.errors_are_as_rare_as_promised, trial=trial)
-        found[f"errors are as rare as promised, {trial}"] = rare
-    return found
+    rare = errors.errors_are_as_rare_as_promised
+    return found | _for_each("errors are as rare as promised", rare, "trial", errors.TRIALS)
 
 
 def _of_budgets() -> dict[str, Check]:
@@ -150,10 +155,8 @@ def _of_budgets() -> dict[str, Check]:
         budgets.all_rewards_may_be_lost,
         budgets.a_small_budget_is_better_than_a_guess,
     )
-    for task in budgets.LARGE:
-        large = partial(budgets.a_large_budget_finds_the_best_arm, task=task)
-        found[f"a large budget finds the best arm, {task}"] = large
-    return found
+    large = budgets.a_large_budget_finds_the_best_arm
+    return found | _for_each("a large budget finds the best arm", large, "task", budgets.LARGE)
 
 
 def _of_zones() -> dict[str, Check]:
@@ -167,10 +170,8 @@ def _of_zones() -> dict[str, Check]:
         name: partial(zones.with_the_lead_as_epsilon, check=check) for name, check in shared.items()
     }
     found |= _by_name(zones.a_zone_is_needed, zones.who_is_out_stays_out)
-    for trial in zones.SLIPPAGE:
-        rare = partial(zones.the_best_wins_beyond_the_zone, trial=trial)
-        found[f"errors are as rare as promised, {trial}"] = rare
-    return found
+    rare = zones.the_best_wins_beyond_the_zone
+    return found | _for_each("errors are as rare as promised", rare, "trial", zones.SLIPPAGE)
 
 
 def _named(checks: dict[str, Check]) -> dict[str, Rule]:

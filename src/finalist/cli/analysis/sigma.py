@@ -1,14 +1,12 @@
 """`finalist sigma`: the noise of one measurement, from repeated measurements in a file."""
 
-from pathlib import Path
-from typing import Annotated
-
 import typer
 
 from finalist.cli import output
 from finalist.cli.groups import ReadingOptions, with_options
 from finalist.cli.options import (
     CandidateColumnOption,
+    OldResultsFile,
     Printed,
     PrintedOption,
     ResultColumnOption,
@@ -35,16 +33,7 @@ resolved, remark, words, read_as (list).
 
 @with_options
 def sigma(
-    file: Annotated[
-        Path,
-        typer.Argument(
-            metavar="FILE",
-            help="Old results: .csv, .xlsx, .ods, .parquet or text.",
-            exists=True,
-            dir_okay=False,
-            readable=True,
-        ),
-    ],
+    file: OldResultsFile,
     *,
     candidate_column: CandidateColumnOption = None,
     result_column: ResultColumnOption = None,
