@@ -27,11 +27,8 @@ def error_estimate(
     ----------
     fit : Estimate
         From all pulls.
-    winner : int
     sign : 1 or -1
         Whether large rewards are good.
-    sigma : float or None
-    epsilon : float
 
     Returns
     -------

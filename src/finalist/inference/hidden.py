@@ -69,8 +69,6 @@ def hidden(
 
     Parameters
     ----------
-    problem : Problem
-    bends : Bends
     cells : Cells
         All results.
     winners : sequence of int

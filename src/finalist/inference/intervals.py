@@ -129,7 +129,6 @@ def pooled_widths(
         In span coordinates.
     start : (r, r) array or None
         A_0, fixed in advance (`start_of`); None if the arms were not.
-    confidence : float
     sigma : float or None
         If None, its upper 99 % bound from the residuals (`bounds.likely_sigma`).
     """

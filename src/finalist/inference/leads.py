@@ -52,7 +52,6 @@ def mean_widths(
     ----------
     fit, start, sigma, bets
         As in `intervals.mixture`.
-    confidence : float
     """
     Z = fit.arms.coordinates
     found = mixture(fit, Z, start, sigma, bets, len(Z))

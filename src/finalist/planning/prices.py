@@ -80,8 +80,6 @@ class Terms:
     ----------
     problem : Problem
         The question as it was given, without its budget.
-    gap : float
-    draws, max_pulls, seed : int
     """
 
     problem: Problem
