@@ -105,6 +105,15 @@ CandidatesOption = Annotated[
         words="What the winner is chosen from, by measuring ARMS; the same columns.",
     ),
 ]
+DirectionsOption = Annotated[
+    Path | None,
+    _file(
+        "--directions",
+        metavar="FILE",
+        words="Minimise the largest variance over these directions instead: a file with the "
+        "columns of ARMS, one direction per row.",
+    ),
+]
 OldResultsFile = Annotated[
     Path, _file(metavar="FILE", words="Old results: .csv, .xlsx, .ods, .parquet or text.")
 ]

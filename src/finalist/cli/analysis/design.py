@@ -10,6 +10,7 @@ from finalist.cli.groups import AnswerOptions, ProblemOptions, ReadingOptions, w
 from finalist.cli.options import (
     ArmsFile,
     CostColumnOption,
+    DirectionsOption,
     Format,
     InterceptOption,
     MeasurableOption,
@@ -62,16 +63,7 @@ def design(
             "of a difference of two arms (xy), or the mean over arms (v). By default xy.",
         ),
     ] = None,
-    directions: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            exists=True,
-            dir_okay=False,
-            help="Minimise the largest variance over these directions instead: a file with the "
-            "columns of ARMS, one direction per row.",
-        ),
-    ] = None,
+    directions: DirectionsOption = None,
     measurable_column: MeasurableOption = None,
     sigma_column: SigmaColumnOption = None,
     cost_column: CostColumnOption = None,
