@@ -110,8 +110,7 @@ class Kept(NullCache):  # type: ignore[misc, unused-ignore]
         found = None if self._depends[1] is None else self._load(sig, target_context)
         if found is not None:
             return found
-        with loading():  # numba's registries, which only the compiler needs, at the first function
-            target_context.refresh()
+        target_context.refresh()  # numba's registries, which only the compiler needs
         if self._depends[1] is None:
             return None
         folder = to_write()
