@@ -188,7 +188,9 @@ def _sources(path: str) -> str | None:
 def _say_that_it_takes_time() -> None:
     """Say so once, where a person looks; other processes of a simulation are silent."""
     stderr = sys.stderr
-    if stderr is not None and stderr.isatty() and current_process().name == "MainProcess":
+    if stderr is None or current_process().name != "MainProcess":
+        return
+    if stderr.isatty() or "ipykernel" in sys.modules:  # a terminal, or a notebook
         print(_PATIENCE, file=stderr, flush=True)
 
 
