@@ -64,6 +64,7 @@ def bend_checks(
                 f"1 in {_rounded(found.evidence)})",
                 True,
                 f"Go on with a model that has it: {remedy(found, arms)}.",
+                next_model(found.strongest, arms),
             )
         ]
     unknown = end is not None and found.outcome == "open" and found.chance is not None
@@ -82,7 +83,8 @@ def bend_checks(
             f"The model says {one}, one with {found.sought} says {other}, and {made} cannot tell "
             "which is right"
         )
-    return [Check("bend", seen, True, f"Measure both, or go on: {remedy(found, arms)}.")]
+    more = f"Measure both, or go on: {remedy(found, arms)}."
+    return [Check("bend", seen, True, more, next_model(found.strongest, arms))]
 
 
 def remedy(found: ModelFindings, arms: Arms) -> str:
