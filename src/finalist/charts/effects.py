@@ -21,7 +21,7 @@ from finalist.errors import ChartError
 _WIDTH, _HEIGHT = 360, 190
 #: Points of a scatter that are drawn.
 MAX_POINTS = 1000
-_MODEL, _BENT, _SEEN = "the model", "a model that bends", "measured"
+_MODEL, _BENT, _SEEN = "the model", "with bends", "measured"
 
 
 def effects_chart(
@@ -39,7 +39,6 @@ def effects_chart(
     Parameters
     ----------
     names : sequence of str
-        Each column, with the step that its effect is of.
     change, low, high : (n,) arrays
         NaN if unknown.
     label : str
@@ -65,7 +64,7 @@ def effects_chart(
             "low": float(low[i] if np.isfinite(low[i]) else change[i]),
             "high": float(high[i] if np.isfinite(high[i]) else change[i]),
         }
-        for name, i in zip(labels([names[i] for i in order], 44), order, strict=True)
+        for name, i in zip(labels([names[i] for i in order]), order, strict=True)
     ]
     axis = alt.Axis(title=None, domain=False, ticks=False, grid=False)
     base = alt.Chart().encode(y=alt.Y("column:N", sort=None, axis=axis))

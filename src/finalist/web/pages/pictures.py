@@ -292,7 +292,7 @@ def _bends(snapshot: Snapshot) -> "AnyChart":
 
     remarks = ["Dots: measured means, larger where more was measured."]
     if len(snapshot.problem.arms.feature_names) > 2:
-        remarks.append("Moved to the average of the other columns, by the model that bends.")
+        remarks.append("The other columns are held at their average.")
     return bends_chart(
         [(one.column, one.other, vars(one)) for one in snapshot.curves],
         label=snapshot.problem.in_unit("Mean"),
@@ -312,12 +312,12 @@ def _effects(snapshot: Snapshot) -> "AnyChart":
         else ("Lines: 95 % intervals, for all columns and times together.")
     )
     return effects_chart(
-        [f"{words.name(e.name)}, {e.step}" for e in found],
+        [e.name for e in found],
         change,
         low,
         high,
         label=snapshot.problem.in_unit("Change of the result"),
-        subtitle=[remark],
+        subtitle=["Over the range of a column; a level instead of the first.", remark],
     )
 
 
@@ -330,7 +330,7 @@ def _residuals(snapshot: Snapshot) -> "AnyChart":
         left.fitted,
         left.residual,
         unit=snapshot.problem.unit or "",
-        subtitle=["A curve or a trend here is something that the model does not have."],
+        subtitle=["A curve or trend is something the model does not have."],
     )
 
 
