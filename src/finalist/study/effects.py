@@ -80,10 +80,11 @@ def effects_of(state: State, fit: Estimate) -> tuple[Effect, ...]:
     ...     study.snapshot().effects
     ()
     """
-    arms = state.arms
+    arms = fit.arms  # with the constant of a batch, where batches are shifted
     features, names = arms.features, arms.feature_names
     moves = np.flatnonzero(np.ptp(features, axis=0) > 0.0)
-    if arms.recipe.name == "separate" or arms.rank == len(arms) or len(moves) > MAX_EFFECTS:
+    alone = state.arms.recipe.name == "separate" or state.arms.rank == len(arms)
+    if alone or len(moves) > MAX_EFFECTS:
         return ()
     known, directions = _directions(arms, moves)
     if len(known) == 0:
@@ -97,7 +98,7 @@ def effects_of(state: State, fit: Estimate) -> tuple[Effect, ...]:
     span = np.ptp(features[:, known], axis=0)
     ends = (slope, slope - width, slope + width)
     numbers = [_numbers(end * by) for by in (1.0, span) for end in ends]
-    steps = [_step(arms, j) for j in known]
+    steps = [_step(state.arms, j) for j in known]
     return tuple(map(Effect, [names[j] for j in known], steps, *numbers))
 
 
