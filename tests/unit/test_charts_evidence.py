@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from finalist.charts.evidence import MAX_NAMES, cap_chart, evidence_chart
+from finalist.charts.caps import cap_chart
+from finalist.charts.evidence import MAX_NAMES, evidence_chart
 from finalist.charts.theme import ACCENT, save
 from finalist.errors import ChartError
 

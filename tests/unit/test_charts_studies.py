@@ -50,7 +50,7 @@ def test_intervals_that_are_not_known_are_points_and_many_arms_are_counted():
     )
     assert len(rows(chart)) == 40
     assert rows(chart)[0]["low"] == rows(chart)[0]["high"] == 49.0
-    assert chart.to_dict()["title"]["subtitle"] == ["Not shown: 10 more arms"]
+    assert chart.to_dict()["title"]["subtitle"] == ["Not shown: 10 more candidates"]
     with pytest.raises(ChartError, match="record some rewards"):
         intervals_chart(["a"], none[:1], none[:1], none[:1], np.array([True]))
 

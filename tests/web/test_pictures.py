@@ -12,7 +12,7 @@ from finalist.study import Study
 from finalist.study.status import status
 from finalist.web import cache, create_app
 from finalist.web.pages import pictures
-from finalist.web.pages.format import ranked
+from finalist.web.pages.format import ordered
 from finalist.web.pages.pictures import available, best_design, draw, svg
 from finalist.web.server import warm_up
 from tests.web.labs import EVIL_STUDY, Page, evil_study, plane_study
@@ -127,7 +127,7 @@ def test_many_arms_and_batches_are_thinned_out_and_counted(tmp_path, monkeypatch
 
 
 def test_arms_are_ranked_by_what_may_be_the_best(look):
-    order = ranked(status(look), 1)
+    order = ordered(status(look), 1)
     assert [arm.survives for arm in order] == sorted((a.survives for a in order), reverse=True)
     alive = [arm.estimate or 0.0 for arm in order if arm.survives]
     assert alive == sorted(alive, reverse=True)

@@ -8,7 +8,7 @@ import pytest
 import finalist as fl
 from finalist.study import Study
 from finalist.study.status import status
-from finalist.web.pages.format import ranked
+from finalist.web.pages.format import ordered
 from finalist.web.pages.pictures import available, best_design, draw
 from tests.web.labs import Page, packed_in, person, text_of
 
@@ -55,7 +55,7 @@ def test_what_is_only_measured_is_no_possible_winner(somebody, tmp_path):
     assert "Still possible 3 of 3" in text
     assert "2 of 5 can be measured, 3 can win" in text
     assert "Which of 3 candidates has the largest mean?" in text
-    assert [arm.name for arm in ranked(status(look), 1)][3:] == ["b against c", "a against b"]
+    assert [arm.name for arm in ordered(status(look), 1)][3:] == ["b against c", "a against b"]
     tags = [t for tags, t in page.texts if tags[-1] == "span" and t in ("possible", "out")]
     assert tags == ["possible"] * 3
     assert text.count("measured only") == 2
