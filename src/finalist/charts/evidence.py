@@ -16,6 +16,7 @@ from finalist.charts.theme import (
     data,
     finish,
     labels,
+    own_colours,
 )
 from finalist.errors import ChartError
 
@@ -194,23 +195,28 @@ def _lines(
     """Draw unnamed arms in grey, named ones in their colours, the winners above all of them."""
     import altair as alt
 
-    def layer(arms: list[int], colour: str, width: float, opacity: float) -> Any:
+    def layer(arms: list[int], width: float, opacity: float, colours: Sequence[str]) -> Any:
         rows: list[dict[str, Any]] = [
             {
                 "id": i,
                 "pulls": int(pulls[b]),
                 "evidence": float(min(max(evidence[b, i], 0.0), 1.0)),
+                "colour": colours[i],
             }
             for i in arms
             for b in range(int(ends[i]) + 1)
         ]
-        style: dict[str, Any] = {"color": colour, "strokeWidth": width, "opacity": opacity}
-        return alt.Chart(data(rows)).mark_line(**style).encode(**axes, detail="id:N")
+        lines = alt.Chart(data(rows)).mark_line(strokeWidth=width, opacity=opacity)
+        found = own_colours([colours[i] for i in arms])
+        return lines.encode(**axes, detail="id:N", color=found)
 
     rest = [i for i in range(len(ends)) if i not in named]
-    layers = [(rest, _GREY, 1.0, 0.7)]
-    layers += [([i], own[i], 1.7, 0.85) for i in named if i not in winners]
-    layers += [([i], own[i], 3.2, 1.0) for i in sorted(winners)]
+    others, first = [i for i in named if i not in winners], sorted(winners)
+    layers = [
+        (rest, 1.0, 0.7, [_GREY] * len(ends)),
+        (others, 1.7, 0.85, own),
+        (first, 3.2, 1.0, own),
+    ]
     return [layer(*args) for args in layers if args[0]]
 
 
@@ -253,19 +259,14 @@ def _tops(
         for i, place in zip(arms, places, strict=True)
     ]
     base = alt.Chart(data(rows))
-    marks = {colour: [row for row in rows if row["colour"] == colour] for colour in set(own)}
-    dots = [
-        alt.Chart(data(found))
-        .mark_circle(size=38, color=colour, opacity=1)
-        .encode(x="pulls:Q", y="evidence:Q")
-        for colour, found in sorted(marks.items())
-        if found
-    ]
+    dots = base.mark_circle(size=38, opacity=1).encode(
+        x="pulls:Q", y="evidence:Q", color=own_colours([own[i] for i in arms])
+    )
     strokes = base.mark_rule(color=_GREY, strokeWidth=1).encode(
         x="pulls:Q", x2="place:Q", y="evidence:Q", y2="foot:Q"
     )
     text = base.mark_text(angle=315, align="left", baseline="middle", dx=4, fontSize=12, color=INK)
-    return [strokes, *dots, text.encode(x="place:Q", y="foot:Q", text="arm:N")]
+    return [strokes, dots, text.encode(x="place:Q", y="foot:Q", text="arm:N")]
 
 
 def _sides(
@@ -286,11 +287,10 @@ def _sides(
         {"arm": names[i], "evidence": height, "colour": own[i]}
         for i, height in zip(arms, heights, strict=True)
     ]
-    layers = []
-    for colour in sorted({row["colour"] for row in rows}):
-        mine = [row for row in rows if row["colour"] == colour]
-        text = alt.Chart(data(mine)).mark_text(
-            align="left", baseline="middle", fontSize=12.5, color=colour
-        )
-        layers.append(text.encode(x=alt.value(width + 8), y="evidence:Q", text="arm:N"))
-    return alt.layer(*layers)
+    text = alt.Chart(data(rows)).mark_text(align="left", baseline="middle", fontSize=12.5)
+    return text.encode(
+        x=alt.value(width + 8),
+        y="evidence:Q",
+        text="arm:N",
+        color=own_colours([own[i] for i in arms]),
+    )

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from finalist.charts.theme import INK, AnyChart, candidate_colour, data, finish
+from finalist.charts.theme import INK, AnyChart, candidate_colour, data, finish, own_colours
 from finalist.errors import ChartError
 
 #: A candidate at one look: name, state, how far it is behind, and the ends of that.
@@ -27,8 +27,8 @@ def looks_chart(looks: Mapping[str, Sequence[Seen]], order: Sequence[str]) -> An
     --------
     >>> one = [("a", "winner", 0.0, None, None), ("b", "out", 1.0, 0.5, 1.5)]
     >>> chart = looks_chart({"after 9 results": one}, ["a", "b"])
-    >>> [row["name"] for row in chart.to_dict()["hconcat"][0]["data"]["values"]]
-    ['a', 'b']
+    >>> [panel["title"]["text"] for panel in chart.to_dict()["hconcat"]]
+    ['after 9 results']
     """
     import altair as alt
 
@@ -46,7 +46,7 @@ def looks_chart(looks: Mapping[str, Sequence[Seen]], order: Sequence[str]) -> An
         axis = alt.Axis(title=None, domain=False, ticks=False, labels=number == 0, labelLimit=140)
         y = alt.Y("name:N", sort=list(order), axis=axis)
         x = alt.X("low:Q", scale=alt.Scale(domain=domain, nice=False), axis=None)
-        look = alt.Color("colour:N", scale=None)
+        look = own_colours([row["colour"] for row in rows])
         lines = alt.Chart().mark_rule(strokeWidth=5, strokeCap="round", opacity=0.5)
         dots = alt.Chart().mark_circle(size=70, opacity=1)
         layers = [

@@ -81,6 +81,17 @@ def candidate_colour(place: int) -> str:
     return CANDIDATES[place % len(CANDIDATES)]
 
 
+def own_colours(colours: Sequence[str]) -> Any:
+    """Return the encoding of rows that hold a colour of their own, in a field of that name.
+
+    As a scale and not as it is: the dark theme exchanges colours, but not in data.
+    """
+    import altair as alt
+
+    found = sorted(set(colours))
+    return alt.Color("colour:N", scale=alt.Scale(domain=found, range=found), legend=None)
+
+
 def labels(names: Sequence[str], width: int = LABEL_WIDTH) -> list[str]:
     """Return a unique label for each name, even if the shortened names are equal.
 

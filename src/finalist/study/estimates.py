@@ -124,7 +124,7 @@ def leads_of(state: State, fit: Estimate, arm: int | None) -> Leads | None:
     found = leads(fit, arm, start, CONFIDENCE, problem.scale, bets, sign=sign, won=won)
     if state.verdict.winner != arm or problem.top > 1 or not promised(state):
         return found
-    least = -problem.epsilon  # where all of an interval is below it, the two do contradict
+    least = 0.0 - problem.epsilon  # where all of an interval is below it, the two do contradict
     low = np.where(found.high >= least, np.maximum(found.low, least), found.low)
     return Leads(found.estimate, low, found.high)
 

@@ -47,6 +47,7 @@ def number(value: float | None, digits: int = 4) -> str:
     """
     if value is None or not math.isfinite(value):
         return NONE
+    value += 0.0  # no minus before 0
     if abs(value) >= 1e9 or 0 < abs(value) < 1e-5:
         text = f"{value:.{digits - 1}e}"
     elif abs(value) >= 10**digits:

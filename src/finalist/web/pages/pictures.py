@@ -169,7 +169,7 @@ def _evidence(snapshot: Snapshot, narrow: bool) -> "AnyChart":
         np.asarray(chosen[batches], dtype=float),
         [snapshot.arms.names[i] for i in drawn],
         winner=[at for at, i in enumerate(drawn) if i in snapshot.winners],
-        title="Evidence against each candidate",
+        title="Evidence so far" if narrow else "Evidence against each candidate",
         subtitle=remarks,
         colours=[candidate_colour(i) for i in drawn],
         narrow=narrow,
@@ -245,7 +245,11 @@ def _forecast(found: Forecast | None, narrow: bool) -> "AnyChart":
             "there is no forecast: too little is measured yet, or there are too many candidates."
         )
     return forecast_chart(
-        found.pulls, found.cap, subtitle=[] if narrow else [found.words()], narrow=narrow
+        found.pulls,
+        found.cap,
+        title="How many more?" if narrow else "How many more measurements?",
+        subtitle=[] if narrow else [found.words()],
+        narrow=narrow,
     )
 
 
@@ -289,6 +293,7 @@ def _plane(snapshot: Snapshot, narrow: bool) -> "AnyChart":
         _radius(snapshot),
         start=_start(snapshot),
         sign=snapshot.problem.sign,
+        title="The plane" if narrow else "Where the parameter may be",
         subtitle=[] if narrow else subtitle,
         side=NARROW if narrow else WIDE,
     )

@@ -5,7 +5,7 @@ Everything that the verdict card, the panel "Why this winner" and the charts of 
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float
@@ -139,10 +139,10 @@ def standing(snapshot: Snapshot, status: Status) -> Standing:
     order = [place[arm.name] for arm in words.ordered(status, snapshot.problem.sign)]
     rows = tuple(map(row, order))
     front = None if chosen is None else rows[order.index(chosen)]
-    rest = [one for one in rows if one is not front and one.behind is not None]
-    second = min(rest, key=lambda one: one.behind or 0.0, default=None)
     certain = status.verdict == "winner" and status.certain and status.top == 1
-    return Standing(rows, front, second, certain)
+    found = Standing(rows, front, None, certain)
+    second = min(found.differences, key=lambda one: one.behind or 0.0, default=None)
+    return replace(found, second=second)
 
 
 def standard_errors(snapshot: Snapshot) -> Float[np.ndarray, " K"]:
