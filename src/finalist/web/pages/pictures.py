@@ -74,7 +74,6 @@ def draw(
 
     Parameters
     ----------
-    snapshot : Snapshot
     chart : str
         One of `available`.
     forecast : callable
