@@ -1,4 +1,4 @@
-"""Accessibility by axe-core in a real browser: no violation on any page, light, dark and as a phone."""
+"""Accessibility by axe-core in a real browser: no violation, in light and dark and on a phone."""
 
 import pytest
 

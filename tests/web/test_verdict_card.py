@@ -9,7 +9,7 @@ from finalist.study import Study
 from finalist.study.estimates import CONFIDENCE, _bets, _start
 from finalist.study.status import status as status_of
 from finalist.web.pages.format import number
-from finalist.web.pages.standing import checked, lead, span, standing, standard_errors
+from finalist.web.pages.standing import checked, lead, span, standard_errors, standing
 from tests.web.labs import person, text_of
 
 #: Studies that are run to their end.
