@@ -28,6 +28,8 @@ environment.globals["say"] = words
 MAX_ARMS, MAX_ROWS = 50, 400
 #: The candidates' own columns that are shown beside a batch; the file has all of them.
 MAX_OWN = 12
+#: Columns in the table of effects.
+MAX_EFFECTS = 30
 #: Arms offered in a drop-down list; with more, the name is typed.
 MAX_CHOICES = 1000
 #: Seconds after which the list is shown even if not all studies are read; the page then reloads.
@@ -160,6 +162,7 @@ def show_study(
         more=0 if everything else max(len(arms) - MAX_ARMS, 0),
         span=words.span_of(found),
         charts=available(snapshot),
+        MAX_EFFECTS=MAX_EFFECTS,
         rows=() if snapshot.batch is None else snapshot.batch.pulls[:MAX_ROWS],
         own=OwnColumns() if snapshot.batch is None else snapshot.batch.own_columns(),
         MAX_OWN=MAX_OWN,

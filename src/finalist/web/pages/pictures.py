@@ -39,6 +39,11 @@ _INTERVALS = "Lines: 95 % intervals, for all arms and times together."
 def available(snapshot: Snapshot) -> dict[str, str]:
     """Return the charts that can be drawn now, each with a description for screen readers."""
     found: dict[str, str] = {}
+    if snapshot.curves:
+        found["bends"] = (
+            "Measured means beside the line of the model and that of a model that bends: "
+            f"{', '.join(dict.fromkeys(one.column for one in snapshot.curves))}."
+        )
     arms, plain = snapshot.arms, _is_plain(snapshot)
     if (np.diff(snapshot.trail[0], prepend=0) > 0).any():
         found["evidence"] = (
@@ -52,6 +57,12 @@ def available(snapshot: Snapshot) -> dict[str, str]:
         found["pulls"] = f"Pulls of each arm{beside}."
     if snapshot.can_forecast:
         found["forecast"] = "How many simulated futures are decided after how many further pulls."
+    if any(one.change is not None for one in snapshot.effects):
+        found["effects"] = "What each column does to the results; the table of effects has it all."
+    if len(snapshot.leftover.pull):
+        found["residuals"] = (
+            "Results less their estimates, against the estimates and in the order measured."
+        )
     flat = arms.features.shape[1] == arms.rank == 2
     if plain and flat and _radius(snapshot) is not None:
         found["plane"] = (
@@ -275,9 +286,59 @@ def _plane(snapshot: Snapshot) -> "AnyChart":
     )
 
 
+def _bends(snapshot: Snapshot) -> "AnyChart":
+    from finalist.charts.effects import bends_chart
+
+    remarks = ["Dots: measured means, larger where more was measured."]
+    if len(snapshot.problem.arms.feature_names) > 2:
+        remarks.append("The other columns are held at their average.")
+    return bends_chart(
+        [(one.column, one.other, vars(one)) for one in snapshot.curves],
+        label=snapshot.problem.in_unit("Mean"),
+        subtitle=remarks,
+    )
+
+
+def _effects(snapshot: Snapshot) -> "AnyChart":
+    from finalist.charts.effects import effects_chart
+
+    found = snapshot.effects
+    ends = [[e.change, e.change_low, e.change_high] for e in found]
+    change, low, high = np.array(ends, dtype=float).T
+    remark = (
+        "There are no intervals."
+        if np.isnan(low).all()
+        else ("Lines: 95 % intervals, for all columns and times together.")
+    )
+    return effects_chart(
+        [e.name for e in found],
+        change,
+        low,
+        high,
+        label=snapshot.problem.in_unit("Change of the result"),
+        subtitle=["Over the range of a column; a level instead of the first.", remark],
+    )
+
+
+def _residuals(snapshot: Snapshot) -> "AnyChart":
+    from finalist.charts.effects import residuals_chart
+
+    left = snapshot.leftover
+    return residuals_chart(
+        left.pull,
+        left.fitted,
+        left.residual,
+        unit=snapshot.problem.unit or "",
+        subtitle=["A curve or trend is something the model does not have."],
+    )
+
+
 _DRAW: dict[str, Callable[[Snapshot], "AnyChart"]] = {
     "evidence": _evidence,
     "estimates": _estimates,
     "pulls": _pulls,
     "plane": _plane,
+    "bends": _bends,
+    "effects": _effects,
+    "residuals": _residuals,
 }

@@ -41,6 +41,7 @@ def report(snapshot: Snapshot, simulated: Status, place: str, cache: Cache, mome
         forecast=simulated.forecast,
         saving=simulated.saving,
         span=words.span_of(found),
+        MAX_EFFECTS=MAX_ARMS,
         place=place,
         say=words,
         style=(HERE / "static" / "style.css").read_text(encoding="utf-8"),
