@@ -51,8 +51,11 @@ $(READY): $(INSTALLED)
 demo: $(INSTALLED)
 	@$(BIN)/finalist demo --out demo
 
-# BLAS threads would fight with the test processes. Each of those gets half of the files, so that servers
-# and other fixtures of a file are set up once, and takes over from the other when it is done.
+# BLAS threads would fight with the test processes. Each of those gets a part of the files, so that servers
+# and other fixtures of a file are set up once, and takes over from the others when it is done. There is one
+# more than a machine with two cores has: about a quarter of the time of a process is waiting, for servers,
+# browsers and the time that something has to take.
+WORKERS ?= 3
 test: export OMP_NUM_THREADS := 1
 test: export OPENBLAS_NUM_THREADS := 1
 # Tests start hundreds of processes: Python is to keep its bytecode, whatever this shell says.
@@ -61,7 +64,7 @@ test: export PYTHONDONTWRITEBYTECODE :=
 test: export PYTEST_DEBUG_TEMPROOT := $(shell df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 && $$4 > 4000000 {print "/dev/shm"}')
 test: $(READY)
 	@$(MAKE) --no-print-directory -j 3 lint kernels bytecode
-	@$(BIN)/python -m pytest -n 2 --dist worksteal --ignore tests/contracts --ignore tests/properties
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --ignore tests/contracts --ignore tests/properties
 	@echo "What all strategies and designs have in common, with the shapes of all arrays checked:"
 	@FINALIST_SHAPES=1 $(BIN)/python -m pytest -n 2 --dist worksteal tests/contracts tests/properties
 
