@@ -45,11 +45,20 @@ def test_charts_come_as_there_is_something_to_draw(tmp_path, look):
             "estimates",
             "pulls",
             "forecast",
+            "residuals",
         }
         assert study.status().forecast is not None
         study.stop("enough")
         assert "forecast" not in available(study.snapshot())
-    assert list(available(look)) == ["evidence", "estimates", "pulls", "forecast", "plane"]
+    assert list(available(look)) == [
+        "evidence",
+        "estimates",
+        "pulls",
+        "forecast",
+        "effects",
+        "residuals",
+        "plane",
+    ]
 
 
 def test_the_ellipse_is_that_of_the_intervals(look):
@@ -141,7 +150,7 @@ def test_the_report_of_the_command_line(tmp_path):
     assert result.exit_code == 0, result.output
     page = Page(out.read_text())
     assert page.all("script") == page.all("link") == []
-    assert len(page.all("img")) == 4
+    assert len(page.all("img")) == 5
     assert "Not decided yet" in page.text
     missing = CliRunner().invoke(app, ["report", "nobody", "--db", str(place), "-o", str(out)])
     assert missing.exit_code == 2

@@ -82,7 +82,8 @@ def bend_checks(
     else:
         seen = (
             f"The model says {one}, one with {found.sought} says {other}, and {made} cannot tell "
-            "which is right"
+            f"for certain which is right: the chance that a bend hides a better arm is "
+            f"{about(found.chance)}"
         )
     more = f"Measure both, or go on: {remedy(found, arms)}."
     return [Check("bend", seen, True, more, next_model(found.strongest, arms))]
