@@ -47,12 +47,10 @@ def intervals_chart(
 
     Parameters
     ----------
-    names : sequence of str
     estimate, low, high : (K,) arrays
         NaN if unknown.
     survives : (K,) array of bool
         Arms that are out are grey.
-    winner : int or sequence of int, optional
     candidate : (K,) array of bool, optional
         Arms that can win, by default all; the others are only measured.
     first : str
@@ -123,8 +121,6 @@ def allocation_chart(
 
     Parameters
     ----------
-    names : sequence of str
-    counts : (K,) array of int
     optimal : (K,) array, optional
         Shares of the design to compare with.
 

@@ -96,7 +96,6 @@ class StudyDraft:
 
     Attributes
     ----------
-    name : str
     words : dict
         Keywords of `Study.create` besides the name and the arms.
     gap, guess : float or None

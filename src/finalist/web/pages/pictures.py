@@ -77,7 +77,6 @@ def draw(snapshot: Snapshot, chart: str, forecast: Callable[[], Forecast | None]
 
     Parameters
     ----------
-    snapshot : Snapshot
     chart : str
         One of `available`.
     forecast : callable

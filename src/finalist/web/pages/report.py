@@ -22,14 +22,12 @@ def report(snapshot: Snapshot, simulated: Status, place: str, cache: Cache, mome
 
     Parameters
     ----------
-    snapshot : Snapshot
     simulated : Status
         With the forecasts, of this moment or one soon after.
     place : str
         Where it is kept, for display.
     cache : Cache
         Keeps the charts, at the moment of the snapshot.
-    moment : Moment
     """
     found = status(snapshot)
     arms = words.ranked(found, snapshot.problem.sign)
