@@ -246,3 +246,15 @@ def test_who_is_out_without_a_measurement_is_said(tmp_path):
     never = [arm.name for arm in found.arms if not arm.survives and not arm.pulls]
     assert never
     assert f"{len(never)} arms are out and were never measured" in found.sentence
+
+
+def test_means_that_may_be_off_the_model_are_no_alarm(tmp_path):
+    grid = np.array(list(itertools.product(np.linspace(-1.0, 1.0, 5), repeat=2)))
+    means = -3.0 * (grid**2).sum(axis=1) + grid[:, 0]
+    with dome(tmp_path, grid, means, misspecification=3.0) as study:
+        found, snapshot = study.status(forecast=False), study.snapshot()
+    (words,) = [w for w in found.warnings if "seem to bend" in w]
+    assert "may be off it by 3" in words
+    assert "model='bending'" in words
+    assert not any("bend" in doubt for doubt in found.doubts)
+    assert snapshot.curves

@@ -86,6 +86,7 @@ def leads(
     *,
     sign: int,
     won: bool,
+    named: bool = False,
 ) -> Leads:
     """Return how far an arm is ahead of each other candidate, at all times at once.
 
@@ -101,13 +102,17 @@ def leads(
         Whether large rewards are good.
     won : bool
         Whether the arm is the winner of a strategy that promises the best, with its confidence.
+    named : bool
+        Whether any arm may be named, as the one in front of a study that goes on: the numbers that
+        were fixed in advance are then the differences of all pairs (see `ahead_at_least`).
     """
     others = others_of(fit, arm)
     Y, gaps, _ = rivals(fit, arm, sign, 0.0)
     estimate, low, high = (np.full(len(others), np.nan) for _ in range(3))
     estimate[others] = gaps
-    allowed = bets if bets is None or won else bets.left_out()
-    found = mixture(fit, Y, start, sigma, allowed, len(Y))
+    allowed = bets if bets is None or won or named else bets.left_out()
+    count = len(Y) * (len(Y) + 1) // 2 if named else len(Y)
+    found = mixture(fit, Y, start, sigma, allowed, count)
     if found is not None:
         below, above = found.reach(1.0 - confidence)
         known = np.isfinite(below) & np.isfinite(above)

@@ -23,9 +23,11 @@ from finalist.study.checks import checks_of, doubts_of, promised, risk_of
 from finalist.study.curves import Curve, curves_of
 from finalist.study.effects import Effect, Leftover, effects_of, leftover_of
 from finalist.study.estimates import (
+    Leading,
     Standing,
     figures,
     late_of,
+    leading_of,
     leads_of,
     recommended,
     standing_of,
@@ -89,6 +91,8 @@ class Snapshot:
     leads : Leads or None
         How far the recommended arm is ahead of each other candidate, with intervals for all of
         them and all times, beside the confidence that a winner is the best.
+    leading : Leading or None
+        The same of the arm in front, while the study goes on.
     effects : tuple of Effect
         What each column does to the results.
     leftover : Leftover
@@ -167,6 +171,7 @@ class Snapshot:
     means: Float[np.ndarray, " K"] = field(repr=False)
     widths: Float[np.ndarray, " K"] = field(repr=False)
     leads: Leads | None = field(repr=False)
+    leading: Leading | None = field(repr=False)
     effects: tuple[Effect, ...] = field(repr=False)
     leftover: Leftover = field(repr=False)
     curves: tuple[Curve, ...] = field(repr=False)
@@ -285,6 +290,7 @@ def take(row: StudyRow, state: State, events: Sequence[dict[str, Any]] = ()) -> 
         means=fit.means(),
         widths=widths(state, fit),
         leads=leads_of(state, fit, chosen),
+        leading=leading_of(state, fit),
         effects=effects_of(state, fit),
         leftover=leftover_of(state, fit.means()),
         curves=curves_of(state, fit, failed=any(one.kind == "bend" for one in checks)),
