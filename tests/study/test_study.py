@@ -769,6 +769,7 @@ def test_the_log_is_readable(where):
     frame = study.to_frame()
     assert list(frame.columns) == [
         "pull_id", "batch", "arm", "state", "reward", "worker", "issued", "told", "note",
+        "fitted", "residual",
     ]  # fmt: skip
     assert (frame.state == "told").all()
     assert frame.told.str.startswith("20").all()

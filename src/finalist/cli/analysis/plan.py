@@ -42,7 +42,8 @@ With --budget they end there at the latest, and what counts is how good the arm 
 then: how often the right one, and how often one --within so much of the best. The table is read as
 by 'finalist new': columns have roles (--column Tone=category), and a model makes the features
 (--model). --theta has a number for each feature and may leave out the level. With costs, the plan
-counts cost instead of pulls. --format csv has one row per strategy: name, median, low (5 %), high
+counts cost instead of pulls. A plan includes the check of the model, as studies do (--check 0
+leaves it out). --format csv has one row per strategy: name, median, low (5 %), high
 (90 %), mean, undecided, wrong. --format json has everything under the keys
 
 \b
