@@ -207,7 +207,7 @@ def _lines(
             for b in range(int(ends[i]) + 1)
         ]
         lines = alt.Chart(data(rows)).mark_line(strokeWidth=width, opacity=opacity)
-        found = own_colours([colours[i] for i in arms])
+        found = own_colours()
         return lines.encode(**axes, detail="id:N", color=found)
 
     rest = [i for i in range(len(ends)) if i not in named]
@@ -260,7 +260,7 @@ def _tops(
     ]
     base = alt.Chart(data(rows))
     dots = base.mark_circle(size=38, opacity=1).encode(
-        x="pulls:Q", y="evidence:Q", color=own_colours([own[i] for i in arms])
+        x="pulls:Q", y="evidence:Q", color=own_colours()
     )
     strokes = base.mark_rule(color=_GREY, strokeWidth=1).encode(
         x="pulls:Q", x2="place:Q", y="evidence:Q", y2="foot:Q"
@@ -292,5 +292,5 @@ def _sides(
         x=alt.value(width + 8),
         y="evidence:Q",
         text="arm:N",
-        color=own_colours([own[i] for i in arms]),
+        color=own_colours(),
     )
