@@ -22,7 +22,7 @@ from finalist.errors import ChartError
 
 #: Most arms with a name; the others are grey and counted in the subtitle.
 MAX_NAMES = 12
-_WIDTH, _PHONE = 560, 220
+_WIDTH, _PHONE = 560, 200
 #: Height of the picture below the rejection line, in pixels.
 _FLOOR = 270
 #: Space per letter of a slanted label, and around it, in pixels.
@@ -76,7 +76,7 @@ def evidence_chart(
     _check(pulls, evidence, names, winners)
     ends = _ends(evidence)
     out = evidence[ends, np.arange(len(names))] >= 1.0
-    width, letters = (_PHONE, 14) if narrow else (_WIDTH, LABEL_WIDTH)
+    width, letters = (_PHONE, 18) if narrow else (_WIDTH, LABEL_WIDTH)
     named = _named(ends, out, winners)[: MAX_NAMES // 2 if narrow else MAX_NAMES]
     short = labels([names[i] for i in named], letters)
     own = [_colour(i, winners, colours) for i in range(len(names))]
