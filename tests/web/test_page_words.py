@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import finalist as fl
+from finalist.strategies import all_strategies
 from finalist.study import Study
 from finalist.web.pages.form import DEFAULTS
 from finalist.web.pages.said import SAID
@@ -96,7 +97,9 @@ def pages(tmp_path_factory):
 
 def test_no_page_says_what_only_researchers_say(pages):
     assert len(pages) > 120
-    wrong = {page: found(text) for page, text in pages.items() if found(text)}
+    names = re.compile(r"\b(?:" + "|".join(map(re.escape, all_strategies())) + r")\b")  # exempt
+    plain = {page: names.sub("", text) for page, text in pages.items()}
+    wrong = {page: found(text) for page, text in plain.items() if found(text)}
     assert wrong == {}
 
 

@@ -8,7 +8,7 @@ from finalist.errors import ChartError
 
 #: A candidate at one look: name, state, how far it is behind, and the ends of that.
 Seen = tuple[str, str, float, float | None, float | None]
-_WIDTH, _STEP = 150, 20
+_WIDTH, _STEP = 110, 20
 _GREY = "#B8C0C8"
 
 
