@@ -31,7 +31,7 @@ class Printed(StrEnum):
 ArmsFile = Annotated[
     Path,
     typer.Argument(
-        metavar="ARMS",
+        metavar="TABLE",
         help="Table of candidates: .csv, .tsv, .txt, .xlsx, .ods, .parquet; or .npy.",
         exists=True,
         dir_okay=False,
@@ -50,7 +50,7 @@ ChartOption = Annotated[
     Path | None,
     typer.Option("--chart", metavar="FILE", help="Draw the result; .png, .svg or .pdf."),
 ]
-AllOption = Annotated[bool, typer.Option("--all", help="Show every arm, however many.")]
+AllOption = Annotated[bool, typer.Option("--all", help="Show every candidate, however many.")]
 #: Required unless a column or --noise bernoulli gives it; see `inputs.noise_size`.
 SigmaOption = Annotated[
     float | None,
@@ -92,7 +92,7 @@ ThetaFileOption = Annotated[
         metavar="FILE",
         exists=True,
         dir_okay=False,
-        help="The parameter in a file: numbers, or the columns of ARMS with a single row.",
+        help="The parameter in a file: numbers, or the columns of TABLE with a single row.",
     ),
 ]
 CandidatesOption = Annotated[
@@ -102,7 +102,7 @@ CandidatesOption = Annotated[
         metavar="FILE",
         exists=True,
         dir_okay=False,
-        help="What the winner is chosen from, by measuring ARMS; the same columns.",
+        help="What the winner is chosen from, by measuring those of TABLE; the same columns.",
     ),
 ]
 CandidateColumnOption = Annotated[
@@ -111,7 +111,7 @@ CandidateColumnOption = Annotated[
         "--candidate-column",
         metavar="COLUMN",
         help="Column of the old results that names candidates.",
-        show_default="arm, candidate, name or the only text",
+        show_default="candidate, arm, name or the only text",
     ),
 ]
 ResultColumnOption = Annotated[
@@ -128,13 +128,13 @@ MeasurableOption = Annotated[
     typer.Option(
         "--measurable-column",
         metavar="COLUMN",
-        help="Column of ARMS with yes or no: which can be measured.",
+        help="Column of TABLE with yes or no: which can be measured.",
     ),
 ]
 SigmaColumnOption = Annotated[
     str | None,
     typer.Option(
-        "--sigma-column", metavar="COLUMN", help="Column of ARMS with the noise of each arm."
+        "--sigma-column", metavar="COLUMN", help="Column of TABLE with the noise of each candidate."
     ),
 ]
 CostColumnOption = Annotated[
@@ -142,14 +142,14 @@ CostColumnOption = Annotated[
     typer.Option(
         "--cost-column",
         metavar="COLUMN",
-        help="Column of ARMS with the cost of a pull of each arm.",
+        help="Column of TABLE with the cost of a measurement of each candidate.",
     ),
 ]
 InterceptOption = Annotated[
     bool,
     typer.Option(
         "--intercept",
-        help="Give all arms a last feature, 'intercept', that is 1: results have a level.",
+        help="Add a last feature, 'intercept', that is 1: results have a level of their own.",
     ),
 ]
 DelimiterOption = Annotated[

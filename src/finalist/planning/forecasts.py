@@ -54,19 +54,19 @@ class Forecast(Quantiles):
         Examples
         --------
         >>> Forecast(np.array([180.0, 240.0, 510.0]), cap=10_000).words()
-        'About 240 more pulls, with 90 % between 180 and 510.'
+        'About 240 more measurements, with 90 % between 180 and 510.'
         >>> Forecast(np.array([18.0, 24.0, 51.0]), 10_000, np.array([30.0, 40.0, 90.0])).words()
-        'About 24 more pulls, with 90 % between 18 and 51. They cost about 40, between 30 and 90.'
+        'About 24 more measurements, ... between 18 and 51. They cost about 40, between 30 and 90.'
         """
         if self.high == 0:
-            return "No more pulls are needed."
+            return "No more measurements are needed."
         if math.isfinite(self.high):
             spread = f"with 90 % between {about(self.low)} and {about(self.high)}"
         else:
             spread = (
                 f"{self.undecided} of {len(self.pulls)} draws were undecided after {self.cap:,}"
             )
-        pulls = "pull" if self.median == 1 else "pulls"
+        pulls = "measurement" if self.median == 1 else "measurements"
         words = f"{expected(self.median, self.cap).capitalize()} more {pulls}, {spread}."
         if self.cost is None or not math.isfinite(self.high):
             return words
@@ -162,7 +162,7 @@ def _known_scale(problem: Problem, estimate: Estimate) -> float:
     arms = batch_arms(problem)
     if estimate.arms is not arms and estimate.arms != arms:
         raise EstimateError(
-            "the estimate is for other arms than the problem; compute it for these arms."
+            "the estimate is for other candidates than the problem; compute it for these."
         )
     return math.sqrt(estimate.residual_variance) if problem.scale is None else problem.scale
 
@@ -178,9 +178,11 @@ def _possible_means(
         pulled = estimate.statistics.count > 0
         if np.count_nonzero(pulled) < 2:
             raise EstimateError(
-                f"{counted(int(pulled.sum()), 'arm has', 'arms have')} rewards, which does "
-                "not say how far arms are apart. Record rewards of two arms or more, or use plan, "
-                "which needs no rewards."
+                f"{counted(int(pulled.sum()), 'candidate has', 'candidates have')} results, "
+                f"which does "
+                "not say how far candidates are apart. Record results of two candidates or "
+                "more, or use plan, "
+                "which needs no results."
             )
         means = Z[pulled] @ phi
         # In span coordinates arms vary by 1 in every direction: the spread is shared equally.

@@ -37,6 +37,6 @@ def refuse_missing(consumer: str, needs: frozenset[Feature], supported: frozense
         if "unknown sigma" in missing:
             remedy = " Give sigma=, or use the strategy 'gauntlet', which works without."
         raise NotYetSupportedError(
-            f"not yet supported by {consumer}: {words}. It takes the best arm, the largest "
+            f"not yet supported by {consumer}: {words}. It takes the best candidate, the largest "
             f"mean, one known sigma, cost 1, and beyond that: {beyond}.{remedy}"
         )

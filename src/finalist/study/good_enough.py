@@ -9,7 +9,7 @@ from finalist.planning import Forecast
 from finalist.planning.result import about, expected
 from finalist.study.forecasts import MarginForecast
 from finalist.study.snapshot import Snapshot
-from finalist.text import counted, first_few
+from finalist.text import counted, first_few, quoted
 
 
 def at_most(value: float) -> str:
@@ -42,7 +42,7 @@ def _within(snapshot: Snapshot) -> list[str]:
     found, problem = snapshot.standing, snapshot.problem
     if found is None or found.within is None or not found.within < _worth_saying(snapshot):
         return []
-    name = snapshot.arms.names[found.arm]
+    name = quoted(snapshot.arms.names[found.arm])
     known = f"Known now: {name} is within {at_most(found.within)} of the best"
     if problem.noise.sigma is None:
         sure = f"{100.0 * (1.0 - problem.delta):.4g} %"
@@ -76,7 +76,7 @@ def _reach(snapshot: Snapshot, reach: Sequence[int]) -> str:
     on = "95 % intervals for all candidates and times"
     if not reach:
         return f"All others are shown to be worse by more than {margin} ({on})."
-    some = first_few([f"{names[i]} ({_behind(snapshot, i)})" for i in reach])
+    some = first_few([f"{quoted(names[i])} ({_behind(snapshot, i)})" for i in reach])
     words = f"Possibly within reach too, as not shown to be worse by more than {margin}: {some}."
     rest = others - len(reach)
     if rest == 0:

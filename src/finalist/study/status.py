@@ -219,7 +219,9 @@ class Status:
         if self.outlook is not None:
             lines.append(self.outlook.words)
         if self.unneeded:
-            lines.append(f"{counted(self.unneeded, 'pull was', 'pulls were')} not needed.")
+            lines.append(
+                f"{counted(self.unneeded, 'measurement was', 'measurements were')} not needed."
+            )
         if self.forecast is not None:
             lines.append(self.forecast.words())
         lines += filter(None, [self.saving])
@@ -246,7 +248,7 @@ def status(
     >>> from finalist.testing.studies import small_study
     >>> with small_study() as study:
     ...     print(status(study.snapshot()))
-    Nothing is tested yet: 0 pulls of the pilot are made.
+    Nothing is tested yet: 0 measurements are in.
     """
     names, verdict, chosen = snapshot.arms.names, snapshot.verdict, snapshot.recommendation
     known = ~np.isnan(snapshot.means) & snapshot.arms.candidate

@@ -67,7 +67,7 @@ simulated on the same plots, in batches of their own choice; the study above is 
 _OWN = """\
 Your own candidates, in a spreadsheet (a name, and columns that describe them):
 
-  finalist new mine arms.csv --sigma unknown
+  finalist new mine candidates.csv --sigma unknown
   finalist ask mine --size 24 -o batch.csv      # measure, fill in the column 'result'
   finalist tell mine batch.csv                  # exit code 10: go on; 0: done
   finalist status mine --chart evidence.png
@@ -76,7 +76,7 @@ In Python:
 
   import finalist as fl
 
-  arms = fl.Arms.from_table("arms.csv")
+  arms = fl.Arms.from_table("candidates.csv")
   study = fl.Study.create("finalist.db", "mine", arms, sigma=None)
   while batch := study.ask(size=24):
       study.tell({{pull.pull_id: measure(pull.arm) for pull in batch}})
@@ -113,8 +113,8 @@ def demo(
     with output.working("Simulating uniform allocation beside it..."):
         text = output.to_text(_RACE.format(runs=RUNS), *_comparison(table))
     typer.echo(text)
-    table.arms.to_csv(out / "arms.csv")
-    output.list_files([file, out / "arms.csv", *files])
+    table.arms.to_csv(out / "candidates.csv")
+    output.list_files([file, out / "candidates.csv", *files])
     typer.echo()
     typer.echo(_OWN.format(name=NAME, file=file), nl=False)
 
