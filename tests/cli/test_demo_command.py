@@ -76,7 +76,7 @@ def test_uniform_allocation_stands_beside_it(shown: tuple[Path, Result]) -> None
         )
         for name in ("gauntlet", "uniform")
     }
-    ratio = re.search(r"needs ([\d.]+) times the pulls", shown[1].stdout)
+    ratio = re.search(r"needs ([\d.]+) times the measurements", shown[1].stdout)
     assert ratio is not None
     assert float(ratio[1]) == pytest.approx(pulls["uniform"] / pulls["gauntlet"], abs=0.06)
     assert float(ratio[1]) > 2

@@ -45,7 +45,7 @@ def test_a_whole_life(where, strategy):
     status = study.status()
     assert (status.verdict, status.winner, status.recommendation) == ("winner", "a", "a")
     assert (status.pulls, status.budget_left) == (60, 0)
-    assert "recommended after 60 pulls, the whole budget" in status.sentence
+    assert "recommended after 60 measurements, the whole budget" in status.sentence
     assert status.error_estimate is not None
     assert 0.0 < status.error_estimate < 0.05
     assert status.certainty is not None

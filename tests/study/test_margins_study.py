@@ -346,4 +346,4 @@ def test_the_arm_that_may_be_good_enough_is_named_by_all_results_so_far(where):
     claims, past = run._claims, run._past
     claimant = cakes_of_five.names[claims._claimant(claims._needed_by_each(past))]
     sentence = study.status(forecast=False).sentence
-    assert sentence.startswith(f"{claimant} may be within 0.5 of the best after 36 pulls; ")
+    assert sentence.startswith(f"{claimant} may be within 0.5 of the best after 36 measurements; ")
