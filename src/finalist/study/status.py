@@ -11,6 +11,7 @@ from finalist.extras import need
 from finalist.planning import Forecast
 from finalist.problem.budget import in_cost
 from finalist.study import good_enough, sentences
+from finalist.study.assumptions import assumptions
 from finalist.study.forecasts import Ahead, MarginForecast, foreseen
 from finalist.study.outlook import Chances, Outlook, chances
 from finalist.study.snapshot import Snapshot
@@ -233,6 +234,7 @@ def _forecast(forecast: Forecast) -> dict[str, Any]:
     return {k: v if math.isfinite(v) else None for k, v in values.items()} | {
         "cap": forecast.cap,
         "words": forecast.words(),
+        "remedy": forecast.remedy,
     }
 
 
@@ -283,7 +285,7 @@ def status(
         until_test=snapshot.until_test,
         budget_left=snapshot.budget_left,
         budget_in=None if snapshot.budget_left is None else _budget_in(snapshot),
-        assumptions=tuple(sentences.assumptions(snapshot)),
+        assumptions=tuple(assumptions(snapshot)),
         warnings=tuple(sentences.warnings(snapshot)),
         doubts=snapshot.doubts,
         old_results=None if snapshot.history is None else str(snapshot.history),

@@ -167,7 +167,7 @@ def fork(
         f"{until}. Enter the results of that batch again."
     )
     if found.fork is not None and until is None:
-        from finalist.study.sentences import forked
+        from finalist.study.assumptions import forked
 
         words = (
             f"Study {printable(new, 60)!r} begins: "

@@ -39,7 +39,7 @@ everything under the keys
   near, near_at_end, to_come, words), margins (list of epsilon, median, low,
   high, cap), saving, sentence, pulls, open_pulls, unneeded, batches,
   until_test, budget_left, budget_in (pulls, cost), assumptions, warnings, doubts,
-  old_results, forecast (median, low, high, cap, words), unit,
+  old_results, forecast (median, low, high, cap, words, remedy), unit,
   arms (list of name, pulls, estimate, low, high, evidence, p_value,
   rival, survives, measurable, candidate, behind, behind_low,
   behind_high)

@@ -147,9 +147,8 @@ class Epochs(Course):
             if self.past.reserve is None:
                 return "These first measurements show where to measure, and are not tested."
             return (
-                "These first measurements show where to measure. Each result is split into two "
-                "independent parts by adding random noise: one part chooses, the other is tested. "
-                "If a long study is to be expected, both choose and neither is tested."
+                "These first measurements show where to measure. Noise splits each result in two: "
+                "one part chooses, the other is tested, unless the study will be long."
             )
         if "epoch" not in note:
             assert self.epoch is not None
@@ -159,11 +158,8 @@ class Epochs(Course):
             counts = counts_of(plan, len(self.past.Z))
             attack = plan["attack"]
         words, left = self.claims.purpose(Batch(counts, attack), self.past), self.until_test(batch)
-        return (
-            words
-            if left == 0
-            else (f"{words} The test is {counted(left, 'measurement')} after these.")
-        )
+        after = counted(left, "measurement")
+        return words if left == 0 else f"{words} The test is {after} after these."
 
     def check(self, note: Mapping[str, Any]) -> None:
         """Refuse a note that is not as `next` returns it."""
