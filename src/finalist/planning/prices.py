@@ -13,7 +13,7 @@ from finalist.files import finite
 from finalist.planning.engine import MAX_PULLS, Draws, checked_gap, refuse_budget, rows_of
 from finalist.planning.result import PlanRow
 from finalist.problem import Problem
-from finalist.problem.budget import cheapest
+from finalist.problem.budget import affordable
 from finalist.simulation.engine import Shown, collect
 from finalist.simulation.task import Outcome, whole
 from finalist.strategies import Strategy
@@ -90,7 +90,7 @@ class Terms:
             )
         cap = MAX_PULLS if max_pulls is None else whole("max_pulls", max_pulls, 1)
         if problem.budget is not None:
-            cap = min(cap, math.ceil(problem.budget / cheapest(problem)))
+            cap = min(cap, affordable(problem, problem.budget))
         number, start, lead = whole("draws", draws, 1), whole("seed", seed, 0), checked_gap(gap)
         return cls(problem.with_(budget=None), lead, number, cap, start)
 
