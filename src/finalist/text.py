@@ -12,8 +12,8 @@ def counted(count: int, word: str, words: str | None = None) -> str:
 
     Examples
     --------
-    >>> counted(1, "arm"), counted(2000, "batch", "batches")
-    ('1 arm', '2,000 batches')
+    >>> counted(1, "candidate"), counted(2000, "batch", "batches")
+    ('1 candidate', '2,000 batches')
     """
     return f"{count:,} {word if count == 1 else words or word + 's'}"
 

@@ -86,7 +86,7 @@ def test_a_call_of_failures_alone_has_its_name(where):
         (
             "failed",
             0.5,
-            "measurement 2 .row 2. is void, and another measurement measures its candidate again",
+            "measurement 2 .row 2. is void, and its candidate is measured again",
         ),
         (0.5, "failed", r"measurement 2 .row 2. has the result 0\.5 and it did not fail.*amend"),
     ],

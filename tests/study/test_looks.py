@@ -293,7 +293,7 @@ def test_nothing_changes_while_a_test_is_under_way(where):
             break
     assert left > 1
     before = study.history()
-    with pytest.raises(ConflictError, match=rf"needs {left} more pulls.*ask\(size={left}\)"):
+    with pytest.raises(ConflictError, match=rf"needs {left} more measurements.*ask\(size={left}\)"):
         study.withdraw("d")
     assert study.history() == before
     assert f"The next test is after {left} measurements." in study.status(forecast=False).sentence

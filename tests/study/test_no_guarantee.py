@@ -89,7 +89,7 @@ def test_a_heuristic_that_is_cut_or_stopped_says_why(where):
     )
     assert not promises(status)
     stopped = create(where, fl.LazyTS(threshold="heuristic"), "stopped", PLAIN, epsilon=0.1)
-    assert stopped.stop("enough").sentence.startswith("Stopped (enough) after 0 pulls. The")
+    assert stopped.stop("enough").sentence.startswith("Stopped (enough) after 0 measurements. The")
 
 
 # ---- a recommendation that all rewards speak against --------------------------------------
@@ -194,7 +194,7 @@ def test_a_single_arm_needs_no_reward(where):
     arms = fl.Arms([[1.0]], ["only"])
     status = create(where, "g-budget", arms=arms, budget=3).status()
     assert (status.winner, status.recommendation, status.warnings) == ("only", "only", ())
-    assert status.sentence == "only is the only arm."
+    assert status.sentence == "only is the only candidate."
 
 
 # ---- words of a study without a guarantee -------------------------------------------------

@@ -670,21 +670,21 @@ def test_evidence_is_a_share_and_a_p_value(noise):
 def test_words_of_every_stage():
     arms = fl.Arms.unstructured(["tin", "zinc", "iron"])
     run = Gauntlet().start(as_problem(arms, sigma=1.0))
-    assert run.words() == "Nothing is tested yet: 0 measurements of the pilot are made."
+    assert run.words() == "Nothing is tested yet: 0 measurements are in."
     batch = run.next(1)
     run.record(batch, constant(batch, 0.0))
-    assert run.words() == "Nothing is tested yet: 1 measurement of the pilot is made."
+    assert run.words() == "Nothing is tested yet: 1 measurement is in."
     batch = run.next(8)
     run.record(batch, constant(batch, 0.0))
-    assert run.words() == "Nothing is tested yet: 9 measurements of the pilot are made."
+    assert run.words() == "Nothing is tested yet: 9 measurements are in."
     batch = run.next(3)
     run.record(batch, constant(batch, [0.0, 2.0, 1.0]))
     many = (
-        "zinc and iron and 1 more are still possible after 12 measurements; zinc minus "
+        "zinc, iron and 1 more are still possible after 12 measurements; zinc minus "
         "iron is 0.25 +- "
     )
     assert run.words().startswith(many)
-    assert run.words().endswith(" (95 %, log-det bound).")
+    assert run.words().endswith(" (95 %, whenever you look).")
     batch = noted(run.next(60), rivals=[1, -1, -1])
     run.record(batch, constant(batch, [0.0, 3.0, 2.9]))
     assert run.verdict.survivors == (1, 2)

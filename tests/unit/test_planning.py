@@ -271,7 +271,7 @@ def test_wrong_words_of_a_forecast_are_refused():
             forecast(run, problem, fit, 0, **words)
     with pytest.raises(FinalistError, match="done is -1"):
         forecast(run, problem, fit, -1)
-    with pytest.raises(EstimateError, match="other arms"):
+    with pytest.raises(EstimateError, match="other candidates"):
         forecast(run, problem, sure(THREE, [1.0, 0.0, 0.0]), 0)
 
 

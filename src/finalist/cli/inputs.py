@@ -170,8 +170,8 @@ def read_vectors(path: Path, arms: "Arms", wanted: Sequence[str] = ()) -> list[l
     missing = [column for column in wanted if column not in cells]
     if missing:
         raise FileFormatError(
-            f"{cells.top()}there is no column {missing[0]!r}, a feature of the arms. "
-            "Use the columns of the file of arms."
+            f"{cells.top()}there is no column {missing[0]!r}, a feature of the candidates. "
+            "Use the columns of the table of candidates."
         )
     columns = [cells.numbers(column) for column in wanted]
     for column, values in zip(wanted, columns, strict=True):
@@ -186,7 +186,7 @@ def read_vectors(path: Path, arms: "Arms", wanted: Sequence[str] = ()) -> list[l
     if surplus:
         raise FileFormatError(
             f"{cells.top()[:-2]}, column {surplus[0]!r}: the candidates have no such feature. "
-            "Use the columns of the file of arms."
+            "Use the columns of the table of candidates."
         )
     rows: list[list[float]] = np.column_stack(columns).tolist()
     return rows

@@ -55,6 +55,6 @@ def of_budget(problem: "Problem", amount: float) -> str:
     >>> from finalist.problem import Gaussian, Problem
     >>> plain = Problem(Arms.unstructured(2), noise=Gaussian(1.0))
     >>> of_budget(plain, 60), of_budget(plain.with_(cost=2.5), 60), of_budget(plain, 1)
-    ('60 pulls', 'a cost of 60', '1 pull')
+    ('60 measurements', 'a cost of 60', '1 measurement')
     """
-    return f"a cost of {amount:,.6g}" if in_cost(problem) else counted(int(amount), "pull")
+    return f"a cost of {amount:,.6g}" if in_cost(problem) else counted(int(amount), "measurement")

@@ -35,7 +35,7 @@ def refuse_missing(consumer: str, needs: frozenset[Feature], supported: frozense
         beyond = ", ".join(sorted(supported)) or "nothing else"
         remedy = ""
         if "unknown sigma" in missing:
-            remedy = " Give sigma=, or use the strategy 'gauntlet', which works without."
+            remedy = " Give sigma=, or use the default strategy, 'gauntlet', which works without."
         raise NotYetSupportedError(
             f"not yet supported by {consumer}: {words}. It takes the best candidate, the largest "
             f"mean, one known sigma, cost 1, and beyond that: {beyond}.{remedy}"

@@ -104,7 +104,8 @@ def _change_arms(
     writer.add_arms(log.row.id, stage, *arms_table(arms))
     log.append(writer, now, "changed", body)
     words = (
-        f"{'All arms are' if afresh else 'The new arms are'} tested from here on at the level "
+        f"{'All candidates are' if afresh else 'The new candidates are'} tested from here "
+        f"on at the level "
         f"{level:.3g}. The candidates have changed {counted(stage, 'time')}"
     )
     risk = risk_of(now)

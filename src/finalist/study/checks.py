@@ -139,7 +139,7 @@ def _noise(problem: Problem, fit: Estimate, level: float) -> Check | None:
             "noise",
             f"{seen}, less than {given}",
             False,
-            "The guarantee holds, but a smaller sigma would need fewer pulls.",
+            "The guarantee holds, but a smaller sigma would need fewer measurements.",
         )
     return None
 

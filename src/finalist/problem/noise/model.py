@@ -71,7 +71,7 @@ BOUNDED = (
 
 def missing_sigma(
     sigma: str = "sigma",
-    unknown: str = "None if it is unknown: the gauntlet then estimates Gaussian noise from the "
+    unknown: str = "None if it is unknown: then Gaussian noise is estimated from the "
     "results; a plan or a complexity needs a guess",
     binary: str = ": noise='bernoulli' needs no other",
     noise: str = "gaussian",
