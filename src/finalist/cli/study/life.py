@@ -80,10 +80,10 @@ LIST_HELP = """List the studies of a database.
 Example:
   finalist list --db lab.db
 
---format csv has one row per study; --format json has them under the key 'studies', each with name,
-created, strategy, arms, pulls, verdict, certain, winner, risk (null if nothing is certain: the
-winner is a recommendation), error (null unless the study cannot be read). '(no proof)' marks a
-strategy whose delta is not proven.
+'(no proof)' marks a strategy whose delta is not proven. --format csv has one row per study;
+--format json has them under 'studies', each with the keys name, created, strategy, arms, pulls,
+verdict, certain, winner, risk (null if nothing is certain: the winner is a recommendation), error
+(null unless the study cannot be read).
 """
 
 
