@@ -48,10 +48,6 @@ def kept(**flags: Any) -> Callable[[Callable[..., Any]], Any]:
     **flags
         Those of `numba.njit`, without `cache`.
 
-    Returns
-    -------
-    decorator
-
     Examples
     --------
     >>> @kept(error_model="numpy")

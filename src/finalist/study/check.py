@@ -15,7 +15,6 @@ class Check:
         What is not as assumed, as the beginning of a sentence.
     fails : bool
         Whether the guarantee rests on it.
-    remedy : str
     """
 
     kind: Literal["noise", "fit", "shift", "bend"]

@@ -21,9 +21,11 @@ from finalist.study.change import require_between
 from finalist.study.check import Check
 from finalist.study.checks import checks_of, doubts_of, promised, risk_of
 from finalist.study.estimates import (
+    Leading,
     Standing,
     figures,
     late_of,
+    leading_of,
     leads_of,
     recommended,
     standing_of,
@@ -87,6 +89,8 @@ class Snapshot:
     leads : Leads or None
         How far the recommended arm is ahead of each other candidate, with intervals for all of
         them and all times, beside the confidence that a winner is the best.
+    leading : Leading or None
+        The same of the arm in front, while the study goes on.
     standing : Standing or None
         How good the arm in front is, and with a margin which others are within reach.
     evidence : Evidence or None
@@ -159,6 +163,7 @@ class Snapshot:
     means: Float[np.ndarray, " K"] = field(repr=False)
     widths: Float[np.ndarray, " K"] = field(repr=False)
     leads: Leads | None = field(repr=False)
+    leading: Leading | None = field(repr=False)
     standing: Standing | None = field(repr=False)
     evidence: Any = field(repr=False)
     decisions: tuple[Decision, ...] = field(repr=False)
@@ -274,6 +279,7 @@ def take(row: StudyRow, state: State, events: Sequence[dict[str, Any]] = ()) -> 
         means=fit.means(),
         widths=widths(state, fit),
         leads=leads_of(state, fit, chosen),
+        leading=leading_of(state, fit),
         standing=standing_of(state, fit, chosen),
         evidence=state.replay.evidence(),
         decisions=tuple(

@@ -20,12 +20,7 @@ from finalist.text import named
 
 
 class CheckedEpochs(Epochs):
-    """Pilot and epochs with probes; when the gauntlet has its winners, batches of probes alone.
-
-    Attributes
-    ----------
-    model : ModelCheck
-    """
+    """Pilot and epochs with probes; when the gauntlet has its winners, batches of probes alone."""
 
     kinds: ClassVar[tuple[str, ...]] = (*Epochs.kinds, "probe")
 

@@ -36,7 +36,6 @@ class Old:
     ----------
     text : str
         To be shown and sent again.
-    columns : tuple of str
     results : Results or None
         None if there is no table, or if something is wrong with it.
     said : tuple of str
