@@ -18,6 +18,8 @@ from finalist.study.estimates import CONFIDENCE
 from finalist.text import counted
 from finalist.web.cache import Cache
 from finalist.web.pages import format as words
+from finalist.web.pages.slices import slices
+from finalist.web.pages.standing import standard_errors
 from finalist.web.pool import Moment
 
 if TYPE_CHECKING:
@@ -50,6 +52,11 @@ def available(snapshot: Snapshot) -> dict[str, str]:
     if snapshot.fit.statistics.pulls:  # of complete batches
         beside = " beside those of the best design" if plain else ""
         found["pulls"] = f"Measurements of each candidate{beside}."
+    for k, one in enumerate(slices(snapshot, _front(snapshot))):
+        found[f"curve-{k}"] = (
+            f"Measured means along {words.name(one.column)} with the curve of the model; the chart "
+            "of means has the numbers."
+        )
     if snapshot.can_forecast:
         found["forecast"] = (
             "How many simulated futures are decided after how many further measurements."
@@ -88,6 +95,8 @@ def draw(
         )
     if chart == "forecast":
         return _forecast(forecast(), narrow)
+    if chart.startswith("curve-"):
+        return _curve(snapshot, int(chart.removeprefix("curve-")), narrow)
     return _DRAW[chart](snapshot, narrow)
 
 
@@ -248,6 +257,36 @@ def _forecast(found: Forecast | None, narrow: bool) -> "AnyChart":
         found.cap,
         title="How many more?" if narrow else "How many more measurements?",
         subtitle=[] if narrow else [found.words()],
+        narrow=narrow,
+    )
+
+
+def _front(snapshot: Snapshot) -> int | None:
+    """Return the candidate in front, if there is one."""
+    return snapshot.recommendation if snapshot.leading is None else snapshot.leading.arm
+
+
+def _curve(snapshot: Snapshot, number: int, narrow: bool) -> "AnyChart":
+    from finalist.charts.means import means_chart
+    from finalist.charts.theme import candidate_colour
+
+    one, statistics = slices(snapshot, _front(snapshot))[number], snapshot.fit.statistics
+    measured = np.where(statistics.count > 0, statistics.mean, np.nan)
+    return means_chart(
+        one.x,
+        measured[one.place],
+        standard_errors(snapshot)[one.place],
+        snapshot.means[one.place],
+        [candidate_colour(int(i)) for i in one.place],
+        column=one.column,
+        label=snapshot.problem.in_unit("Mean result"),
+        title=f"Means along {words.name(one.column)}",
+        subtitle=[
+            *([words.name(one.fixed)] if one.fixed else []),
+            "Dots: measured. Curve: the model."
+            if narrow
+            else "Dots: measured. Curve: the model, with standard errors.",
+        ],
         narrow=narrow,
     )
 

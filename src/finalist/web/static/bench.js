@@ -60,6 +60,7 @@ function atBench(root) {
   root.querySelectorAll("form[data-drafts]").forEach(restore);
   root.querySelectorAll("[data-print]").forEach((button) => button.addEventListener("click", () => window.print()));
   root.querySelectorAll("[data-fetch]").forEach(expect);
+  if (root.querySelector("[data-reading]")) setTimeout(refresh, 1000);
 }
 
 // How many measurements are still to be expected takes seconds to simulate: it comes when it is ready.
