@@ -168,7 +168,7 @@ def facts(arms: "Arms", result: "Complexity") -> list[tuple[str, str, str]]:
         (
             "lower bound",
             number(result.lower_bound),
-            f"mean measurements of a method with error {delta:g} or less for every theta",
+            f"mean of a method with error {delta:g} or less for every theta",
         ),
         (
             "oracle budget N*",

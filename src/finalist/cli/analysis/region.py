@@ -194,11 +194,10 @@ def _table(content: dict[str, Any], out: Path | None) -> str:
         rows = [[arm["name"], f"{arm['weight']:.6f}"] for arm in design["arms"]]
         parts += output.arms_table(["Measured", "Weight"], rows, everything=False)
     parts.append(output.facts_table(facts))
-    if content["question"] is not None:
-        parts.append(_next(content["question"], out))
     if found is not None:
         parts.append(printable(found["sentence"]))
-    return output.to_text(*parts)
+    text = output.to_text(*parts)
+    return text if content["question"] is None else text + _next(content["question"], out)
 
 
 def _next(question: dict[str, Any], out: Path | None) -> str:
@@ -207,4 +206,4 @@ def _next(question: dict[str, Any], out: Path | None) -> str:
     words = ["new", "NAME", file, "--measurable-column", "measurable", "--sigma", "SIZE"]
     for word in ("epsilon", "delta", "check"):
         words += [f"--{word}", f"{question[word]:g}"]
-    return f"Next:\n  {printable(shlex.join(['finalist', *words]))}"
+    return f"Next:\n  {printable(shlex.join(['finalist', *words]))}\n"
