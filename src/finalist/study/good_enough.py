@@ -13,8 +13,8 @@ from finalist.study.forecasts import MarginForecast
 from finalist.study.snapshot import Snapshot
 from finalist.text import counted, first_few, quoted
 
-#: Standard errors between two candidates that a test takes, roughly, to tell them apart.
-_APART = 3.5
+#: So few standard errors tell two candidates apart in no test that holds whenever one looks.
+_APART = 2.2
 
 
 def at_most(value: float) -> str:
