@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from finalist.charts.theme import AnyChart
     from finalist.complexity import Complexity
 
-HELP = """Say how many measurements it takes to find the best candidate, for a given theta.
+HELP = """Say how hard a problem is if the truth, theta, is known.
 
 \b
 Example:

@@ -15,7 +15,7 @@ from finalist.files import printable
 if TYPE_CHECKING:
     from finalist.region import Net, Region
 
-HELP = """Make a table of candidates for a region: find the best point of a box or a ball.
+HELP = """Make the candidates of a region: of a box or a ball.
 
 \b
 Example:

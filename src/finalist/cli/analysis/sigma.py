@@ -13,7 +13,7 @@ from finalist.cli.options import (
 )
 from finalist.files import printable
 
-HELP = """Estimate sigma, the noise of one measurement, from old results.
+HELP = """Estimate the noise of a measurement from old results.
 
 \b
 Example:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from finalist.charts.theme import AnyChart
     from finalist.simulation import Simulation
 
-HELP = """Try a strategy many times on simulated results, for a given theta.
+HELP = """Try a strategy many times on simulated results.
 
 \b
 Example:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from finalist.lab.benchmark import Report
 
-HELP = """Compare the measurements that strategies need with a lower bound, on many instances.
+HELP = """Compare strategies with a lower bound, on many problems.
 
 \b
 Example:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from finalist.data import Replicates
     from finalist.study import Status, Study
 
-HELP = """Run a whole study on real measurements, from the first batch to the verdict.
+HELP = """Run a whole study on real measurements, in seconds.
 
 \b
 Example:

@@ -47,7 +47,7 @@ planned for it. What is certain stays certain, whenever and for whatever reason 
 budget below what is measured or handed out is refused. --format json has the
 keys name, budget, left, words.
 """
-FORK_HELP = """Start a new study from before a batch, or with another model or margin.
+FORK_HELP = """Start again from before a batch, or with another question.
 
 \b
 Example:

@@ -65,7 +65,7 @@ twice changes nothing. Encoding, delimiter and decimal sign are detected and sho
 --format json has the keys new (how many results), again (how many failed and
 are measured again), file, read_as, status (as in 'finalist status', without a forecast).
 """
-VOID_HELP = """Give up a failed measurement; the same candidate is measured again.
+VOID_HELP = """Give up a failed measurement; it is made again.
 
 \b
 Example:
