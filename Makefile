@@ -9,7 +9,7 @@ READY := $(VENV)/.ready
 .PHONY: help demo test lint kernels bytecode format golden-runs validate mutants torture reproduce bench bench-gauntlet bench-epsilon bench-budgets bench-certainty bench-curve bench-field bench-models docs docs-figures screenshots dist clean
 
 help:
-	@echo "make demo      set up and run a whole study on real measurements (half a minute)"
+	@echo "make demo      set up and run a whole study on real measurements (seconds)"
 	@echo "make test      set up, lint and run every test"
 	@echo "make lint      ruff, mypy --strict, import-linter"
 	@echo "make format    let ruff rewrite the code"

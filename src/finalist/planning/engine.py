@@ -106,13 +106,13 @@ def plan(
     problem = study_problem(arms, **words)
     if problem.noise.sigma is None:
         raise ProblemError(
-            "sigma is None, unknown; a plan draws rewards and needs a guess of their noise, for "
+            "sigma is None, unknown; a plan draws results and needs a guess of their noise, for "
             "example sigma=1.0."
         )
     if (gap is None) == (theta is None):
         both = "neither is given" if gap is None else "both are given"
         raise ProblemError(
-            f"give either gap, how far the best arm leads, or theta, the parameter; {both}."
+            f"give either gap, how far the best candidate leads, or theta, the parameter; {both}."
         )
     contenders = _contenders(strategy, _usual(problem) if against is None else against)
     number = whole("draws", draws, 1)
@@ -215,7 +215,8 @@ def checked_gap(gap: object) -> float:
     value = checked_number(gap, "gap")
     if not 0 < value < float("inf"):
         raise ProblemError(
-            f"gap is {value}; it is the lead of the best arm in units of the reward and must be "
+            f"gap is {value}; it is the lead of the best candidate in units of the result "
+            f"and must be "
             "positive and finite."
         )
     return value

@@ -28,29 +28,31 @@ from finalist.errors import ProblemError
 if TYPE_CHECKING:
     from finalist.planning import Plan
 
-HELP = """Say before any measurement how many pulls to expect, or what a budget will bring.
+HELP = """Say in advance how many measurements a study will need.
 
 \b
 Example:
-  finalist plan arms.csv --sigma 1 --gap 0.5
-  finalist plan arms.csv --sigma 1 --gap 0.5 --budget 60 --within 0.5
-  finalist plan arms.csv --sigma 1 --gap 0.5 --margins --chart margins.png
+  finalist plan candidates.csv --sigma 1 --gap 0.5
+  finalist plan candidates.csv --sigma 1 --gap 0.5 --budget 60 --within 0.5
+  finalist plan candidates.csv --sigma 1 --gap 0.5 --margins --chart margins.png
 
-Strategies are simulated with random parameters under which the best arm leads the second best by
+Strategies are simulated with random parameters under which the best leads the second best by
 --gap, or with one parameter, --theta. All of them meet the same parameters and stop on their own.
-With --budget they end there at the latest, and what counts is how good the arm is that they name
+With --budget they end there at the latest, and what counts is how good the one is that they name
 then: how often the right one, and how often one --within so much of the best. The table is read as
 by 'finalist new': columns have roles (--column Tone=category), and a model makes the features
 (--model). --theta has a number for each feature and may leave out the level. With costs, the plan
-counts cost instead of pulls. A plan includes the check of the model, as studies do (--check 0
-leaves it out). --format csv has one row per strategy: name, median, low (5 %), high
-(90 %), mean, undecided, wrong. --format json has everything under the keys
+counts cost instead of measurements. A plan includes the check of the model, as studies do
+(--check 0 leaves it out).
+
+--format csv has one row per strategy: name, median, low (5 %), high (90 %), mean, undecided, wrong.
+--format json has everything under the keys
 
 \b
   words, gap, sigma, delta, draws, max_pulls, seed, lower_bound, unit,
   rows (list of name, median, low, high, mean, undecided, wrong, pulls)
 
-With --budget also budget and within, and in rows right and near, the draws in which the right arm
+With --budget also budget and within, and in rows right and near, the draws in which the right one
 is named and one within so much of the best; undecided are those that are not certain by then.
 
 --models compares straight, bending, surface and separate for the same table: for each the truth is
@@ -74,7 +76,7 @@ def plan(
     arms_file: ArmsFile,
     *,
     gap: Annotated[
-        float | None, typer.Option(help="How far the best arm leads, in units of the reward.")
+        float | None, typer.Option(help="How far the best candidate leads, in units of the result.")
     ] = None,
     theta: ThetaOption = None,
     theta_file: ThetaFileOption = None,
