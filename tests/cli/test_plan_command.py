@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import finalist as fl
-from finalist.planning.engine import Draws
+from finalist.planning.draws import Draws
 from finalist.simulation.task import Outcome
 from tests.cli.common import ARMS, check_refused, run, write
 

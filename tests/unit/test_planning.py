@@ -14,9 +14,9 @@ from finalist.errors import EstimateError, FinalistError, ProblemError
 from finalist.inference.least_squares import estimate
 from finalist.inference.statistics import Statistics
 from finalist.planning import Forecast, Plan, PlanRow, forecast, forecasts
-from finalist.planning.engine import Draws
+from finalist.planning.draws import Draws
 from finalist.planning.parameters import leading
-from finalist.planning.result import about, quantile
+from finalist.planning.figures import about, quantile
 from finalist.problem import as_problem
 from finalist.simulation.rewards import DrawnRewards
 from finalist.strategies import STRATEGIES, Strategy, named, promise_of

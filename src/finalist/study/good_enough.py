@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from finalist.planning import Forecast
-from finalist.planning.result import about, expected
+from finalist.planning.figures import about, expected
 from finalist.study.forecasts import MarginForecast
 from finalist.study.snapshot import Snapshot
 from finalist.text import counted, first_few
