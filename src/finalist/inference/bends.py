@@ -42,8 +42,8 @@ class Bends:
     Examples
     --------
     >>> import numpy as np
-    >>> dose = np.array([0.0, 1.0, 2.0, 3.0])
-    >>> arms = Arms(np.column_stack([dose, [0, 0, 1, 1]])).with_intercept()
+    >>> dose = np.array([0.0, 1.0, 2.0, 0.0, 1.0, 2.0])
+    >>> arms = Arms(np.column_stack([dose, [0, 0, 0, 1, 1, 1]])).with_intercept()
     >>> Bends.of(arms).names
     ('f1^2', 'f1 * f2')
     >>> Bends.of(Arms.unstructured(3)).names

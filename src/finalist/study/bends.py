@@ -60,8 +60,8 @@ def bend_checks(
             Check(
                 "bend",
                 f"The model does not fit: the means bend, and {found.strongest} is missing in it "
-                "(if it did fit, evidence as strong as this would have a probability of at most "
-                f"1 in {_rounded(found.evidence)})",
+                "(if it did fit, evidence as strong as this would be seen in fewer than 1 of "
+                f"{_rounded(found.evidence)} studies)",
                 True,
                 f"Go on with a model that has it: {remedy(found, arms)}.",
             )
