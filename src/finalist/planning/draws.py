@@ -135,7 +135,7 @@ def checked_gap(gap: object) -> float:
     value = checked_number(gap, "gap")
     if not 0 < value < float("inf"):
         raise ProblemError(
-            f"gap is {value}; it is the lead of the best arm in units of the reward and must be "
+            f"gap is {value}; it is the lead of the best candidate in units of the result, "
             "positive and finite."
         )
     return value

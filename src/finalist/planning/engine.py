@@ -132,7 +132,7 @@ def plan(
     if (gap is None) == (theta is None):
         both = "neither is given" if gap is None else "both are given"
         raise ProblemError(
-            f"give either gap, how far the best arm leads, or theta, the parameter; {both}."
+            f"give either gap, how far the best candidate leads, or theta, the parameter; {both}."
         )
     contenders = _contenders(strategy, _usual(problem, strategy) if against is None else against)
     number = whole("draws", draws, 1)

@@ -86,11 +86,11 @@ def leading(problem: Problem, gap: float, rng: np.random.Generator) -> Float[np.
     if largest > 0:
         raise ProblemError(
             f"gap is {gap:g}; Bernoulli means lie between 0 and 1, and the largest gap of "
-            f"{TRIES} random parameters of these arms is below {largest:.3g}. Give a smaller gap, "
-            "or theta instead."
+            f"{TRIES} random parameters of these candidates is below {largest:.3g}. Give a "
+            "smaller gap, or theta instead."
         )
     raise ProblemError(
-        "the best arms of random parameters are too close to scale their gap; leave "
+        "the best candidates of random parameters are too close to scale their gap; leave "
         "near-duplicates out, or give theta instead of gap."
     )
 

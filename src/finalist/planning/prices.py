@@ -14,6 +14,7 @@ from finalist.planning.draws import (
     Draws,
     Together,
     checked_gap,
+    checked_guess,
     refuse_budget,
     rows_of,
 )

@@ -198,7 +198,7 @@ class Plan:
             return f"{100.0 * count / self.draws:.0f}"
 
         first, *others = self.named
-        money = self.unit != "pulls"
+        money = self.unit != MEASUREMENTS
         what = f"a budget of {budget:,}" if money else counted(budget, "measurement")
         text = (
             f"With {what} {first.name} names the right one in about "

@@ -28,14 +28,14 @@ from finalist.errors import ProblemError
 if TYPE_CHECKING:
     from finalist.planning import Plan
 
-HELP = """Say before any measurement how many to expect, or what a budget will bring.
+HELP = """Say in advance how many measurements to expect, or what a budget will bring.
 
 \b
 Example:
-  finalist plan arms.csv --sigma 1 --gap 0.5 --chart leads.png
-  finalist plan arms.csv --sigma unknown --guess 1 --gap 0.5 --size 12
-  finalist plan arms.csv --sigma 1 --gap 0.5 --budget 60 --within 0.5
-  finalist plan arms.csv --sigma 1 --gap 0.5 --margins --chart margins.png
+  finalist plan candidates.csv --sigma 1 --gap 0.5 --chart leads.png
+  finalist plan candidates.csv --sigma unknown --guess 1 --gap 0.5 --size 12
+  finalist plan candidates.csv --sigma 1 --gap 0.5 --budget 60 --within 0.5
+  finalist plan candidates.csv --sigma 1 --gap 0.5 --margins --chart margins.png
 
 Whole studies are simulated, with everything that yours will have: batches of --size, an unknown
 sigma with a --guess of it, the model of the table and its check, a margin (--epsilon), costs. In
@@ -43,7 +43,7 @@ all of them the best candidate leads the second best by --gap; how the others li
 random. Or they have one parameter, --theta. Beside the study stand the same test with equal shares,
 and a fixed number of measurements with one test at the end. Half of --gap and twice as much are
 simulated too (not with --no-leads), and --chart draws measurements against the lead.
-With --budget they end there at the latest, and what counts is how good the arm is that they name
+With --budget they end there at the latest, and what counts is how good the one is that they name
 then: how often the right one, and how often one --within so much of the best. The table is read as
 by 'finalist new': columns have roles (--column Tone=category), and a model makes the features
 (--model). --theta has a number for each feature and may leave out the level. With costs, the plan
@@ -56,7 +56,7 @@ high (90 %), mean, undecided, wrong. --format json has everything under the keys
   by_lead (list of lead, fixed, rows),
   rows (list of name, median, low, high, mean, undecided, wrong, pulls)
 
-With --budget also budget and within, and in rows right and near, the draws in which the right arm
+With --budget also budget and within, and in rows right and near, the draws in which the right one
 is named and one within so much of the best; undecided are those that are not certain by then.
 
 --models compares straight, bending, surface and separate for the same table: for each the truth is
