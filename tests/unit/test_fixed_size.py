@@ -117,7 +117,7 @@ def test_levels_of_plates_do_not_matter_where_each_plate_has_all():
     theta = np.array([0.6, -0.5, 0.0])
     plain = needed(study_problem(arms, sigma=1.0), theta)
     plates = needed(study_problem(arms, sigma=1.0, batch_intercept=True), theta, size=4)
-    assert plates == pytest.approx(plain, rel=0.03)
+    assert plates == pytest.approx(plain, rel=0.06)
 
 
 def test_where_there_is_no_such_test_there_is_no_number():

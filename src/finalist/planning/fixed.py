@@ -26,8 +26,8 @@ from scipy import stats
 
 from finalist.problem import Problem
 
-#: Noise drawn for each parameter, and the most numbers that are kept at a time.
-NOISES, MOST = 40, 20_000_000
+#: Noise drawn for each parameter, the most numbers that are kept at a time, and the most arms.
+NOISES, MOST, MANY = 40, 5_000_000, 2000
 #: How often the test has to name a winner.
 POWER = 0.9
 
@@ -65,14 +65,14 @@ class FixedSize:
         weights = np.ones(len(W)) if p is None else p[arms.measurable]
         A = (W * weights[:, None]).T @ W / len(W)
         C = Z[arms.candidate]
-        cover = C @ np.linalg.pinv(A, hermitian=True) @ C.T
+        values, vectors = np.linalg.eigh(np.linalg.pinv(A, hermitian=True))
+        root = C @ (vectors * np.sqrt(np.maximum(values, 0.0)))
+        cover = root @ root.T
         spread = np.diag(cover)
         self._variances = np.maximum(spread[:, None] + spread[None] - 2.0 * cover, 0.0)
         rng = np.random.default_rng([seed, 4])
-        values, vectors = np.linalg.eigh(cover)
-        root = vectors * np.sqrt(np.maximum(values, 0.0))
         times = max(1, min(NOISES, MOST // (len(thetas) * len(C))))
-        self._noise = rng.standard_normal((times * len(thetas), len(C))) @ root.T
+        self._noise = rng.standard_normal((times * len(thetas), root.shape[1])) @ root.T
         means = np.array([problem.sign * problem.means(t)[arms.candidate] for t in thetas])
         self._means = np.tile(means, (times, 1))
         self._uniform = rng.random(len(self._noise))
@@ -147,9 +147,8 @@ def fixed_size(
     """
     arms = problem.arms
     C = int(arms.candidate.sum())
-    if problem.top >= C or problem.misspecification > 0.0 or C**2 > MOST or C * len(thetas) > MOST:
-        return None
-    if problem.capacity is not None:
+    unknown = problem.misspecification > 0.0 or problem.capacity is not None
+    if unknown or not problem.top < C <= MANY:
         return None
     n = FixedSize(problem, thetas, guess, size, seed).needed(most)
     return n * float(problem.costs[arms.measurable].mean())
