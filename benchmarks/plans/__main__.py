@@ -12,6 +12,7 @@ benchmarks/results/plans.md. The exit code is 1 when a target is missed.
 
 import argparse
 import hashlib
+import itertools
 import sys
 import tempfile
 from pathlib import Path
@@ -22,6 +23,7 @@ import finalist as fl
 from benchmarks.harness import Report, Table, Target, console
 from benchmarks.plans.kinds import KINDS, Kind
 from finalist.lab.store import Store
+from finalist.planning import PlanRow
 from finalist.planning.figures import quantile
 from finalist.problem import study_problem
 from finalist.problem.rules import NEWEST
@@ -29,6 +31,8 @@ from finalist.simulation.binomial import exact_interval
 from finalist.simulation.rewards import DrawnRewards
 
 RESULTS = Path(__file__).parents[1] / "results" / "plans.md"
+#: The draws of a plan, and what studies needed.
+Part = dict[str, np.ndarray]
 #: A study is cut at this many times the plan's 90 % figure.
 MOST = 20
 #: The shares of studies that need no more than the 90 % figure.
@@ -79,7 +83,7 @@ def drive(arms: fl.Arms, kind: Kind, theta: np.ndarray, seed: int, most: float) 
         return cost if found.verdict == "winner" and found.certain else np.inf
 
 
-def one(name: str, kind: Kind, table: int, studies: int, draws: int) -> dict[str, np.ndarray]:
+def one(name: str, kind: Kind, table: int, studies: int, draws: int) -> Part:
     """Make a plan for a table, and run studies."""
     rng = np.random.default_rng([table, *name.encode()])
     arms = kind.arms(rng)
@@ -111,54 +115,61 @@ def share(hits: int, of: int) -> str:
     return f"{100 * hits / of:.0f} % ({100 * low:.0f} to {100 * high:.0f})"
 
 
+def measured(store: Store, tables: int, studies: int, draws: int) -> dict[str, list[Part]]:
+    """Make plans and run studies, one table of every kind after the other; return all of them.
+
+    Ctrl-C ends it: then those tables are returned that all kinds have.
+    """
+    version, found = code(), {name: list[Part]() for name in KINDS}
+    try:
+        for table, (name, kind) in itertools.product(range(tables), KINDS.items()):
+            key = {"kind": name, "table": table, "studies": studies, "draws": draws}
+            key |= {"code": version, "rules": NEWEST.number}
+            part = store.get(key)
+            if part is None:
+                part = one(name, kind, table, studies, draws)
+                store.put(key, part)
+            found[name].append(part)
+    except KeyboardInterrupt:
+        console.print("stopped")
+    least = min(map(len, found.values()))
+    return {name: parts[:least] for name, parts in found.items()}
+
+
 def main() -> int:
     """Run, print, write."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--tables", type=int, default=5)
     parser.add_argument("--studies", type=int, default=10)
     parser.add_argument("--draws", type=int, default=50)
-    parser.add_argument("--only", default="")
     parser.add_argument("--store", default="plans.sqlite")
     words = parser.parse_args()
     report, rows = Report("Do plans come true?"), []
-    total = np.zeros(3, dtype=int)
+    hits = below = count = 0
     outside = []
-    version = code()
     with Store(words.store) as store:
-        for name, kind in KINDS.items():
-            if words.only not in name:
-                continue
-            parts = []
-            for table in range(words.tables):
-                key = {"kind": name, "table": table, "studies": words.studies}
-                key |= {"draws": words.draws, "code": version, "rules": NEWEST.number}
-                part = store.get(key)
-                if part is None:
-                    part = one(name, kind, table, words.studies, words.draws)
-                    store.put(key, part)
-                parts.append(part)
-            made = [fl.planning.PlanRow(name, np.array(part["plan"]), 0) for part in parts]
-            needed = np.concatenate([part["needed"] for part in parts])
-            high = np.repeat([row.high for row in made], words.studies)
-            half = np.repeat([row.median for row in made], words.studies)
-            hits, below = int((needed <= high).sum()), int((needed <= half).sum())
-            total += (hits, below, len(needed))
-            if not LOW <= hits / len(needed) <= HIGH:
-                outside.append(name)
-            rows.append(
-                (
-                    name,
-                    f"{np.median(half):.0f} / {np.median(high):.0f}",
-                    f"{quantile(needed, 0.5):.0f} / {quantile(needed, 0.9):.0f}",
-                    share(hits, len(needed)),
-                    share(below, len(needed)),
-                )
+        found = measured(store, words.tables, words.studies, words.draws)
+    for name, parts in found.items():
+        made = [PlanRow(name, np.array(part["plan"]), 0) for part in parts]
+        needed = np.concatenate([part["needed"] for part in parts])
+        high = np.repeat([row.high for row in made], words.studies)
+        half = np.repeat([row.median for row in made], words.studies)
+        within, under, n = int((needed <= high).sum()), int((needed <= half).sum()), len(needed)
+        hits, below, count = hits + within, below + under, count + n
+        if not LOW <= within / n <= HIGH:
+            outside.append(name)
+        rows.append(
+            (
+                name,
+                f"{np.median(half):.0f} / {np.median(high):.0f}",
+                f"{quantile(needed, 0.5):.0f} / {quantile(needed, 0.9):.0f}",
+                share(within, n),
+                share(under, n),
             )
-            console.print(" | ".join(rows[-1]))
-    hits, below, count = map(int, total)
+        )
     heads = ("kind", "plan: median / 90 %", "studies: median / 90 %", "within the 90 % figure")
     note = (
-        f"{words.tables} tables of each kind with a plan of {words.draws} draws each, and "
+        f"{len(parts)} tables of each kind with a plan of {words.draws} draws each, and "
         f"{words.studies} studies for each plan: {count:,} studies. With 95 % exact bounds for the "
         f"plans that were made. In all, {share(hits, count)} are within the 90 % figure, "
         f"and {share(below, count)} within the median. Kinds outside 85 to 95 %: "
