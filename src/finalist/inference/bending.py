@@ -53,8 +53,6 @@ class BendEvidence:
 
     Attributes
     ----------
-    problem : Problem
-    bends : Bends
     log_m : (c,) array
         The log of the evidence of each bend alone, and last of all at once.
     alarm : bool

@@ -34,10 +34,8 @@ class Bends:
     ----------
     columns : (K, q) array
         Without their least-squares fit on the features of the arms that can be measured.
-    names : tuple of q str
     base : (K, p) array
         What is bent: columns scaled to [-1, 1].
-    base_names : tuple of p str
 
     Examples
     --------

@@ -55,6 +55,18 @@ class Prices:
         """Summarise the prices."""
         raise NotImplementedError
 
+    def typical(self, row: Any) -> str:
+        """Say what a question is expected to need."""
+        raise NotImplementedError
+
+    def __str__(self) -> str:
+        lines = [
+            f"{row.name}: {self.typical(row)}, 90 % within {self.shown(row.high)}, "
+            f"undecided {row.undecided} of {self.draws}"
+            for row in self.rows
+        ]
+        return "\n".join([self.words(), *lines])
+
     def shown(self, pulls: float) -> str:
         """Format pulls, or their cost, for a table; infinite means more than `max_pulls`."""
         return f"{pulls:,.0f}" if math.isfinite(pulls) else f"> {self.max_pulls:,}"

@@ -76,7 +76,6 @@ class Ahead:
 
     Parameters
     ----------
-    state : State
     snapshot : Snapshot
         Of this state.
 
