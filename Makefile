@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 READY := $(VENV)/.ready
 
-.PHONY: help demo test lint kernels bytecode format golden-runs validate mutants torture reproduce bench bench-gauntlet bench-epsilon bench-budgets bench-certainty bench-curve bench-field bench-models docs docs-figures screenshots dist clean
+.PHONY: help demo test lint kernels bytecode format golden-runs validate mutants torture reproduce bench bench-gauntlet bench-epsilon bench-budgets bench-certainty bench-curve bench-plans bench-field bench-models docs docs-figures screenshots dist clean
 
 help:
 	@echo "make demo      set up and run a whole study on real measurements (seconds)"
@@ -24,6 +24,7 @@ help:
 	@echo "make bench-budgets  errors after a fixed budget, beside all rivals and the limit (many hours; goes on where it stopped)"
 	@echo "make bench-certainty  whether a choice is right as often as its study says (ten minutes)"
 	@echo "make bench-curve  error against budget, the picture of docs/budget.md (half an hour; goes on where it stopped)"
+	@echo "make bench-plans  whether studies need what their plans say (an hour; goes on where it stopped)"
 	@echo "make bench-field  every strategy on every instance (an hour; goes on where it stopped)"
 	@echo "make bench-models  how often a bend stays hidden, and what the check costs (an hour; goes on where it stopped)"
 	@echo "make docs      build the documentation"
@@ -140,6 +141,10 @@ bench-curve: $(READY)
 # Results are kept in models.sqlite; delete it to measure again.
 bench-models: $(READY)
 	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.models
+
+# Results are kept in plans.sqlite; delete it to measure again.
+bench-plans: $(READY)
+	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.plans
 
 # Results are kept in field.sqlite; delete it to measure again. The page is docs/_build/field/index.html.
 FIELD := docs/_build/field

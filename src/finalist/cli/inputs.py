@@ -150,6 +150,18 @@ def noise_size(
     return UNSET if given is None else given
 
 
+def size_or_unknown(given: "np.ndarray | str | Unset") -> "np.ndarray | float | Unset | None":
+    """Read the size of the noise if it is text: a number, or 'unknown'."""
+    if not isinstance(given, str):
+        return given
+    if given.lower() == "unknown":
+        return None
+    try:
+        return float(given)
+    except ValueError:
+        raise ProblemError(f"--sigma is {given!r}; write a number, or 'unknown'.") from None
+
+
 def read_vectors(path: Path, arms: "Arms", wanted: Sequence[str] = ()) -> list[list[float]]:
     """Read vectors in feature space, one per row, with the columns of the arms in any order."""
     import numpy as np

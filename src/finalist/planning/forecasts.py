@@ -14,7 +14,7 @@ from jaxtyping import Float
 from finalist.errors import EstimateError
 from finalist.inference.least_squares import Estimate
 from finalist.inference.pooling import batch_arms
-from finalist.planning.result import Quantiles, about, expected, quantile
+from finalist.planning.figures import Quantiles, about, expected, quantile
 from finalist.problem import Problem
 from finalist.simulation.rewards import DrawnRewards
 from finalist.simulation.task import finish, whole

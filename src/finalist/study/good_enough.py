@@ -7,8 +7,8 @@ import numpy as np
 
 from finalist.errors import EstimateError
 from finalist.planning import Forecast
+from finalist.planning.figures import about, expected
 from finalist.planning.forecasts import EARLY, FAR
-from finalist.planning.result import about, expected
 from finalist.study.forecasts import MarginForecast
 from finalist.study.snapshot import Snapshot
 from finalist.text import counted, first_few, quoted

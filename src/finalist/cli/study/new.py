@@ -18,14 +18,10 @@ from finalist.cli.options import (
     StrategyOption,
 )
 from finalist.cli.study.common import DbOption, NewName, command, say, shown, where
-from finalist.errors import ProblemError
 from finalist.files import printable
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from finalist.arms.table import ArmsTable
-    from finalist.problem import Unset
     from finalist.study import Status
 
 #: How to give an unknown size of the noise here.
@@ -110,7 +106,7 @@ def new(
     missing = {"unknown": _UNKNOWN, "otherwise": otherwise}
     table, words = inputs.load_problem(arms_file, problem, sigma, **missing)
     arms = table.arms
-    words["sigma"] = _size(words["sigma"])
+    words["sigma"] = inputs.size_or_unknown(words["sigma"])
     if minimise:
         words["objective"] = "min"
     said = [] if old is None else [*old.said]
@@ -189,15 +185,3 @@ def _found(table: "ArmsTable") -> str:
         printable(f"Model: {made or table.arms.recipe.name}."),
         "",
     )
-
-
-def _size(given: "np.ndarray | str | Unset") -> "np.ndarray | float | Unset | None":
-    """Read the size of the noise if it is text: a number, or 'unknown'."""
-    if not isinstance(given, str):
-        return given
-    if given.lower() == "unknown":
-        return None
-    try:
-        return float(given)
-    except ValueError:
-        raise ProblemError(f"--sigma is {given!r}; write a number, or 'unknown'.") from None
