@@ -188,9 +188,11 @@ def test_who_has_a_place_in_a_cell():
     assert rivals.applies("uniform", few)
     assert not rivals.applies("halving", Cell("sphere 20 x 3", 1, 860, "promised"))
     assert rivals.applies("halving", Cell("bare 16 random", 1, 300, "promised"))
-    assert rivals.runs_of("Peace", few, 10_000) == 1000
-    assert rivals.runs_of("Peace", Cell("sphere 500 x 20", 1, 1800, "promised"), 10_000) == 200
-    assert rivals.runs_of("uniform", few, 10_000) == 10_000
+    many = Cell("sphere 500 x 20", 1, 1800, "promised")
+    assert [rivals.runs_of("Peace", cell, 10_000) for cell in (few, many)] == [2000, 200]
+    assert [rivals.runs_of("gauntlet", cell, 100) for cell in (few, many)] == [100, 10]
+    assert rivals.runs_of("uniform", few, 100) == 10_000
+    assert rivals.runs_of("gauntlet", Cell("paper", 1, 1010, "paper"), 100) == 2000
 
 
 # ---- targets -------------------------------------------------------------------------------
