@@ -28,7 +28,7 @@ RESULTS = ROOT / "benchmarks" / "results" / "cold-start.md"
 #: The commit that released 0.1.0.
 FIRST = "8046a03"
 #: Runs of what compiles, and of the rest.
-FRESH, CACHED = 3, 7
+FRESH, CACHED = 3, 5
 #: What is promised beside 0.1.0, and megabytes.
 PARTS = {"fresh": 0.4, "cached": 1 / 3, "status --no-forecast": 0.5}
 MEGABYTES, DEMO = 420.0, 560.0
@@ -144,7 +144,6 @@ def status(one: Installation, *more: str) -> float:
 
 def prepare(one: Installation) -> None:
     """Write bytecode, make the study, and compile what is measured later."""
-    subprocess.run([one.python, "-m", "compileall", "-q", str(one.place / "lib")], check=False)
     command = [one.python, "-c", STUDY, "create", str(one.study), "10", "100"]
     cpu(command, compiled=one.place / "compiled")
     cached(one, "read")
@@ -209,7 +208,7 @@ def main() -> int:
         folder = Path(name)
         old, new = source(FIRST, folder), source(now, folder)
         found = [installed("0.1.0", str(old), folder)]
-        for extra in ("core", "charts,tables", "page", "all"):
+        for extra in ("core", "charts,tables", "all"):
             what = str(new) if extra == "core" else f"{new}[{extra}]"
             found.append(installed(extra, what, folder))
         sizes(report, found)

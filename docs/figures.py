@@ -6,8 +6,9 @@ from pathlib import Path
 import numpy as np
 
 import finalist as fl
+from finalist.charts.caps import cap_chart
 from finalist.charts.curves import Curve, curves_chart, margins_chart
-from finalist.charts.evidence import cap_chart, evidence_chart
+from finalist.charts.evidence import evidence_chart
 from finalist.charts.theme import ACCENT, INK, PALETTE, data, finish, save
 from finalist.inference.information import information
 from finalist.problem import as_problem

@@ -29,15 +29,12 @@ class Setting:
     ----------
     name : str
         The keyword, the key in JSON, and with hyphens the option.
-    kind : Kind
     help : str
         What it is, in a sentence without its full stop.
-    default : Any
     optional : bool
         Whether None is a value.
     above, least, below : float or None
         Bounds of numbers; `least` is allowed, the others are not.
-    choices : tuple of str
     needs : str or None
         The `Feature` that a strategy must support if the value is not the default.
     of_studies : Any

@@ -193,7 +193,7 @@ def test_the_page_and_the_api_change_it(where):
     begun(where).close()
     with person(where) as somebody:
         page = somebody.get("/studies/1").text
-        assert "Measurements in all, at most" in page
+        assert "Measurements in all</label>" in page
         assert somebody.post("/studies/1/budget", {"budget": "80"}).status_code == 303
         after = somebody.get("/studies/1?said=rebudgeted").text
         assert "The budget is changed." in after

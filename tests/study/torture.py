@@ -186,7 +186,7 @@ def shared(record: Record, rounds: int, count: int, restores: int) -> None:
 
 def main() -> int:
     """Do all of it on both databases."""
-    from tests.study import test_machine
+    from tests.study import test_random_lives
 
     layout = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=layout)
@@ -215,7 +215,7 @@ def main() -> int:
             record.say(f"{place.__name__}: {words.writers} writers, nothing lost: {_shown(found)}")
         if words.only in (None, "lives"):
             with place() as where:
-                test_machine.run(where, words.lives, 50)
+                test_random_lives.run(where, words.lives, 50)
             record.say(f"{place.__name__}: {words.lives} random lives as the model says")
     return 0
 

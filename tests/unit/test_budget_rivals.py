@@ -9,7 +9,7 @@ from finalist.inference.statistics import Statistics
 from finalist.problem import as_problem
 from finalist.simulation import exact_interval
 from finalist.strategies import Batch
-from finalist.strategies.budget.top_two import greedy_pulls, top_two
+from finalist.strategies.budget.top_two import Posterior, greedy_pulls, top_two
 from tests import instances
 from tests.contracts.test_budget_strategies import spend
 
@@ -102,7 +102,7 @@ def test_the_setting_is_checked():
 def test_leaders_and_challengers_follow_the_posterior():
     # Two arms: the leader is arm 0 with probability Phi(lead / standard error).
     Z, root = np.eye(2), np.diag([0.6, 0.8])
-    pairs = top_two(Z, np.array([0.5, 0.0]), root, 4000, np.random.default_rng(0))
+    pairs = top_two(Posterior(Z, np.array([0.5, 0.0]), root), 4000, np.random.default_rng(0))
     share = norm.cdf(0.5)  # the difference has standard deviation 1
     low, high = exact_interval(int((pairs[:, 0] == 0).sum()), 4000, 0.9999)
     assert low < share < high
@@ -111,7 +111,7 @@ def test_leaders_and_challengers_follow_the_posterior():
 
 def test_challengers_are_the_best_arms_of_draws_without_the_leader():
     Z, scores, rng = np.eye(3), np.array([1.0, 0.0, -0.3]), np.random.default_rng(0)
-    pairs = top_two(Z, scores, np.eye(3), 6000, rng)
+    pairs = top_two(Posterior(Z, scores, np.eye(3)), 6000, rng)
     drawn = (scores + np.random.default_rng(1).standard_normal((60_000, 3))).argmax(axis=1)
     chance = (drawn == 1).sum() / (drawn > 0).sum()
     led = pairs[pairs[:, 0] == 0, 1]
@@ -122,18 +122,14 @@ def test_challengers_are_the_best_arms_of_draws_without_the_leader():
 def test_a_challenger_that_is_never_drawn_is_the_nearest_rival():
     # Leads of 100 and 60; standard errors 2^.5 and (1 + .01)^.5: 70.7 and 59.7.
     pairs = top_two(
-        np.eye(3),
-        np.array([100.0, 0.0, 40.0]),
-        np.diag([1.0, 1.0, 0.1]),
+        Posterior(np.eye(3), np.array([100.0, 0.0, 40.0]), np.diag([1.0, 1.0, 0.1])),
         5,
         np.random.default_rng(0),
     )
     assert pairs.tolist() == [[0, 2]] * 5
     # A larger gap may be the nearer one: 100 / 50 against 60 / 1.
     near = top_two(
-        np.eye(3),
-        np.array([1e4, 0.0, 4e3]),
-        np.diag([1.0, 500.0, 0.1]),
+        Posterior(np.eye(3), np.array([1e4, 0.0, 4e3]), np.diag([1.0, 500.0, 0.1])),
         5,
         np.random.default_rng(0),
     )

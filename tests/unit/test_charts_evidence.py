@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from finalist.charts.evidence import MAX_NAMES, cap_chart, evidence_chart
+from finalist.charts.caps import cap_chart
+from finalist.charts.evidence import MAX_NAMES, evidence_chart
 from finalist.charts.theme import ACCENT, save
 from finalist.errors import ChartError
 
@@ -58,7 +59,7 @@ def test_several_winners_are_drawn_alike() -> None:
 
 def test_the_winner_is_drawn_last_and_strongest() -> None:
     lines = layers(evidence_chart(PULLS, EVIDENCE, NAMES, winner=1), "line")
-    assert lines[-1]["mark"]["color"] == ACCENT
+    assert lines[-1]["encoding"]["color"]["scale"]["range"] == [ACCENT]
     assert {row["id"] for row in rows(lines[-1])} == {1}
     assert lines[-1]["mark"]["strokeWidth"] > lines[-2]["mark"]["strokeWidth"]
     colours = [p["mark"]["color"] for p in layers(evidence_chart(PULLS, EVIDENCE, NAMES), "line")]

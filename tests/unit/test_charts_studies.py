@@ -50,8 +50,8 @@ def test_intervals_that_are_not_known_are_points_and_many_arms_are_counted():
     )
     assert len(rows(chart)) == 40
     assert rows(chart)[0]["low"] == rows(chart)[0]["high"] == 49.0
-    assert chart.to_dict()["title"]["subtitle"] == ["Not shown: 10 more arms"]
-    with pytest.raises(ChartError, match="record some rewards"):
+    assert chart.to_dict()["title"]["subtitle"] == ["Not shown: 10 more candidates"]
+    with pytest.raises(ChartError, match="enter some results"):
         intervals_chart(["a"], none[:1], none[:1], none[:1], np.array([True]))
 
 
@@ -65,7 +65,7 @@ def test_pulls_stand_beside_those_of_the_design():
     alone = allocation_chart(["a", "b"], np.array([3, 0]), None)
     assert [row["arm"] for row in rows(alone)] == ["a"]
     assert len(alone.to_dict()["layer"]) == 2
-    with pytest.raises(ChartError, match="no arm has a pull"):
+    with pytest.raises(ChartError, match="no candidate was measured"):
         allocation_chart(["a"], np.array([0]), None)
 
 

@@ -55,14 +55,14 @@ def measure(page, rng, most=10**6):
     for row in page.locator("table.batch tbody tr").all()[:most]:
         arm = row.locator("th").inner_text()
         row.locator("input").fill(f"{MEANS[arm] + 0.5 * rng.standard_normal():.3f}")
-    go(page.get_by_role("button", name="Store results"))
+    go(page.get_by_role("button", name="Save results"))
 
 
 def test_a_whole_life_from_csv_to_verdict_with_a_restart_in_the_middle(page, tmp_path):
     rng = np.random.default_rng(1)
     with Process(tmp_path / "lab.db") as server:
         page.goto(server.url + "/")
-        assert page.get_by_role("heading", name="No studies yet").is_visible()
+        assert page.get_by_role("heading", name="Find the best of several").is_visible()
         begin(page, server.url)
         assert page.get_by_text("4 candidates").is_visible()
         page.get_by_label("A lead that matters").fill("1")
@@ -167,7 +167,7 @@ def test_two_browsers_see_each_other_and_keep_what_is_typed(chromium, page, tmp_
         second.focus()
         before = other.locator("table.batch tbody tr").count()
         first.fill("0.5")
-        page.get_by_role("button", name="Store results").click()
+        page.get_by_role("button", name="Save results").click()
         page.get_by_text("1 new result is stored.").wait_for()
         start = time.monotonic()
         other.locator("table.batch tbody tr").nth(before - 1).wait_for(
@@ -178,8 +178,8 @@ def test_two_browsers_see_each_other_and_keep_what_is_typed(chromium, page, tmp_
         assert other.locator(f"#{kept}").input_value() == "0.25"
         assert other.evaluate("document.activeElement.id") == kept
         other.locator("table.batch input").nth(3).fill("oops")
-        other.get_by_role("button", name="Store results").click()
-        other.get_by_text("'oops' is not a").wait_for()
+        other.get_by_role("button", name="Save results").click()
+        other.get_by_text("“oops” is not a").wait_for()
         with fl.Study.open(tmp_path / "lab.db", "trees") as study:  # another program
             study.note("from a program")
         other.get_by_text("from a program").wait_for(timeout=2_000)
@@ -195,16 +195,16 @@ def test_a_study_is_changed_and_deleted_by_clicking(page, tmp_path):
         page.get_by_label("Withdraw", exact=True).select_option("elm")
         page.get_by_label("because", exact=True).fill("sold out")
         go(page.get_by_role("button", name="Withdraw"))
-        assert page.get_by_text("The arm is withdrawn.").is_visible()
+        assert page.get_by_text("The candidate is withdrawn.").is_visible()
         assert page.locator("table.arms tbody tr").count() == 2
-        go(page.get_by_role("link", name="Add arms"))
+        go(page.get_by_role("link", name="Add candidates"))
         page.get_by_label("Or paste the rows").fill("name,f1,f2\nfir,0.9,oops\nyew,1,1")
         go(page.get_by_role("button", name="Look at the table"))
         assert page.locator("td.bad").inner_text().endswith("oops")
         page.get_by_label("Or paste the rows").fill("name,f1,f2\nfir,0.9,0.3\nyew,1,1")
         go(page.get_by_role("button", name="Look at the table"))
-        go(page.get_by_role("button", name="Add 2 arms"))
-        assert page.get_by_text("2 new arms are tested from here on.").is_visible()
+        go(page.get_by_role("button", name="Add 2 candidates"))
+        assert page.get_by_text("2 new candidates are tested from here on.").is_visible()
         assert page.locator("table.arms tbody tr").count() == 4
         page.get_by_label("Stop without a winner, because").fill(" ")
         go(page.get_by_role("button", name="Stop"))
@@ -227,7 +227,7 @@ def test_a_study_is_changed_and_deleted_by_clicking(page, tmp_path):
         page.get_by_label("Type the name").fill("trees")
         go(page.get_by_role("button", name="Delete for good"))
         assert page.get_by_text("The study is deleted.").is_visible()
-        assert page.get_by_role("heading", name="No studies yet").is_visible()
+        assert page.get_by_role("heading", name="Find the best of several").is_visible()
 
 
 def test_everything_works_without_javascript(chromium, tmp_path):
@@ -239,28 +239,27 @@ def test_everything_works_without_javascript(chromium, tmp_path):
         begin(page, url, name="no script")
         go(page.get_by_role("button", name="Create the study"))
         go(page.get_by_role("button", name="Get the batch"))
-        go(page.get_by_role("link", name="failed? Pull 1", exact=True))
+        go(page.get_by_role("link", name="failed? Measurement 1", exact=True))
         page.locator("#void-reason").fill("fell")
-        go(page.get_by_role("button", name="Void it, measure again"))
-        assert page.get_by_text("Pull 13 replaces the one that failed.").is_visible()
+        go(page.get_by_role("button", name="It failed, measure again"))
+        assert page.get_by_text("Measurement 13 replaces the one that failed.").is_visible()
         page.locator("table.batch input").nth(0).fill("zero")
         page.locator("table.batch input").nth(1).fill("1.5")
-        go(page.get_by_role("button", name="Store results"))
-        assert page.get_by_text("'zero' is not a").is_visible()
+        go(page.get_by_role("button", name="Save results"))
+        assert page.get_by_text("“zero” is not a").is_visible()
         assert page.locator("table.batch input").nth(1).input_value() == "1.5"
         measure(page, rng, most=3)
-        page.locator("summary", has_text="done already").click()
-        go(page.locator(".told a").nth(1))
-        page.get_by_label("The right reward").fill("1.25")
+        go(page.locator(".told a").nth(0))
+        page.get_by_label("The right result").fill("1.25")
         page.get_by_label("What was wrong?").fill("misread")
-        go(page.get_by_role("button", name="Amend"))
-        assert page.get_by_text("is amended.").is_visible()
+        go(page.get_by_role("button", name="Correct it"))
+        assert page.get_by_text("is corrected.").is_visible()
         page.get_by_label("Stop without a winner, because").fill("enough")
         go(page.get_by_role("button", name="Stop"))
         assert page.get_by_text("The study is stopped.").first.is_visible()
         go(page.get_by_role("button", name="Resume"))
         page.get_by_label("as a new study called").fill("again")
-        go(page.get_by_role("button", name="Fork"))
+        go(page.get_by_role("button", name="Start anew").first)
         assert page.get_by_role("heading", name="again", level=1).is_visible()
         page.goto(url + "/?q=AGA")
         assert page.locator("table.studies tbody tr").count() == 1
@@ -332,3 +331,60 @@ def test_a_plan_that_takes_long_says_how_far_it_is_and_can_be_stopped(page, tmp_
         page.get_by_label("A lead that matters").fill("2")
         go(page.get_by_role("button", name="Make a plan"))
         assert "Expect about" in page.locator("#plan").inner_text()
+
+
+def test_at_the_bench_what_is_typed_is_kept_until_it_is_saved(page, tmp_path):
+    with in_thread(lab(tmp_path / "lab.db")) as url:
+        page.goto(url + "/studies/1")
+        fields = page.locator("table.batch input")
+        fields.nth(0).fill("0.5")
+        fields.nth(0).press("Enter")  # goes down, and saves nothing
+        assert fields.nth(1).evaluate("field => field === document.activeElement")
+        page.evaluate(
+            """() => { const data = new DataTransfer();
+              data.setData("text", "1.5\\n2.5\\nfailed\\n");
+              document.activeElement.dispatchEvent(new ClipboardEvent("paste",
+                { clipboardData: data, bubbles: true, cancelable: true })); }"""
+        )
+        typed = [fields.nth(i).input_value() for i in range(5)]
+        assert typed == ["0.5", "1.5", "2.5", "failed", ""]
+        assert "4 results are typed and not saved yet" in page.locator("#drafts").inner_text()
+        page.reload()  # a phone that went to sleep
+        assert [fields.nth(i).input_value() for i in range(5)] == typed
+        with Study.open(tmp_path / "lab.db", "trees") as study:
+            assert study.status(forecast=False).open_pulls == 12
+        go(page.get_by_role("button", name="Save results"))
+        assert page.get_by_text("3 new results are stored.").is_visible()
+        assert page.evaluate("Object.keys(localStorage).length") == 0
+        assert page.locator("#drafts").inner_text() == ""
+        inside = page.locator("table.batch").evaluate(
+            "table => { for (let box = table; box; box = box.parentElement)"
+            " if (box.scrollHeight > box.clientHeight + 1"
+            " && getComputedStyle(box).overflowY === 'auto') return box.className; return ''; }"
+        )
+        assert inside == ""  # nothing to scroll in but the page itself
+
+
+def test_the_cells_of_a_batch_are_big_on_a_phone_and_charts_are_as_wide(chromium, tmp_path):
+    with in_thread(lab(tmp_path / "lab.db")) as url:
+        context = chromium.new_context(viewport={"width": 390, "height": 800})
+        page = context.new_page()
+        page.goto(url + "/studies/1")
+        box = page.locator("table.batch input").first.bounding_box()
+        assert box["height"] >= 44  # of a finger
+        assert box["width"] >= 200
+        for part in ("figure.differences", "figure.means", "figure.amounts"):
+            ends = page.locator(f"{part} circle, {part} rect, {part} .value").evaluate_all(
+                "all => all.map((one) => { const box = one.getBoundingClientRect();"
+                " return [box.left, box.right]; })"
+            )
+            assert ends
+            assert min(left for left, _ in ends) >= 0
+            assert max(right for _, right in ends) <= 390
+        context.close()
+
+
+def test_what_is_still_to_be_measured_comes_by_itself(page, tmp_path):
+    with in_thread(lab(tmp_path / "lab.db")) as url:
+        page.goto(url + "/studies/1")
+        page.locator("#expect", has_text=re.compile(r"About [\d,]+ more")).wait_for()

@@ -104,7 +104,7 @@ def test_an_undecided_study_says_what_is_good_enough_and_what_a_margin_would_cha
     ] * 2
     page = lab.get("/studies/1")
     assert status["good_enough"] in text_of(page)
-    assert 'href="/studies/1/forecast" data-long="Simulating">What would a margin change?' in (
+    assert 'href="/studies/1/forecast#margins" data-long="Simulating">What would it save to' in (
         page.text
     )
     assert status["saving"] in text_of(lab.get("/studies/1/forecast"))
@@ -115,7 +115,7 @@ def test_an_undecided_study_says_what_is_good_enough_and_what_a_margin_would_cha
 
 def test_a_stopped_study_can_still_be_compared(lab):
     lab.post("/studies/1/stop", {"reason": "season"})
-    assert "What would a margin change?" in lab.get("/studies/1").text
+    assert "What would it save to accept a small difference?" in lab.get("/studies/1").text
     status = lab.get("/api/v1/studies/1/status").json()
     assert status["forecast"] is None
     assert status["saving"] in text_of(lab.get("/studies/1/forecast"))
@@ -126,7 +126,7 @@ def test_a_study_with_a_margin_says_so_while_it_runs_and_at_the_end(lab):
     at_work = lab.get("/studies/2")
     assert "Not decided yet: none is sure to be within 0.5 of the best." in text_of(at_work)
     assert "Whatever is within 0.5 of the best is good enough." in text_of(at_work)
-    assert "What would a margin change?" not in at_work.text
+    assert "What would it save to accept a small difference?" not in at_work.text
     status = lab.get("/api/v1/studies/3/status").json()
     assert status["verdict"] == "winner"
     page = lab.get("/studies/3")
@@ -138,8 +138,10 @@ def test_a_study_with_a_margin_says_so_while_it_runs_and_at_the_end(lab):
     assert "may be within 0.5 of the best too come first" in text_of(page)
     near = 1 + len(status["within_reach"])
     assert re.search(rf"<dt>May be near enough</dt><dd>{near} <small>of 3<", page.text)
-    assert page.text.count('<span class="tag out">out</span>') == len(out_of(status))
-    assert "What would a margin change?" not in page.text
+    assert page.text.count('<span class="tag out">not within 0.5 of the best</span>') == len(
+        out_of(status)
+    )
+    assert "What would it save to accept a small difference?" not in page.text
 
 
 def test_a_fork_with_a_margin_on_the_page(lab):

@@ -12,7 +12,7 @@ from finalist.study import Study
 from finalist.study.status import status
 from finalist.web import cache, create_app
 from finalist.web.pages import pictures
-from finalist.web.pages.format import ranked
+from finalist.web.pages.format import ordered
 from finalist.web.pages.pictures import available, best_design, draw, svg
 from finalist.web.server import warm_up
 from tests.web.labs import EVIL_STUDY, Page, evil_study, plane_study
@@ -114,7 +114,7 @@ def test_many_arms_and_batches_are_thinned_out_and_counted(tmp_path, monkeypatch
         look = study.snapshot()
     assert len(look.trail[0]) > 3
     chart = draw(look, "evidence", none).to_dict()
-    assert chart["title"]["subtitle"][1] == "Not drawn: 2 arms that were out early"
+    assert chart["title"]["subtitle"][1] == "Not drawn: 2 that were ruled out early"
     names = {
         row["arm"] for layer in chart["layer"] for row in layer["data"]["values"] if "arm" in row
     }
@@ -127,7 +127,7 @@ def test_many_arms_and_batches_are_thinned_out_and_counted(tmp_path, monkeypatch
 
 
 def test_arms_are_ranked_by_what_may_be_the_best(look):
-    order = ranked(status(look), 1)
+    order = ordered(status(look), 1)
     assert [arm.survives for arm in order] == sorted((a.survives for a in order), reverse=True)
     alive = [arm.estimate or 0.0 for arm in order if arm.survives]
     assert alive == sorted(alive, reverse=True)
@@ -141,7 +141,7 @@ def test_the_report_of_the_command_line(tmp_path):
     assert result.exit_code == 0, result.output
     page = Page(out.read_text())
     assert page.all("script") == page.all("link") == []
-    assert len(page.all("img")) == 4
+    assert len(page.all("img")) == 2  # evidence and forecast
     assert "Not decided yet" in page.text
     missing = CliRunner().invoke(app, ["report", "nobody", "--db", str(place), "-o", str(out)])
     assert missing.exit_code == 2

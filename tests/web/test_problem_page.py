@@ -8,7 +8,7 @@ import pytest
 import finalist as fl
 from finalist.study import Study
 from finalist.study.status import status
-from finalist.web.pages.format import ranked
+from finalist.web.pages.format import ordered
 from finalist.web.pages.pictures import available, best_design, draw
 from tests.web.labs import Page, packed_in, person, text_of
 
@@ -55,10 +55,10 @@ def test_what_is_only_measured_is_no_possible_winner(somebody, tmp_path):
     assert "Still possible 3 of 3" in text
     assert "2 of 5 can be measured, 3 can win" in text
     assert "Which of 3 candidates has the largest mean?" in text
-    assert [arm.name for arm in ranked(status(look), 1)][3:] == ["b against c", "a against b"]
+    assert [arm.name for arm in ordered(status(look), 1)][3:] == ["b against c", "a against b"]
     tags = [t for tags, t in page.texts if tags[-1] == "span" and t in ("possible", "out")]
     assert tags == ["possible"] * 3
-    assert text.count("measured only") == 2
+    assert text.count("only measured ") == 2
     assert text.count("not tested") == 2
     assert "3 of 3" in text_of(somebody.get("/"))
     evidence = str(draw(look, "evidence", none).to_dict())
@@ -85,7 +85,7 @@ def test_several_winners_are_all_called_so(somebody, tmp_path):
     answer = somebody.get("/studies/1")
     text = text_of(answer)
     assert "Winners found" in text
-    assert "Which 2 of 6 arms have the largest means?" in text
+    assert "Which 2 of 6 candidates have the largest means?" in text
     assert "The study has its winners." in text
     assert "Those that may be one of the 2 best come first" in text
     assert f"{', '.join(status(look).winners)} win." in text
@@ -93,14 +93,21 @@ def test_several_winners_are_all_called_so(somebody, tmp_path):
     assert "winners" in text_of(somebody.get("/"))
     rows = draw(look, "estimates", none).to_dict()["data"]["values"]
     assert [row["what"] for row in rows] == ["winner"] * 2 + ["out"] * 4
-    assert str(draw(look, "evidence", none).to_dict()).count("'wins': True") == 2
+    strong = [
+        layer["data"]["values"]
+        for layer in draw(look, "evidence", none).to_dict()["layer"]
+        if layer["mark"].get("strokeWidth") == 3.2
+    ]
+    assert len({row["id"] for rows in strong for row in rows}) == 2
 
 
 def test_several_winners_before_they_are_known(somebody, tmp_path):
     look = lab(tmp_path / "lab.db", fl.Arms(FEATURES), 1, top=2)
     assert status(look).verdict == "continue"
-    assert "6 of 6 arms may be one of the 2 best." in text_of(somebody.get("/studies/1"))
-    assert "No arm is out yet: any of the 6 arms" in text_of(somebody.get("/studies/1"))
+    assert "6 of 6 candidates may be one of the 2 best." in text_of(somebody.get("/studies/1"))
+    assert "No candidate is ruled out yet: any of the 6 candidates" in text_of(
+        somebody.get("/studies/1")
+    )
     with Study.open(tmp_path / "lab.db", "lab") as study:
         advice = study.stop("winter").advice or ""
     assert "Recommendation: x3, x1, by the estimates" in advice
@@ -113,9 +120,9 @@ def test_cost_is_added_up_and_noise_is_a_range(somebody, tmp_path):
     spent = sum(arm.pulls * c for arm, c in zip(status(look).arms, cost, strict=True))
     text = text_of(somebody.get("/studies/1"))
     assert f"Cost so far {spent:g} units" in text
-    assert "Cost of a pull of each arm, 1 to 8" in text
-    assert "sigma of each arm, 0.5 to 1" in text
-    assert "Assumed: the noise is Gaussian, of a size that is given for each arm, 0.5 to 1" in text
+    assert "Cost of a measurement of each candidate, 1 to 8" in text
+    assert "sigma of each candidate, 0.5 to 1" in text
+    assert "Assumed the noise is Gaussian, of a size that is given for each arm, 0.5 to 1" in text
     assert f"Cost so far {spent:g} units" in text_of(somebody.get("/studies/1/report.html"))
 
 
@@ -135,10 +142,10 @@ def test_shifts_and_deviations_are_named(somebody, tmp_path):
     assert "Shifts between batches allowed for" in text
     assert "Means off the model (misspecification) by 0.05 at most" in text
     assert "not yet" not in text
-    assert "there are no intervals for single ones" in text
+    assert "estimates are for comparing candidates only" in text
     assert "within 0.05 of a function that is linear" in text
     subtitle = draw(look, "estimates", none).to_dict()["title"]["subtitle"]
-    assert subtitle == ["To compare arms: the level of each batch is unknown."]
+    assert subtitle == ["To compare candidates: the level of each batch is unknown."]
 
 
 @pytest.mark.parametrize(

@@ -441,7 +441,7 @@ def test_a_browser_sends_a_form_again_after_signing_in_again(tmp_path):
                 page.get_by_role("main").get_by_role("link", name="Sign in").click()
             opened.value.get_by_label("Token").fill(TOKEN)
             opened.value.get_by_role("button", name="Sign in").click()
-            opened.value.get_by_role("heading", name="No studies yet").wait_for()
+            opened.value.get_by_role("heading", name="Find the best of several").wait_for()
             page.reload()
             assert page.get_by_text("2 candidates").is_visible()
         context.close()

@@ -86,10 +86,8 @@ def contrasts(
 
     Parameters
     ----------
-    column : str
     levels : sequence of str
         The reference first; `ANSWERS` for a yes/no column.
-    cells : sequence
 
     Raises
     ------

@@ -34,8 +34,6 @@ class Parts:
         The names as given; None means x1, ..., xN.
     owner : (N,) array or None
         The arm of each name; None means one name per arm.
-    feature_names : tuple of d str
-    measurable, candidate : (K,) arrays of bool
     cells : mapping or None
         The user's table, a row for every name, as in `Table`.
     recipe : Recipe

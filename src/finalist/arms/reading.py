@@ -46,7 +46,6 @@ class Made:
         The arms.
     sigma, cost : (K,) array or None
         The noise and the cost of each arm, if columns hold them.
-    columns : tuple of Column
     remarks : tuple of str
         What a person should know about how the table was read.
     """
@@ -99,7 +98,6 @@ def by_model(
 
     Parameters
     ----------
-    cells : Cells
     roles : mapping of str to str, optional
         The roles of some columns; the others are guessed.
     model : str

@@ -230,10 +230,8 @@ class Table(NamedTuple):
 
     Attributes
     ----------
-    features : (N, d) array
     names : tuple of N str, or None
         A name for each row; None means the default names.
-    feature_names : tuple of d str
     cells : mapping or None
         The columns as given, in their order. None stands for the cells of the feature of that
         name, or else for the names: they are not kept twice. Without cells the features, but for

@@ -131,7 +131,6 @@ def read_candidates(
 
     Parameters
     ----------
-    source : path-like, bytes, data frame or Cells
     columns : mapping of str to str, optional
         Roles of columns: name, number, category, yes/no, ignore, noise, cost, measurable. Those
         of the others are guessed (`finalist.tables.columns`).
@@ -144,10 +143,6 @@ def read_candidates(
         `Arms.from_formula`.
     dialect, name, limits
         As in `read_table`.
-
-    Returns
-    -------
-    ArmsTable
 
     Examples
     --------

@@ -28,8 +28,6 @@ class Curve:
 
     Attributes
     ----------
-    label : str
-    x, y : tuple of float
     low, high : tuple of float
         Ends of an interval around each y; empty if there is none.
     reference : bool

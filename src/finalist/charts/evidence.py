@@ -1,4 +1,4 @@
-"""Evidence against each arm while pulls come in, and what a capped bet pays."""
+"""Evidence against each candidate while results come in."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,24 +10,26 @@ from finalist.charts.curves import spread
 from finalist.charts.theme import (
     ACCENT,
     INK,
-    MUTED,
+    LABEL_WIDTH,
     PALETTE,
     AnyChart,
     data,
     finish,
     labels,
-    round_numbers,
+    own_colours,
 )
 from finalist.errors import ChartError
 
 #: Most arms with a name; the others are grey and counted in the subtitle.
 MAX_NAMES = 12
-_WIDTH = 560
+_WIDTH, _PHONE = 560, 220
 #: Height of the picture below the rejection line, in pixels.
 _FLOOR = 270
 #: Space per letter of a slanted label, and around it, in pixels.
 _LETTER, _MARGIN = 4.8, 30
 _GREY = "#B8C0C8"
+#: Pixels from one slanted name to the next.
+_APART = 17
 
 
 def evidence_chart(
@@ -35,8 +37,11 @@ def evidence_chart(
     evidence: Float[np.ndarray, "B K"],
     names: Sequence[str],
     winner: int | Sequence[int] | None = None,
-    title: str = "Evidence against each arm",
-    subtitle: Sequence[str] = ("An arm is out when its line reaches 1.",),
+    title: str = "Evidence against each candidate",
+    subtitle: Sequence[str] = ("Ruled out where a line reaches 1.",),
+    *,
+    colours: Sequence[str] | None = None,
+    narrow: bool = False,
 ) -> AnyChart:
     """Show the evidence against each arm over the pulls; a line ends when the arm is rejected.
 
@@ -53,6 +58,10 @@ def evidence_chart(
         A name for each arm.
     winner : int or sequence of int, optional
         The arm to emphasise, or several.
+    colours : sequence of str, optional
+        Of each arm, where it has one everywhere; by default winners are orange, others blue.
+    narrow : bool
+        For phones: less wide, with fewer and shorter names.
 
     Examples
     --------
@@ -67,8 +76,10 @@ def evidence_chart(
     _check(pulls, evidence, names, winners)
     ends = _ends(evidence)
     out = evidence[ends, np.arange(len(names))] >= 1.0
-    named = _named(ends, out, winners)
-    short = labels([names[i] for i in named])
+    width, letters = (_PHONE, 14) if narrow else (_WIDTH, LABEL_WIDTH)
+    named = _named(ends, out, winners)[: MAX_NAMES // 2 if narrow else MAX_NAMES]
+    short = labels([names[i] for i in named], letters)
+    own = [_colour(i, winners, colours) for i in range(len(names))]
     longest = max((len(text) for text, i in zip(short, named, strict=True) if out[i]), default=0)
     height = _FLOOR + (_MARGIN + _LETTER * longest if longest else 14)
     top = height / _FLOOR
@@ -76,89 +87,29 @@ def evidence_chart(
     axes = _axes(x_domain, top)
     parts = [
         _limit(axes),
-        *_lines(pulls, evidence, ends, named, winners, axes),
-        *_tops(pulls[ends], [i for i in named if out[i]], dict(zip(named, short, strict=True))),
+        *_lines(pulls, evidence, ends, named, winners, axes, own),
+        *_tops(
+            pulls[ends],
+            [i for i in named if out[i]],
+            dict(zip(named, short, strict=True)),
+            x_domain,
+            width,
+            own,
+        ),
         _sides(
             np.maximum(evidence[-1], 0.0),
             [i for i in named if not out[i]],
             dict(zip(named, short, strict=True)),
-            winners,
+            own,
             top,
+            width,
         ),
     ]
     words = list(subtitle)
     if len(named) < len(names):
-        words.append(f"In grey, without a name: {len(names) - len(named)} more arms")
+        words.append(f"In grey, without a name: {len(names) - len(named)} more")
     chart = alt.layer(*[part for part in parts if part is not None])
-    return finish(chart.properties(width=_WIDTH, height=height), title, words)
-
-
-def cap_chart(
-    z: Float[np.ndarray, " n"],
-    uncapped: Float[np.ndarray, " n"],
-    capped: Float[np.ndarray, " n"],
-    cap: float,
-    title: str,
-    subtitle: Sequence[str],
-) -> AnyChart:
-    """Show the factor of a capped bet beside the likelihood ratio it comes from.
-
-    Parameters
-    ----------
-    z : (n,) array
-        Scores, increasing.
-    uncapped, capped : (n,) arrays
-        The two factors, positive; the axis is logarithmic.
-    cap : float
-        The score beyond which the capped factor is constant.
-
-    Examples
-    --------
-    >>> z = np.array([0.0, 1.0, 2.0])
-    >>> chart = cap_chart(z, np.exp(z), np.array([1.2, 3.3, 3.3]), 1.0, "A bet", [])
-    >>> chart.to_dict()["title"]["text"]
-    'A bet'
-    """
-    import altair as alt
-
-    if not (len(z) == len(uncapped) == len(capped) > 1):
-        raise ChartError("scores and both factors must have the same length, two or more.")
-    if min(uncapped.min(), capped.min()) <= 0:
-        raise ChartError("factors must be positive: the axis is logarithmic.")
-    domain = [float(capped.min()) / 2, 1.6 * float(max(capped.max(), uncapped.max()))]
-    ticks = round_numbers(*domain)
-    x = alt.X(
-        "z:Q",
-        scale=alt.Scale(domain=[float(z[0]), float(z[-1])], nice=False),
-        axis=alt.Axis(title="Score of the batch", tickCount=9, grid=False, format="~g"),
-    )
-    y = alt.Y(
-        "y:Q",
-        scale=alt.Scale(type="log", domain=domain, nice=False, clamp=True),
-        axis=alt.Axis(
-            title="Evidence is multiplied by", values=ticks, format="~g", labelOverlap=True
-        ),
-    )
-    pair = (("likelihood ratio", uncapped, MUTED), ("capped", capped, ACCENT))
-    rows: list[dict[str, Any]] = [
-        {"curve": label, "z": float(a), "y": float(b)}
-        for label, values, _ in pair
-        for a, b in zip(z, values, strict=True)
-    ]
-    scale = alt.Scale(domain=[p[0] for p in pair], range=[p[2] for p in pair])
-    colour = alt.Color("curve:N", scale=scale, legend=None)
-    lines = alt.Chart(data(rows)).mark_line(strokeWidth=2.4).encode(x=x, y=y, color=colour)
-    last = alt.Chart(data([rows[len(z) - 1], rows[-1]]))
-    text = last.mark_text(align="left", dx=10, fontSize=12.5).encode(
-        x="z:Q", y="y:Q", text="curve:N", color=colour
-    )
-    where = alt.Chart(data([{"z": float(cap), "note": f"out from {cap:.2f} on"}]))
-    rule = where.mark_rule(strokeDash=[4, 4], color=MUTED).encode(x="z:Q")
-    note = where.mark_text(align="right", dx=-8, fontSize=12, color=MUTED).encode(
-        x="z:Q", y=alt.value(12), text="note:N"
-    )
-    chart = alt.layer(rule, note, lines, text).properties(width=500, height=320)
-    return finish(chart, title, subtitle)
+    return finish(chart.properties(width=width, height=height), title, words)
 
 
 def _check(
@@ -188,6 +139,10 @@ def _ends(evidence: Float[np.ndarray, "B K"]) -> Int[np.ndarray, " K"]:
     return np.where(reached.any(axis=0), reached.argmax(axis=0), len(evidence) - 1)
 
 
+def _colour(i: int, winners: set[int], colours: Sequence[str] | None) -> str:
+    return (ACCENT if i in winners else PALETTE[0]) if colours is None else colours[i]
+
+
 def _named(ends: Int[np.ndarray, " K"], out: np.ndarray, winners: set[int]) -> list[int]:
     """Return the arms to name: the winners, those remaining, those rejected last."""
     order = sorted(
@@ -203,13 +158,15 @@ def _axes(x_domain: list[float], top: float) -> dict[str, Any]:
         "x": alt.X(
             "pulls:Q",
             scale=alt.Scale(type="log", domain=x_domain, nice=False),
-            axis=alt.Axis(title="Pulls so far (logarithmic)", tickCount=6, format="~s", grid=False),
+            axis=alt.Axis(
+                title="Measurements so far (logarithmic)", tickCount=6, format="~s", grid=False
+            ),
         ),
         "y": alt.Y(
             "evidence:Q",
             scale=alt.Scale(domain=[0.0, top], nice=False),
             axis=alt.Axis(
-                title="Evidence, as part of what rejects an arm",
+                title="Evidence, as part of what rules out",
                 titleAnchor="start",
                 values=[0.0, 0.25, 0.5, 0.75, 1.0],
                 format=".2~f",
@@ -233,45 +190,77 @@ def _lines(
     named: list[int],
     winners: set[int],
     axes: dict[str, Any],
+    own: Sequence[str],
 ) -> list[Any]:
-    """Draw unnamed arms in grey, named ones in blue, the winners above all of them."""
+    """Draw unnamed arms in grey, named ones in their colours, the winners above all of them."""
     import altair as alt
 
-    def layer(arms: list[int], colour: str, width: float, opacity: float) -> Any:
+    def layer(arms: list[int], width: float, opacity: float, colours: Sequence[str]) -> Any:
         rows: list[dict[str, Any]] = [
             {
                 "id": i,
                 "pulls": int(pulls[b]),
                 "evidence": float(min(max(evidence[b, i], 0.0), 1.0)),
+                "colour": colours[i],
             }
             for i in arms
             for b in range(int(ends[i]) + 1)
         ]
-        style: dict[str, Any] = {"color": colour, "strokeWidth": width, "opacity": opacity}
-        return alt.Chart(data(rows)).mark_line(**style).encode(**axes, detail="id:N")
+        lines = alt.Chart(data(rows)).mark_line(strokeWidth=width, opacity=opacity)
+        found = own_colours([colours[i] for i in arms])
+        return lines.encode(**axes, detail="id:N", color=found)
 
     rest = [i for i in range(len(ends)) if i not in named]
-    blue = [i for i in named if i not in winners]
-    first = sorted(winners)
-    layers = [(rest, _GREY, 1.0, 0.7), (blue, PALETTE[0], 1.7, 0.75), (first, ACCENT, 3.2, 1.0)]
+    others, first = [i for i in named if i not in winners], sorted(winners)
+    layers = [
+        (rest, 1.0, 0.7, [_GREY] * len(ends)),
+        (others, 1.7, 0.85, own),
+        (first, 3.2, 1.0, own),
+    ]
     return [layer(*args) for args in layers if args[0]]
 
 
-def _tops(pulls: Int[np.ndarray, " K"], arms: list[int], names: dict[int, str]) -> list[Any]:
-    """Name rejected arms above the rejection line, slanted, with a stroke to their end."""
+def _tops(
+    pulls: Int[np.ndarray, " K"],
+    arms: list[int],
+    names: dict[int, str],
+    x_domain: list[float],
+    width: int,
+    own: Sequence[str],
+) -> list[Any]:
+    """Name rejected arms above the rejection line, slanted, with a stroke to their end.
+
+    Names are at least a line apart, along the whole axis.
+    """
     import altair as alt
 
     if not arms:
         return []
-    low, high = float(pulls.min()), float(pulls.max())
-    places = spread([float(pulls[i]) for i in arms], [low, max(high, 2.0 * low)], log=True)
+    ends = np.log([float(pulls[i]) for i in arms])
+    low, high = np.log(x_domain)
+    line = _APART * (high - low) / width
+    order, places = np.argsort(ends, kind="stable"), np.zeros(len(arms))
+    # Never closer than a line, never off the axis: from the right, then from the left.
+    for rank, k in reversed(list(enumerate(order))):
+        places[k] = min(ends[k], high - line * (len(order) - 1 - rank))
+    least = low
+    for k in order:
+        places[k] = max(places[k], least)
+        least = places[k] + line
     rows: list[dict[str, Any]] = [
-        {"arm": names[i], "pulls": int(pulls[i]), "place": place, "evidence": 1.0, "foot": 1.05}
+        {
+            "arm": names[i],
+            "pulls": int(pulls[i]),
+            "place": float(np.exp(place)),
+            "evidence": 1.0,
+            "foot": 1.05,
+            "colour": own[i],
+        }
         for i, place in zip(arms, places, strict=True)
     ]
     base = alt.Chart(data(rows))
-    dots = base.mark_circle(size=38, color=PALETTE[0], opacity=1).encode(
-        x="pulls:Q", y="evidence:Q"
+    dots = base.mark_circle(size=38, opacity=1).encode(
+        x="pulls:Q", y="evidence:Q", color=own_colours([own[i] for i in arms])
     )
     strokes = base.mark_rule(color=_GREY, strokeWidth=1).encode(
         x="pulls:Q", x2="place:Q", y="evidence:Q", y2="foot:Q"
@@ -284,8 +273,9 @@ def _sides(
     last: Float[np.ndarray, " K"],
     arms: list[int],
     names: dict[int, str],
-    winners: set[int],
+    own: Sequence[str],
     top: float,
+    width: int,
 ) -> Any:
     """Name the remaining arms at the right end of their lines."""
     import altair as alt
@@ -294,13 +284,13 @@ def _sides(
         return None
     heights = spread([float(last[i]) for i in arms], [0.0, top], log=False)
     rows: list[dict[str, Any]] = [
-        {"arm": names[i], "evidence": height, "wins": i in winners}
+        {"arm": names[i], "evidence": height, "colour": own[i]}
         for i, height in zip(arms, heights, strict=True)
     ]
     text = alt.Chart(data(rows)).mark_text(align="left", baseline="middle", fontSize=12.5)
     return text.encode(
-        x=alt.value(_WIDTH + 8),
+        x=alt.value(width + 8),
         y="evidence:Q",
         text="arm:N",
-        color=alt.condition("datum.wins", alt.value(ACCENT), alt.value(INK)),
+        color=own_colours([own[i] for i in arms]),
     )

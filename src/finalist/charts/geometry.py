@@ -113,13 +113,7 @@ def sector(cone: Cone, side: float) -> Float[np.ndarray, "n 2"]:
 
 @dataclass(frozen=True, eq=False)
 class ConvexSet:
-    """A convex set {t : normals t <= limits} of the plane, possibly unbounded.
-
-    Attributes
-    ----------
-    normals : (m, 2) array
-    limits : (m,) array
-    """
+    """A convex set {t : normals t <= limits} of the plane, possibly unbounded."""
 
     normals: Float[np.ndarray, "m 2"]
     limits: Float[np.ndarray, " m"]

@@ -178,12 +178,7 @@ def _arrow_length(outline: Float[np.ndarray, "n 2"], side: float) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Panel:
-    """One confidence set.
-
-    Attributes
-    ----------
-    region : ConvexSet
-    """
+    """One confidence set."""
 
     title: str
     region: ConvexSet

@@ -29,8 +29,6 @@ class Ratio:
 
     Attributes
     ----------
-    column, row : str
-    value : float or None
     least : bool
         Whether the value is only a lower limit.
     """
@@ -43,10 +41,6 @@ class Ratio:
 
 def ratios_chart(ratios: Sequence[Ratio], title: str, subtitle: Sequence[str]) -> AnyChart:
     """Show ratios as a shaded table, in the order of first appearance.
-
-    Parameters
-    ----------
-    ratios : sequence of Ratio
 
     Examples
     --------
@@ -107,7 +101,6 @@ class Survival:
 
     Attributes
     ----------
-    panel, label : str
     ends : (runs,) array
         Positive; infinite for runs that did not end.
     """

@@ -24,7 +24,9 @@ from finalist.charts.theme import (
 )
 from finalist.errors import ChartError
 
+#: Width of a chart of rows; sides of the plane on a page and on a phone.
 _WIDTH = 360
+WIDE, NARROW = 380, 270
 _GREY = "#8A96A3"
 
 
@@ -39,7 +41,7 @@ def intervals_chart(
     candidate: Bool[np.ndarray, " K"] | None = None,
     first: str = "winner",
     sign: int = 1,
-    label: str = "Expected reward",
+    label: str = "Mean result",
     title: str = "Estimates",
     subtitle: Sequence[str] = (),
 ) -> AnyChart:
@@ -47,12 +49,10 @@ def intervals_chart(
 
     Parameters
     ----------
-    names : sequence of str
     estimate, low, high : (K,) arrays
         NaN if unknown.
     survives : (K,) array of bool
         Arms that are out are grey.
-    winner : int or sequence of int, optional
     candidate : (K,) array of bool, optional
         Arms that can win, by default all; the others are only measured.
     first : str
@@ -73,7 +73,7 @@ def intervals_chart(
 
     known = np.flatnonzero(np.isfinite(estimate))
     if len(known) == 0:
-        raise ChartError("no arm has an estimate yet: record some rewards first.")
+        raise ChartError("no candidate has an estimate yet: enter some results first.")
     can_win = np.ones(len(names), dtype=bool) if candidate is None else candidate
     group = np.where(survives, 0, np.where(can_win, 1, 2))
     winners = set() if winner is None else set(np.atleast_1d(winner).tolist())
@@ -106,7 +106,7 @@ def intervals_chart(
     dots = base.mark_circle(size=80, opacity=1).encode(x="estimate:Q")
     remarks = list(subtitle)
     if len(order) > len(shown):
-        remarks.append(f"Not shown: {len(order) - len(shown)} more arms")
+        remarks.append(f"Not shown: {len(order) - len(shown)} more candidates")
     layers = alt.layer(lines, dots, data=data(rows))
     return finish(layers.properties(width=_WIDTH, height=_height(len(rows))), title, remarks)
 
@@ -116,15 +116,13 @@ def allocation_chart(
     counts: Int[np.ndarray, " K"],
     optimal: Float[np.ndarray, " K"] | None,
     *,
-    title: str = "Where the pulls went",
+    title: str = "Where the measurements went",
     subtitle: Sequence[str] = (),
 ) -> AnyChart:
     """Show the pulls of each arm as bars, and those of another design as marks.
 
     Parameters
     ----------
-    names : sequence of str
-    counts : (K,) array of int
     optimal : (K,) array, optional
         Shares of the design to compare with.
 
@@ -143,7 +141,7 @@ def allocation_chart(
 
     total = int(counts.sum())
     if total == 0:
-        raise ChartError("no arm has a pull yet: record some rewards first.")
+        raise ChartError("no candidate was measured yet: enter some results first.")
     best = np.zeros(len(names)) if optimal is None else total * np.asarray(optimal, dtype=float)
     larger = np.maximum(counts, best)
     some = np.flatnonzero(larger >= 0.5)
@@ -157,7 +155,7 @@ def allocation_chart(
         x=alt.X(
             "pulls:Q",
             scale=alt.Scale(domain=[0.0, 1.12 * float(larger.max())], nice=False),
-            axis=alt.Axis(title="Pulls", tickCount=6, format="~s"),
+            axis=alt.Axis(title="Measurements", tickCount=6, format="~s"),
         )
     )
     text = base.mark_text(align="left", dx=6, color=MUTED, fontSize=12).encode(
@@ -169,7 +167,7 @@ def allocation_chart(
         layers.insert(1, marks.encode(x="best:Q"))
     words = list(subtitle)
     if len(some) > len(shown):
-        words.append(f"Not shown: {len(some) - len(shown)} more arms with fewer pulls")
+        words.append(f"Not shown: {len(some) - len(shown)} more candidates with fewer measurements")
     chart = alt.layer(*layers, data=data(rows))
     return finish(chart.properties(width=_WIDTH, height=_height(len(rows))), title, words)
 
@@ -178,8 +176,9 @@ def forecast_chart(
     pulls: Float[np.ndarray, " draws"],
     cap: int,
     *,
-    title: str = "How many more pulls?",
+    title: str = "How many more measurements?",
     subtitle: Sequence[str] = (),
+    narrow: bool = False,
 ) -> AnyChart:
     """Show the share of simulated futures that are decided, by further pulls.
 
@@ -189,6 +188,8 @@ def forecast_chart(
         Further pulls of each draw; infinite if it stayed undecided.
     cap : int
         Further pulls after which draws were cut.
+    narrow : bool
+        For phones.
 
     Examples
     --------
@@ -207,7 +208,7 @@ def forecast_chart(
     x = alt.X(
         "pulls:Q",
         scale=alt.Scale(domain=[0.0, max(end, 1.0)], nice=False),
-        axis=alt.Axis(title="Further pulls", format="~s", tickCount=6, grid=False),
+        axis=alt.Axis(title="Further measurements", format="~s", tickCount=6, grid=False),
     )
     y = alt.Y(
         "share:Q",
@@ -228,7 +229,11 @@ def forecast_chart(
                 x="pulls:Q", y=alt.value(14), text="words:N"
             )
         )
-    return finish(alt.layer(*layers).properties(width=_WIDTH + 60, height=230), title, subtitle)
+    return finish(
+        alt.layer(*layers).properties(width=NARROW if narrow else _WIDTH + 60, height=230),
+        title,
+        subtitle,
+    )
 
 
 def position_chart(
@@ -241,6 +246,7 @@ def position_chart(
     sign: int = 1,
     title: str = "Where the parameter may be",
     subtitle: Sequence[str] = (),
+    side: int = WIDE,
 ) -> AnyChart:
     """Show the estimated parameter in the cones of the arms, with its confidence ellipse.
 
@@ -258,6 +264,8 @@ def position_chart(
         A_0 of the interval that the ellipse stands for (`geometry.ellipse`).
     sign : int
         1 if large means are good, -1 if small ones are.
+    side : int
+        Of the picture, in pixels.
 
     Examples
     --------
@@ -273,10 +281,10 @@ def position_chart(
         if radius is None
         else ellipse(arms.features, counts, theta, radius, start)
     )
-    side = 1.18 * float(np.abs(outline).max() or 1.0)
-    panel = over_cones(arms, side, [outline_layer(outline)], 0.3 * side, sign)
+    reach = 1.18 * float(np.abs(outline).max() or 1.0)
+    panel = over_cones(arms, reach, [outline_layer(outline)], 0.3 * reach, sign)
     panel += cross_layer(theta, 150, angle=45)
-    return finish(panel.properties(width=380, height=380), title, subtitle)
+    return finish(panel.properties(width=side, height=side), title, subtitle)
 
 
 def _finite(value: float, otherwise: float) -> float:

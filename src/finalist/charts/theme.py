@@ -22,6 +22,17 @@ else:
 
 #: Okabe and Ito: blue, orange, green, purple, vermilion, sky blue; the yellow is too faint.
 PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9")
+#: Candidates by their place in the table; both themes have them in web/static/rows.css as well.
+CANDIDATES = (
+    "#0072B2",
+    "#C25400",
+    "#00805D",
+    "#A5508A",
+    "#80690A",
+    "#5B4FB0",
+    "#8A4B2A",
+    "#3D7482",
+)
 ACCENT = "#D55E00"
 INK = "#1F2933"
 MUTED = "#616E7C"
@@ -41,6 +52,13 @@ DARK = {
     "#CC79A7": "#DE97BE",
     "#D55E00": "#FF8B47",
     "#56B4E9": "#7CC6F2",
+    "#C25400": "#FF8B47",
+    "#00805D": "#35C79B",
+    "#A5508A": "#DE97BE",
+    "#80690A": "#D8BF4A",
+    "#5B4FB0": "#A79CF0",
+    "#8A4B2A": "#D69B78",
+    "#3D7482": "#86C1CF",
 }
 FONT = "Inter, Helvetica Neue, Helvetica, Arial, Liberation Sans, DejaVu Sans, sans-serif"
 
@@ -50,6 +68,28 @@ MAX_ARMS = 40
 LABEL_WIDTH = 24
 #: File types that `save` writes.
 SUFFIXES = (".png", ".svg", ".pdf")
+
+
+def candidate_colour(place: int) -> str:
+    """Return the colour of a candidate by its place in the table: the same in every chart.
+
+    Examples
+    --------
+    >>> candidate_colour(0), candidate_colour(8) == candidate_colour(0)
+    ('#0072B2', True)
+    """
+    return CANDIDATES[place % len(CANDIDATES)]
+
+
+def own_colours(colours: Sequence[str]) -> Any:
+    """Return the encoding of rows that hold a colour of their own, in a field of that name.
+
+    As a scale and not as it is: the dark theme exchanges colours, but not in data.
+    """
+    import altair as alt
+
+    found = sorted(set(colours))
+    return alt.Color("colour:N", scale=alt.Scale(domain=found, range=found), legend=None)
 
 
 def labels(names: Sequence[str], width: int = LABEL_WIDTH) -> list[str]:

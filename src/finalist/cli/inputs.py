@@ -16,9 +16,8 @@ if TYPE_CHECKING:
 
     from finalist.arms import Arms
     from finalist.arms.table import ArmsTable
-    from finalist.cli.options import ProblemOptions, TableOptions
+    from finalist.cli.groups import ProblemOptions, TableOptions
     from finalist.strategies import Strategy
-    from finalist.tables import Dialect
 
 
 def load_arms(path: Path, given: "ProblemOptions | None" = None) -> "ArmsTable":
@@ -31,7 +30,7 @@ def load_arms(path: Path, given: "ProblemOptions | None" = None) -> "ArmsTable":
     from dataclasses import replace
 
     from finalist.arms.table import read_table
-    from finalist.cli.options import ProblemOptions, TableOptions
+    from finalist.cli.groups import ProblemOptions, TableOptions
 
     given = given or ProblemOptions({})
     if isinstance(given, TableOptions):
@@ -41,10 +40,10 @@ def load_arms(path: Path, given: "ProblemOptions | None" = None) -> "ArmsTable":
         measurable=given.measurable_column,
         sigma=given.sigma_column,
         cost=given.cost_column,
-        dialect=dialect_of(given),
+        dialect=given.reading.dialect(),
     )
     if given.candidates is not None:
-        others = read_table(given.candidates, dialect=dialect_of(given))
+        others = read_table(given.candidates, dialect=given.reading.dialect())
         table = table.with_candidates(others.arms)
     return replace(table, arms=table.arms.with_intercept()) if given.intercept else table
 
@@ -53,7 +52,7 @@ def _by_model(path: Path, given: "TableOptions") -> "ArmsTable":
     from finalist.arms.table import read_candidates
     from finalist.tables.columns import BESIDE
 
-    dialect, roles = dialect_of(given), _roles(given)
+    dialect, roles = given.reading.dialect(), _roles(given)
     table = read_candidates(
         path,
         roles,
@@ -95,13 +94,6 @@ def _roles(given: "TableOptions") -> dict[str, str]:
             raise ProblemError(f"--column {text!r}: write NAME=ROLE, such as Tone=category.")
         roles[column.strip()] = role
     return roles
-
-
-def dialect_of(given: "ProblemOptions") -> "Dialect":
-    """Return what options say of the file."""
-    from finalist.tables import Dialect
-
-    return Dialect(given.delimiter, given.decimal, given.encoding, given.sheet)
 
 
 def load_problem(

@@ -1,10 +1,6 @@
 """Arguments and options that several commands have."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, fields
 from enum import StrEnum
-from functools import wraps
-from inspect import Parameter, signature
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -28,14 +24,22 @@ class Printed(StrEnum):
     json = "json"
 
 
+def _found(flag: str, metavar: str, words: str, usual: str = "found") -> Any:
+    """Return an option for something that is found out unless it is said."""
+    return typer.Option(flag, metavar=metavar, help=words, show_default=usual)
+
+
+def _file(*flags: str, metavar: str, words: str) -> Any:
+    """Return an argument, or an option if it has flags, that names a file there is."""
+    kind: Any = typer.Option if flags else typer.Argument
+    return kind(*flags, metavar=metavar, exists=True, dir_okay=False, readable=True, help=words)
+
+
 ArmsFile = Annotated[
     Path,
-    typer.Argument(
+    _file(
         metavar="ARMS",
-        help="Table of candidates: .csv, .tsv, .txt, .xlsx, .ods, .parquet; or .npy.",
-        exists=True,
-        dir_okay=False,
-        readable=True,
+        words="Table of candidates: .csv, .tsv, .txt, .xlsx, .ods, .parquet; or .npy.",
     ),
 ]
 FormatOption = Annotated[Format, typer.Option("--format", help="How to print the result.")]
@@ -87,40 +91,48 @@ ThetaOption = Annotated[
 ]
 ThetaFileOption = Annotated[
     Path | None,
-    typer.Option(
+    _file(
         "--theta-file",
         metavar="FILE",
-        exists=True,
-        dir_okay=False,
-        help="The parameter in a file: numbers, or the columns of ARMS with a single row.",
+        words="The parameter in a file: numbers, or the columns of ARMS with a single row.",
     ),
 ]
 CandidatesOption = Annotated[
     Path | None,
-    typer.Option(
+    _file(
         "--candidates",
         metavar="FILE",
-        exists=True,
-        dir_okay=False,
-        help="What the winner is chosen from, by measuring ARMS; the same columns.",
+        words="What the winner is chosen from, by measuring ARMS; the same columns.",
     ),
+]
+DirectionsOption = Annotated[
+    Path | None,
+    _file(
+        "--directions",
+        metavar="FILE",
+        words="Minimise the largest variance over these directions instead: a file with the "
+        "columns of ARMS, one direction per row.",
+    ),
+]
+OldResultsFile = Annotated[
+    Path, _file(metavar="FILE", words="Old results: .csv, .xlsx, .ods, .parquet or text.")
 ]
 CandidateColumnOption = Annotated[
     str | None,
-    typer.Option(
+    _found(
         "--candidate-column",
-        metavar="COLUMN",
-        help="Column of the old results that names candidates.",
-        show_default="arm, candidate, name or the only text",
+        "COLUMN",
+        "Column of the old results that names candidates.",
+        "arm, candidate, name or the only text",
     ),
 ]
 ResultColumnOption = Annotated[
     str | None,
-    typer.Option(
+    _found(
         "--result-column",
-        metavar="COLUMN",
-        help="Column of the old results with the numbers.",
-        show_default="result, reward or the only numbers",
+        "COLUMN",
+        "Column of the old results with the numbers.",
+        "result, reward or the only numbers",
     ),
 ]
 MeasurableOption = Annotated[
@@ -152,29 +164,15 @@ InterceptOption = Annotated[
         help="Give all arms a last feature, 'intercept', that is 1: results have a level.",
     ),
 ]
+
+
 DelimiterOption = Annotated[
-    str | None,
-    typer.Option(
-        "--delimiter", metavar="MARK", help="Between cells: ',', ';' or tab.", show_default="found"
-    ),
+    str | None, _found("--delimiter", "MARK", "Between cells: ',', ';' or tab.")
 ]
-DecimalOption = Annotated[
-    str | None,
-    typer.Option(
-        "--decimal", metavar="MARK", help="Decimal sign: '.' or ','.", show_default="found"
-    ),
-]
-EncodingOption = Annotated[
-    str | None,
-    typer.Option(
-        "--encoding", metavar="NAME", help="Of a text file: utf-8, ...", show_default="found"
-    ),
-]
+DecimalOption = Annotated[str | None, _found("--decimal", "MARK", "Decimal sign: '.' or ','.")]
+EncodingOption = Annotated[str | None, _found("--encoding", "NAME", "Of a text file: utf-8, ...")]
 SheetOption = Annotated[
-    str | None,
-    typer.Option(
-        "--sheet", metavar="NAME", help="Sheet, by name or number.", show_default="the first"
-    ),
+    str | None, _found("--sheet", "NAME", "Sheet, by name or number.", "the first")
 ]
 ColumnOption = Annotated[
     list[str] | None,
@@ -227,7 +225,7 @@ def _enum(setting: Setting) -> Any:
     return StrEnum(setting.name, [(word.replace("-", "_"), word) for word in setting.choices])
 
 
-def _option(setting: Setting) -> Any:
+def option_of(setting: Setting) -> Any:
     """Return a setting as the type of an option."""
     kind: Any = _TYPES.get(setting.kind) or _enum(setting)
     metavar = "N" if setting.kind == "whole" else None
@@ -240,75 +238,4 @@ def _option(setting: Setting) -> Any:
     return Annotated[kind | None if setting.optional else kind, option]
 
 
-#: Sigma and cost come with the arms: a column, or an option of the command's own.
-_SETTINGS = {name: one for name, one in SETTINGS.items() if one.kind != "each"}
-DeltaOption, ObjectiveOption = (_option(SETTINGS[name]) for name in ("delta", "objective"))
-
-
-@dataclass(frozen=True)
-class ProblemOptions:
-    """The problem, as options that `new`, `plan` and `simulate` have in common."""
-
-    words: dict[str, Any]
-    candidates: CandidatesOption = None
-    measurable_column: MeasurableOption = None
-    sigma_column: SigmaColumnOption = None
-    cost_column: CostColumnOption = None
-    intercept: InterceptOption = False
-    delimiter: DelimiterOption = None
-    decimal: DecimalOption = None
-    encoding: EncodingOption = None
-    sheet: SheetOption = None
-
-
-@dataclass(frozen=True)
-class TableOptions(ProblemOptions):
-    """The problem, with how a table of candidates becomes features: for `new` and `plan`."""
-
-    intercept: ConstantOption = True
-    column: ColumnOption = None
-    model: ModelOption = "straight"
-    formula: FormulaOption = None
-    drop_incomplete: DropOption = False
-
-
-def with_problem(command: Callable[..., None]) -> Callable[..., None]:
-    """Replace the parameter `problem` of a command by its settings, and the options of its type."""
-    kind: type[ProblemOptions] = signature(command).parameters["problem"].annotation
-    real = issubclass(kind, TableOptions)
-    options = {
-        name: Parameter(
-            name,
-            Parameter.KEYWORD_ONLY,
-            default=one.usual if real else one.default,
-            annotation=_option(one),
-        )
-        for name, one in _SETTINGS.items()
-    }
-    files = fields(kind)[1:]
-    options |= {
-        field.name: Parameter(
-            field.name, Parameter.KEYWORD_ONLY, default=field.default, annotation=field.type
-        )
-        for field in files
-    }
-
-    @wraps(command)
-    def run(**given: Any) -> None:
-        words = {name: given.pop(name) for name in _SETTINGS}
-        problem = kind(words, **{field.name: given.pop(field.name) for field in files})
-        command(problem=problem, **given)
-
-    own = signature(command)
-    parameters = [
-        parameter
-        for old in own.parameters.values()
-        for parameter in (
-            options.values()
-            if old.name == "problem"
-            else [old.replace(kind=Parameter.KEYWORD_ONLY)]
-        )
-    ]
-    run.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
-    run.__annotations__ = {one.name: one.annotation for one in parameters}
-    return run
+DeltaOption, ObjectiveOption = (option_of(SETTINGS[name]) for name in ("delta", "objective"))

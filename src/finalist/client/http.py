@@ -26,8 +26,6 @@ class Http:
 
     Parameters
     ----------
-    url : str
-    token : str or None
     timeout, patience : float
         Seconds for one response, and for all tries together.
     """

@@ -1,10 +1,10 @@
 """Arrays for compiled functions: each kind of argument is compiled once more."""
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Num
 
 
-def read_only(array: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
+def read_only(array: Num[np.ndarray, "..."]) -> Num[np.ndarray, "..."]:
     """Return an array row after row in memory, as one that cannot be written.
 
     Whoever owns the array may write to it or not, as before.

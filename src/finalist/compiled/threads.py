@@ -77,6 +77,11 @@ def on_one_thread(size: Callable[..., int]) -> Callable[[Callable[P, T]], Callab
     return decorated
 
 
+def size_of_arms(arms: Any, *_: Any, **__: Any) -> int:
+    """Return how many numbers the features of arms are; what is not arms the function refuses."""
+    return int(getattr(getattr(arms, "features", None), "size", 0))
+
+
 @cache
 def _is_single() -> bool:
     """Return whether there is one thread anyway: then threadpoolctl need not be loaded."""

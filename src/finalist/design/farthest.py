@@ -78,7 +78,6 @@ def farthest_pairs(
 
     Parameters
     ----------
-    points : (K, s) array
     floor : float
         Squared distance below which pairs do not matter.
     count : int

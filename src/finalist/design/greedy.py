@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from finalist.arms import Arms
-from finalist.compiled.threads import on_one_thread
+from finalist.compiled.threads import on_one_thread, size_of_arms
 from finalist.design.linalg import spanning_arms
 from finalist.design.tasks import Criterion, span_directions
 from finalist.errors import DesignError
@@ -200,7 +200,7 @@ def greedy(arms: Arms, criterion: Criterion) -> Iterator[int]:
     return iter(Greedy(arms, criterion))
 
 
-@on_one_thread(lambda arms, *_: arms.features.size)
+@on_one_thread(size_of_arms)
 def greedy_allocation(arms: Arms, criterion: Criterion, pulls: int) -> Int[np.ndarray, " K"]:
     """Return how often the greedy rule pulls each arm in its first `pulls` steps.
 

@@ -23,7 +23,6 @@ class Measured:
         Their numbers; None if they are all of K arms.
     cost : (k,) array or None
         Of a pull; None if it is 1.
-    K : int
     """
 
     rows: Float[np.ndarray, "k r"]

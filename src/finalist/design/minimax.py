@@ -21,6 +21,7 @@ That holds for any N: an inexact solution makes the bound weaker, never wrong.
 
 import time
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -60,6 +61,13 @@ class Point:
     def mu(self) -> float:
         """The barrier parameter that the point corresponds to."""
         return float(self.nu @ self.s + self.m @ self.w) / (len(self.nu) + len(self.m))
+
+
+class Missed(NamedTuple):
+    """By how much a point misses 1 - Jm - s = 0 and h - 1 - w = 0."""
+
+    dual: Float[np.ndarray, " p"]
+    primal: Float[np.ndarray, " q"]
 
 
 @dataclass(frozen=True)
@@ -219,14 +227,14 @@ def restricted_solve(
             best, best_step = Iterate(point, root, f, gap), step
         if gap <= tol or time.monotonic() > deadline or step - best_step > 25:
             break
-        dual, primal = 1.0 - c - s, h - 1.0 - w
-        mu = shrink(mu, point, dual, primal)
+        missed = Missed(1.0 - c - s, h - 1.0 - w)
+        mu = shrink(mu, point, missed)
         # The Hessian of the Lagrangian, plus the constraints' part J diag(m / w) J'.
         H = (white @ white.T) * ((A * (2.0 * m * h**2)) @ A.T)
         H += (J * (m / w - 2.0 * m * f)) @ J.T
         H.flat[:: len(nu) + 1] += s / nu
         try:
-            point = newton_step(PositiveSystem(H), J, dual, primal, point, mu)
+            point = newton_step(PositiveSystem(H), J, missed, point, mu)
         except np.linalg.LinAlgError:
             break
     if best is None:
@@ -234,11 +242,9 @@ def restricted_solve(
     return best, step
 
 
-def shrink(
-    mu: float, point: Point, dual: Float[np.ndarray, " p"], primal: Float[np.ndarray, " q"]
-) -> float:
+def shrink(mu: float, point: Point, missed: Missed) -> float:
     """Lower the barrier parameter as far as the point is near the path for it."""
-    residual = max(np.abs(point.nu * dual).max(), np.abs(point.m * primal).max())
+    residual = max(np.abs(point.nu * missed.dual).max(), np.abs(point.m * missed.primal).max())
     arms, rows = point.nu * point.s, point.m * point.w
     least, most = min(arms.min(), rows.min()), max(arms.max(), rows.max())
     while max(residual, most - mu, mu - least) <= NEAR * mu and mu > 1e-300:
@@ -247,18 +253,13 @@ def shrink(
 
 
 def newton_step(
-    newton: PositiveSystem,
-    J: Float[np.ndarray, "p q"],
-    dual: Float[np.ndarray, " p"],
-    primal: Float[np.ndarray, " q"],
-    point: Point,
-    mu: float,
+    newton: PositiveSystem, J: Float[np.ndarray, "p q"], missed: Missed, point: Point, mu: float
 ) -> Point:
     """Step toward 1 - Jm - s = 0, h - 1 - w = 0, nu s = mu, m w = mu.
 
-    Everything but dnu is eliminated from Newton's equations; `dual` and `primal` are the
-    residuals of the first two.
+    Everything but dnu is eliminated from Newton's equations.
     """
+    dual, primal = missed
     nu, s, m, w = point.nu, point.s, point.m, point.w
     dnu = newton.solve(mu / nu - s - dual + J @ ((mu - m * (w + primal)) / w))
     dw = dnu @ J + primal

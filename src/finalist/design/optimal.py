@@ -21,7 +21,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from finalist.arms import Arms
-from finalist.compiled.threads import on_one_thread
+from finalist.compiled.threads import on_one_thread, size_of_arms
 from finalist.design.measured import Measured
 from finalist.design.result import SOLVED, STALLED, Design, Solution, relative_gap
 from finalist.design.rounding import check_weights
@@ -35,7 +35,7 @@ from finalist.problem import PerArm
 SOLVER_SHARE = 0.5
 
 
-@on_one_thread(lambda arms, *_, **__: arms.features.size)
+@on_one_thread(size_of_arms)
 def optimal_design(
     arms: Arms,
     criterion: Criterion,
@@ -129,7 +129,7 @@ def solve_task(
     return Design(shares, value, lower, task.name, status, solution.iterations)
 
 
-@on_one_thread(lambda arms, *_, **__: arms.features.size)
+@on_one_thread(size_of_arms)
 def design_value(
     arms: Arms,
     weights: Float[np.ndarray, " K"],

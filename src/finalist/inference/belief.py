@@ -150,7 +150,6 @@ class Belief:
             From `draw`.
         more : (r, r) array
             What the pulls to come add to the design matrix.
-        rng : numpy.random.Generator
         """
         after = _without_level(self.design + more, self.to_axes, self.level)
         D = after - np.diag(self.worth)

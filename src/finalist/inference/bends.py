@@ -34,16 +34,14 @@ class Bends:
     ----------
     columns : (K, q) array
         Without their least-squares fit on the features of the arms that can be measured.
-    names : tuple of q str
     base : (K, p) array
         What is bent: columns scaled to [-1, 1].
-    base_names : tuple of p str
 
     Examples
     --------
     >>> import numpy as np
-    >>> dose = np.array([0.0, 1.0, 2.0, 3.0])
-    >>> arms = Arms(np.column_stack([dose, [0, 0, 1, 1]])).with_intercept()
+    >>> dose = np.array([0.0, 1.0, 2.0, 0.0, 1.0, 2.0])
+    >>> arms = Arms(np.column_stack([dose, [0, 0, 0, 1, 1, 1]])).with_intercept()
     >>> Bends.of(arms).names
     ('f1^2', 'f1 * f2')
     >>> Bends.of(Arms.unstructured(3)).names

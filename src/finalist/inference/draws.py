@@ -27,11 +27,8 @@ def error_estimate(
     ----------
     fit : Estimate
         From all pulls.
-    winner : int
     sign : 1 or -1
         Whether large rewards are good.
-    sigma : float or None
-    epsilon : float
 
     Returns
     -------
@@ -44,9 +41,7 @@ def error_estimate(
     >>> import finalist as fl
     >>> from finalist.inference.least_squares import estimate
     >>> from finalist.inference.statistics import Statistics
-    >>> s = Statistics.empty(2)
-    >>> s.add_many([0, 1], [1.0, 0.0])
-    >>> fit = estimate(fl.Arms.unstructured(2), s)
+    >>> fit = estimate(fl.Arms.unstructured(2), Statistics.of_batch([1, 1], [1.0, 0.0]))
     >>> round(error_estimate(fit, 0, sign=1, sigma=1.0), 4)  # Phi(-1 / sqrt(2))
     0.2398
     """

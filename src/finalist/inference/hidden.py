@@ -17,7 +17,7 @@ results, so that this is an approximation; and it is no bound for each bend.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -69,8 +69,6 @@ def hidden(
 
     Parameters
     ----------
-    problem : Problem
-    bends : Bends
     cells : Cells
         All results.
     winners : sequence of int
@@ -90,8 +88,8 @@ def hidden(
         scale = sigma if sigma is not None else fitted
         rows = np.column_stack([Z, bends.columns[:, part]])
         found = _posterior(rows, len(part), cells, h)
-        means[c] = rows @ found[0]
-        p.append(_better(problem, rows, *found, scale, list(winners), rng))
+        means[c] = rows @ found.mean
+        p.append(_better(problem, rows, found, scale, list(winners), rng))
         log_b.append(B)
     logs = np.log(bends.weights) + np.array(log_b)
     top = max(float(logs.max()), 0.0)
@@ -120,52 +118,46 @@ def _bayes_factor(
     return float(better - half), fitted
 
 
-def _posterior(
-    rows: Float[np.ndarray, "K s"], extra: int, cells: Cells, h: float
-) -> tuple[Float[np.ndarray, " s"], Float[np.ndarray, "s s"]]:
-    """Return the mean of the posterior of all coefficients, and R with R'R its precision."""
+class _Posterior(NamedTuple):
+    """Of all coefficients: its mean, and R with R'R its precision where sigma is 1."""
+
+    mean: Float[np.ndarray, " s"]
+    R: Float[np.ndarray, "s s"]
+
+
+def _posterior(rows: Float[np.ndarray, "K s"], extra: int, cells: Cells, h: float) -> _Posterior:
+    """Return what the results say of the coefficients."""
     X, y = centred_rows(rows, cells)
     s = rows.shape[1]
     small = np.sqrt(UNKNOWN) * float(np.linalg.norm(X, axis=0).max(initial=1.0))
     prior = np.diag(np.append(np.full(s - extra, small), np.full(extra, 1.0 / h)))
     Q, R = np.linalg.qr(np.vstack([X, prior]))
-    return _solve(R, Q[: len(y)].T @ y), R
+    return _Posterior(_solve(R, Q[: len(y)].T @ y), np.asarray(R))
 
 
 def _better(
     problem: Problem,
     rows: Float[np.ndarray, "K s"],
-    mean: Float[np.ndarray, " s"],
-    R: Float[np.ndarray, "s s"],
+    found: _Posterior,
     sigma: float,
     winners: list[int],
     rng: np.random.Generator,
 ) -> float:
     """Return the share of draws in which the winners are not the best."""
-    noise = rng.standard_normal((len(mean), DRAWS))
+    mean, R = found
+    deviations = _solve(R, rng.standard_normal((len(mean), DRAWS)))
+    drawn = problem.sign * (mean[:, None] + sigma * deviations)
     some = np.flatnonzero(problem.arms.candidate)
-    deviations = _solve(R, noise)
     if len(some) > MANY:
         spread = np.linalg.norm(_solve(R, rows[some].T, trans="T"), axis=0)
         high = problem.sign * (rows[some] @ mean) + 4.0 * sigma * spread
         some = np.union1d(some[np.argsort(-high, kind="stable")[:MANY]], winners)
-    best = rows[winners]
-    worst = _drawn(problem, best, mean, deviations, sigma).min(axis=0)
+    worst = (rows[winners] @ drawn).min(axis=0)
     others = np.setdiff1d(some, winners)
     if len(others) == 0:
         return 0.0
-    rival = _drawn(problem, rows[others], mean, deviations, sigma).max(axis=0)
+    rival = (rows[others] @ drawn).max(axis=0)
     return float(np.mean(~(rival <= worst + problem.epsilon)))  # what is no number is no comfort
-
-
-def _drawn(
-    problem: Problem,
-    rows: Float[np.ndarray, "n s"],
-    mean: Float[np.ndarray, " s"],
-    deviations: Float[np.ndarray, "s d"],
-    sigma: float,
-) -> Float[np.ndarray, "n d"]:
-    return np.asarray(problem.sign * (rows @ (mean[:, None] + sigma * deviations)))
 
 
 def _solve(

@@ -120,10 +120,6 @@ def information(
     weights : (K,) array
         Nonnegative counts or design weights.
 
-    Returns
-    -------
-    Information
-
     Examples
     --------
     >>> import numpy as np

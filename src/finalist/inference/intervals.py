@@ -2,6 +2,20 @@
 
 Half-widths and certainty hold for all directions and at all times at once; where sigma is unknown,
 its own bound in the half-widths holds at each time alone.
+
+Examples
+--------
+>>> import finalist as fl
+>>> from finalist.inference.least_squares import estimate
+>>> arms = fl.Arms.unstructured(3)
+>>> fit = estimate(arms, Statistics.of_batch([50] * 3, [150.0, 50.0, 100.0]))
+>>> start = start_of(Problem(arms, noise=fl.Gaussian(1.0)))
+>>> pooled_widths(fit, arms.coordinates, start, 0.95, sigma=1.0).round(2)
+array([0.55, 0.55, 0.55])
+>>> leader(fit, 1, [1, 2])  # of arms 1 and 2
+2
+>>> round(certainty(fit, 0, sign=1, sigma=1.0, start=start), 4)
+0.9995
 """
 
 import math
@@ -115,20 +129,8 @@ def pooled_widths(
         In span coordinates.
     start : (r, r) array or None
         A_0, fixed in advance (`start_of`); None if the arms were not.
-    confidence : float
     sigma : float or None
         If None, its upper 99 % bound from the residuals (`bounds.likely_sigma`).
-
-    Examples
-    --------
-    >>> import finalist as fl
-    >>> from finalist.inference.least_squares import estimate
-    >>> from finalist.inference.statistics import Statistics
-    >>> s = Statistics.empty(1)
-    >>> s.add_many([0] * 100, [1.0] * 100)
-    >>> fit = estimate(fl.Arms([[1.0]]), s)
-    >>> pooled_widths(fit, np.array([[1.0]]), np.array([[4.0]]), 0.95, sigma=1.0).round(2)
-    array([0.31])
     """
     likely = _likely(fit, sigma)
     found = None if likely is None else Ellipsoid.of(fit, start)
@@ -198,18 +200,7 @@ def mixture(
 
 
 def leader(fit: Estimate, sign: int, among: Sequence[int]) -> int:
-    """Return the best of some arms by the estimate; of arms not known at all, the first.
-
-    Examples
-    --------
-    >>> import finalist as fl
-    >>> from finalist.inference.least_squares import estimate
-    >>> from finalist.inference.statistics import Statistics
-    >>> s = Statistics.empty(3)
-    >>> s.add_many([0, 1, 2], [1.0, 3.0, 2.0])
-    >>> leader(estimate(fl.Arms.unstructured(3), s), 1, [0, 2])
-    2
-    """
+    """Return the best of some arms by the estimate; of arms not known at all, the first."""
     return leaders(fit, sign, among, 1)[0]
 
 
@@ -268,18 +259,6 @@ def certainty(
     -------
     float or None
         0 if the rewards give none; None when there are no such intervals, or sigma is unknown.
-
-    Examples
-    --------
-    >>> import finalist as fl
-    >>> from finalist.inference.least_squares import estimate
-    >>> from finalist.inference.statistics import Statistics
-    >>> s = Statistics.empty(2)
-    >>> s.add_many([0] * 50 + [1] * 50, [1.0] * 50 + [0.0] * 50)
-    >>> arms = fl.Arms.unstructured(2)
-    >>> start = start_of(Problem(arms, noise=fl.Gaussian(1.0)))
-    >>> round(certainty(estimate(arms, s), 0, sign=1, sigma=1.0, start=start), 4)
-    0.9999
     """
     Y, gaps, _ = rivals(fit, winner, sign, epsilon)
     found = None if sigma is None else mixture(fit, Y, start, sigma, bets, len(Y))

@@ -2,10 +2,33 @@
 
 They hold at all times at once and are as sharp as single directions allow (`mixtures`). Where sigma
 is unknown, its own bound holds at each time alone.
+
+Examples
+--------
+>>> import finalist as fl
+>>> from finalist.inference.intervals import start_of
+>>> from finalist.inference.pooling import BatchSums, Pooled
+>>> from finalist.inference.statistics import Statistics
+>>> problem = fl.Problem(fl.Arms.unstructured(3), noise=fl.Gaussian(1.0))
+>>> pooled, batch = Pooled(problem), Statistics.of_batch([50] * 3, [100.0, 0.0, 50.0])
+>>> pooled.add(batch)
+>>> fit, start = pooled.estimate(), start_of(problem)
+>>> bets = Batches(problem, [BatchSums.of(batch)])
+>>> mean_widths(fit, start, 0.95, 1.0, bets).round(2)
+array([0.52, 0.52, 0.52])
+>>> found = leads(fit, 0, start, 0.95, 1.0, bets, sign=1, won=True)
+>>> found.low.round(2), found.high.round(2)
+(array([ nan, 1.28, 0.28]), array([ nan, 2.72, 1.72]))
+>>> words = {"sign": 1, "sigma": 1.0, "start": start, "confidence": 0.95, "bets": bets}
+>>> ahead_at_least(fit, 0, **words).round(2)
+array([ nan, 1.26, 0.26])
+>>> [round(behind_at_most(fit, arm, **words), 2) for arm in range(3)]
+[0.0, 2.72, 1.72]
 """
 
 import math
 from dataclasses import dataclass
+from typing import NotRequired, TypedDict, Unpack
 
 import numpy as np
 from jaxtyping import Float
@@ -29,23 +52,6 @@ def mean_widths(
     ----------
     fit, start, sigma, bets
         As in `intervals.mixture`.
-    confidence : float
-
-    Examples
-    --------
-    >>> import finalist as fl
-    >>> from finalist.inference.intervals import start_of
-    >>> from finalist.inference.pooling import BatchSums, Pooled
-    >>> from finalist.inference.statistics import Statistics
-    >>> problem = fl.Problem(fl.Arms.unstructured(9), noise=fl.Gaussian(1.0))
-    >>> pooled, batch = Pooled(problem), Statistics.of_batch([20] * 9, [0.0] * 9)
-    >>> pooled.add(batch)
-    >>> fit, start = pooled.estimate(), start_of(problem)
-    >>> bets = Batches(problem, [BatchSums.of(batch)])
-    >>> mean_widths(fit, start, 0.95, 1.0, bets)[0].round(2)
-    np.float64(0.89)
-    >>> mean_widths(fit, start, 0.95, 1.0, None)[0].round(2)  # the ellipsoid alone
-    np.float64(1.15)
     """
     Z = fit.arms.coordinates
     found = mixture(fit, Z, start, sigma, bets, len(Z))
@@ -80,6 +86,7 @@ def leads(
     *,
     sign: int,
     won: bool,
+    named: bool = False,
 ) -> Leads:
     """Return how far an arm is ahead of each other candidate, at all times at once.
 
@@ -95,28 +102,17 @@ def leads(
         Whether large rewards are good.
     won : bool
         Whether the arm is the winner of a strategy that promises the best, with its confidence.
-
-    Examples
-    --------
-    >>> import finalist as fl
-    >>> from finalist.inference.intervals import start_of
-    >>> from finalist.inference.pooling import BatchSums, Pooled
-    >>> from finalist.inference.statistics import Statistics
-    >>> problem = fl.Problem(fl.Arms.unstructured(3), noise=fl.Gaussian(1.0))
-    >>> pooled, batch = Pooled(problem), Statistics.of_batch([50] * 3, [100.0, 0.0, 50.0])
-    >>> pooled.add(batch)
-    >>> fit, start = pooled.estimate(), start_of(problem)
-    >>> bets = Batches(problem, [BatchSums.of(batch)])
-    >>> found = leads(fit, 0, start, 0.95, 1.0, bets, sign=1, won=True)
-    >>> found.low.round(2), found.high.round(2)
-    (array([ nan, 1.28, 0.28]), array([ nan, 2.72, 1.72]))
+    named : bool
+        Whether any arm may be named, as the one in front of a study that goes on: the numbers that
+        were fixed in advance are then the differences of all pairs (see `ahead_at_least`).
     """
     others = others_of(fit, arm)
     Y, gaps, _ = rivals(fit, arm, sign, 0.0)
     estimate, low, high = (np.full(len(others), np.nan) for _ in range(3))
     estimate[others] = gaps
-    allowed = bets if bets is None or won else bets.left_out()
-    found = mixture(fit, Y, start, sigma, allowed, len(Y))
+    allowed = bets if bets is None or won or named else bets.left_out()
+    count = len(Y) * (len(Y) + 1) // 2 if named else len(Y)
+    found = mixture(fit, Y, start, sigma, allowed, count)
     if found is not None:
         below, above = found.reach(1.0 - confidence)
         known = np.isfinite(below) & np.isfinite(above)
@@ -125,96 +121,53 @@ def leads(
     return Leads(estimate, low, high)
 
 
-def behind_at_most(
-    fit: Estimate,
-    arm: int,
-    *,
-    sign: int,
-    sigma: float | None,
-    start: Float[np.ndarray, "r r"] | None,
-    confidence: float,
-    bias: Float[np.ndarray, " K"] | None = None,
-    bets: Batches | None = None,
-) -> float | None:
+class Asked(TypedDict):
+    """What bounds of one arm's leads are made of, as `intervals.certainty` says."""
+
+    sign: int
+    sigma: float | None
+    start: Float[np.ndarray, "r r"] | None
+    confidence: float
+    bias: NotRequired[Float[np.ndarray, " K"] | None]
+    bets: NotRequired[Batches | None]
+
+
+def behind_at_most(fit: Estimate, arm: int, **asked: Unpack[Asked]) -> float | None:
     """Return how far an arm is behind the best at most, at all times and for all arms at once.
 
     It is the epsilon at which `intervals.certainty` is the confidence, and has the same proof: if
     the best x* is further ahead, the lead of the arm over x* is below its interval in the mixture
     for the directions x* - x. That has probability at most 1 - confidence, whichever arm is named
-    and whenever.
-
-    Parameters
-    ----------
-    fit, arm, sign, sigma, start, bias, bets
-        As in `intervals.certainty`.
-    confidence : float
-
-    Returns
-    -------
-    float or None
-        None when there is no such bound.
-
-    Examples
-    --------
-    >>> import finalist as fl
-    >>> from finalist.inference.intervals import start_of
-    >>> from finalist.inference.least_squares import estimate
-    >>> from finalist.inference.statistics import Statistics
-    >>> s = Statistics.empty(2)
-    >>> s.add_many([0] * 50 + [1] * 50, [0.5] * 50 + [0.6] * 50)
-    >>> arms = fl.Arms.unstructured(2)
-    >>> start = start_of(fl.Problem(arms, noise=fl.Gaussian(1.0)))
-    >>> words = {"sign": 1, "sigma": 1.0, "start": start, "confidence": 0.95}
-    >>> [round(behind_at_most(estimate(arms, s), arm, **words), 2) for arm in (0, 1)]
-    [0.8, 0.6]
+    and whenever. None when there is no such bound.
     """
-    Y, gaps, _ = rivals(fit, arm, sign, 0.0)
-    found = mixture(fit, Y, start, sigma, bets, len(Y))
-    if found is None:
-        return None
-    off = 0.0 if bias is None else bias[others_of(fit, arm)]
-    most = float((found.reach(1.0 - confidence)[0] - gaps + off).max(initial=0.0))
+    low = _lowest(fit, arm, int(others_of(fit, arm).sum()), **asked)
+    most = math.inf if low is None else float((-low).max(initial=0.0))
     return most if math.isfinite(most) else None
 
 
-def ahead_at_least(
-    fit: Estimate,
-    arm: int,
-    *,
-    sign: int,
-    sigma: float | None,
-    start: Float[np.ndarray, "r r"] | None,
-    confidence: float,
-    bias: Float[np.ndarray, " K"] | None = None,
-    bets: Batches | None = None,
-) -> Float[np.ndarray, " K"]:
+def ahead_at_least(fit: Estimate, arm: int, **asked: Unpack[Asked]) -> Float[np.ndarray, " K"]:
     """Return how far an arm is ahead of each other candidate at least; NaN where nothing is known.
 
     At all times and for all arms at once: the numbers that were fixed in advance are the
     differences of all pairs of candidates (y and -y have the same bet), and those of one arm are
-    read. So any arm may be named. Parameters are those of `behind_at_most`.
-
-    Examples
-    --------
-    >>> import finalist as fl
-    >>> from finalist.inference.intervals import start_of
-    >>> from finalist.inference.pooling import BatchSums, Pooled
-    >>> from finalist.inference.statistics import Statistics
-    >>> problem = fl.Problem(fl.Arms.unstructured(3), noise=fl.Gaussian(1.0))
-    >>> pooled, batch = Pooled(problem), Statistics.of_batch([50] * 3, [100.0, 0.0, 50.0])
-    >>> pooled.add(batch)
-    >>> bets = Batches(problem, [BatchSums.of(batch)])
-    >>> words = {"sign": 1, "sigma": 1.0, "start": start_of(problem), "confidence": 0.95}
-    >>> ahead_at_least(pooled.estimate(), 0, **words, bets=bets).round(2)
-    array([ nan, 1.26, 0.26])
+    read. So any arm may be named.
     """
     others = others_of(fit, arm)
-    Y, gaps, _ = rivals(fit, arm, sign, 0.0)
-    least, pairs = np.full(len(others), np.nan), len(Y) * (len(Y) + 1) // 2
-    found = mixture(fit, Y, start, sigma, bets, pairs)
-    if found is None:
-        return least
-    off = 0.0 if bias is None else bias[others]
-    low = gaps - found.reach(1.0 - confidence)[0] - off
-    least[others] = np.where(np.isfinite(low), low, np.nan)
+    rest = int(others.sum())
+    low, least = _lowest(fit, arm, rest * (rest + 1) // 2, **asked), np.full(len(others), np.nan)
+    if low is not None:
+        least[others] = np.where(np.isfinite(low), low, np.nan)
     return least
+
+
+def _lowest(
+    fit: Estimate, arm: int, count: int, **asked: Unpack[Asked]
+) -> Float[np.ndarray, " m"] | None:
+    """Return the low ends of the leads over all rivals, of `count` directions fixed in advance."""
+    Y, gaps, _ = rivals(fit, arm, asked["sign"], 0.0)
+    found = mixture(fit, Y, asked["start"], asked["sigma"], asked.get("bets"), count)
+    if found is None:
+        return None
+    bias = asked.get("bias")
+    off = 0.0 if bias is None else bias[others_of(fit, arm)]
+    return np.asarray(gaps - found.reach(1.0 - asked["confidence"])[0] - off)

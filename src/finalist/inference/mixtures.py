@@ -142,7 +142,6 @@ class Batches:
 
     Attributes
     ----------
-    problem : Problem
     sums : sequence of BatchSums, or None
         All complete batches, the counts of each chosen before its rewards were seen. None leaves
         the bets out of F: their wealth may be less than what they began with.

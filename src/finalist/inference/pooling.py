@@ -51,7 +51,6 @@ class Pooled:
 
     Attributes
     ----------
-    problem : Problem
     statistics : Statistics
         Count, mean and scatter of each arm over all batches.
 

@@ -110,7 +110,6 @@ def sigma_of(candidates: Sequence[Hashable], values: ArrayLike) -> SigmaEstimate
     ----------
     candidates : sequence of n names
         In any order; results of the same name are repeated measurements.
-    values : (n,) array-like
 
     Raises
     ------

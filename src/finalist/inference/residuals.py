@@ -24,10 +24,8 @@ class Cells:
 
     Attributes
     ----------
-    arms : (n,) array of int
     weight : (n,) array
         What a mean counts: pulls, over sigma^2 where that differs.
-    mean : (n,) array
     pure : float
         The squares of results around these means.
     freedom : int

@@ -68,12 +68,8 @@ class Part:
     ----------
     name : str
         Its anchor on the page; for the paper, also the word on the command line.
-    title : str
     text : tuple of str
         Paragraphs.
-    findings : tuple of Finding
-    tables : tuple of Table
-    pictures : tuple of Picture
     """
 
     name: str
@@ -116,7 +112,6 @@ def page(
 
     Parameters
     ----------
-    title : str
     lead : str
         One or two sentences below the title.
     parts : sequence of Part

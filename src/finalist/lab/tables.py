@@ -17,7 +17,6 @@ class Table:
         The stem of its file.
     title : str
         One line for people.
-    columns : tuple of str
     rows : tuple of tuples
         Numbers, text, or None for an empty cell.
     where : "everywhere", "page" or "file"

@@ -103,13 +103,9 @@ class MarginPrices(Prices):
         """Return everything as JSON values; infinite numbers become None."""
         return super().to_dict() | {"chosen": self.chosen}
 
-    def __str__(self) -> str:
-        lines = [
-            f"{row.name}: {self.shown(row.median)} (median), 90 % within {self.shown(row.high)}, "
-            f"undecided {row.undecided} of {self.draws}"
-            for row in self.rows
-        ]
-        return "\n".join([self.words(), *lines])
+    def typical(self, row: MarginPrice) -> str:
+        """Say the median of a margin."""
+        return f"{self.shown(row.median)} (median)"
 
 
 @spelled_out_of_study

@@ -76,13 +76,9 @@ class ModelPrices(Prices):
         middle = expected(row.median, self.max_pulls)
         return f"{middle} {self.unit}, 90 % within {self.shown(row.high)}"
 
-    def __str__(self) -> str:
-        lines = [
-            f"{row.name}: {row.features} features, {self.shown(row.mean)} on average, 90 % within "
-            f"{self.shown(row.high)}, undecided {row.undecided} of {self.draws}"
-            for row in self.rows
-        ]
-        return "\n".join([self.words(), *lines])
+    def typical(self, row: ModelPrice) -> str:
+        """Say the features and the mean of a model."""
+        return f"{row.features} features, {self.shown(row.mean)} on average"
 
 
 @spelled_out_of_study

@@ -25,10 +25,8 @@ def leading(problem: Problem, gap: float, rng: np.random.Generator) -> Float[np.
 
     Parameters
     ----------
-    problem : Problem
     gap : float
         Positive, in units of the reward.
-    rng : numpy.random.Generator
 
     Raises
     ------

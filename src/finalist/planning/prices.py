@@ -13,7 +13,7 @@ from finalist.files import finite
 from finalist.planning.engine import MAX_PULLS, Draws, checked_gap, refuse_budget, rows_of
 from finalist.planning.result import PlanRow
 from finalist.problem import Problem
-from finalist.problem.budget import cheapest
+from finalist.problem.budget import affordable
 from finalist.simulation.engine import Shown, collect
 from finalist.simulation.task import Outcome, whole
 from finalist.strategies import Strategy
@@ -48,6 +48,18 @@ class Prices:
         """Summarise the prices."""
         raise NotImplementedError
 
+    def typical(self, row: Any) -> str:
+        """Say what a question is expected to need."""
+        raise NotImplementedError
+
+    def __str__(self) -> str:
+        lines = [
+            f"{row.name}: {self.typical(row)}, 90 % within {self.shown(row.high)}, "
+            f"undecided {row.undecided} of {self.draws}"
+            for row in self.rows
+        ]
+        return "\n".join([self.words(), *lines])
+
     def shown(self, pulls: float) -> str:
         """Format pulls, or their cost, for a table; infinite means more than `max_pulls`."""
         return f"{pulls:,.0f}" if math.isfinite(pulls) else f"> {self.max_pulls:,}"
@@ -68,8 +80,6 @@ class Terms:
     ----------
     problem : Problem
         The question as it was given, without its budget.
-    gap : float
-    draws, max_pulls, seed : int
     """
 
     problem: Problem
@@ -90,7 +100,7 @@ class Terms:
             )
         cap = MAX_PULLS if max_pulls is None else whole("max_pulls", max_pulls, 1)
         if problem.budget is not None:
-            cap = min(cap, math.ceil(problem.budget / cheapest(problem)))
+            cap = min(cap, affordable(problem, problem.budget))
         number, start, lead = whole("draws", draws, 1), whole("seed", seed, 0), checked_gap(gap)
         return cls(problem.with_(budget=None), lead, number, cap, start)
 

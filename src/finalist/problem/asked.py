@@ -17,7 +17,6 @@ def as_problem(arms: Arms | Problem, **words: Unpack[ProblemWords]) -> Problem:
 
     Parameters
     ----------
-    arms : Arms or Problem
     **words
         Settings of the problem, only with arms. `sigma` has to be given unless `noise`, a model or
         its name, has its own; None means unknown. `goal` may stand for `epsilon` or `top`. The

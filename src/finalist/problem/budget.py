@@ -32,6 +32,20 @@ def cheapest(problem: "Problem") -> float:
     return float(prices_of(problem)[problem.arms.measurable].min()) * (1.0 - ROUNDING)
 
 
+def affordable(problem: "Problem", amount: float) -> int:
+    """Return how many pulls an amount of the budget is enough for at most.
+
+    Examples
+    --------
+    >>> from finalist.arms import Arms
+    >>> from finalist.problem import Gaussian, Problem
+    >>> plain = Problem(Arms.unstructured(2), noise=Gaussian(1.0))
+    >>> affordable(plain, 60), affordable(plain.with_(cost=2.5), 60)
+    (60, 24)
+    """
+    return int(amount / cheapest(problem))
+
+
 def of_budget(problem: "Problem", amount: float) -> str:
     """Say how much of a budget something is.
 

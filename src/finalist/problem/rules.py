@@ -20,7 +20,6 @@ class Rules:
 
     Parameters
     ----------
-    number : int
     pilot, first, fewest : int
         Pulls of the gauntlet's pilot and of its first tested batch, and the fewest of later ones,
         each times the rank.

@@ -74,12 +74,10 @@ def largest_loss(
 
     Parameters
     ----------
-    space : Space
     coded : (M, d) array
         The centres of the cells, in coded coordinates.
     steps : (d,) array
         Half the steps of the grid, in coded coordinates.
-    belief : Belief
     """
     if not space.polynomial:
         return _of_a_function(space, coded, steps, belief)

@@ -229,8 +229,6 @@ def largest_variance(
 
     Parameters
     ----------
-    space : Space
-    root : (s, p) array
     enough : float
         Cells in which it cannot be larger than this are not split.
 

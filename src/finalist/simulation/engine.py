@@ -132,11 +132,8 @@ def collect(
 
     Parameters
     ----------
-    task : Task, or anything with numbered runs
     indices : sequence of int
         Which runs.
-    n_jobs : int
-    progress : bool, function or None
     each : function, optional
         Called with every outcome as it arrives.
     """

@@ -22,8 +22,6 @@ class Instance:
 
     Attributes
     ----------
-    name : str
-    arms : Arms
     theta : (d,) array
         The expected rewards are X theta.
     sigma : float

@@ -37,7 +37,6 @@ class DrawnRewards:
     kind : "gaussian", "bounded" or "bernoulli"
         Normal noise; noise of +sigma or -sigma with probability 1/2 each, the widest bounded
         noise; or rewards 0 and 1.
-    rng : numpy.random.Generator
     shift : float
         Standard deviation of a constant shared by all rewards of a batch; 0 for none.
 

@@ -179,10 +179,6 @@ def mean_interval(
     values of a skewed distribution (log-normal, 0.5) it covers the mean in 87 % of all cases, from
     30 in 91 %, from 100 in 94 %.
 
-    Parameters
-    ----------
-    values : (n,) array
-
     Returns
     -------
     low, high : float

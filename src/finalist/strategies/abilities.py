@@ -54,7 +54,6 @@ class Looking(Protocol):
         ----------
         batch : Batch
             With the counts of what has arrived.
-        rewards : Statistics
         seen : (K,) array of int, optional
             The counts of an earlier look at the same results, which need not be taken again.
         """
@@ -74,7 +73,6 @@ class Evidence:
         share for each claim (delta / 2 with epsilon, less by pairs).
     rival : (K,) array of int
         The arm that last spoke against each; -1 if none has.
-    rejected : (K,) array of bool
     """
 
     share: Float[np.ndarray, " K"]
@@ -115,7 +113,6 @@ class ModelFindings:
         That a bend hides a better arm than the winners; None before there are some.
     limit : float
         The largest such chance with which winners are certain.
-    outcome : Outcome
     winners, bent : tuple of int
         What the model names, and what it would be if there are bends.
     """

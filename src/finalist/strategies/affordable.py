@@ -16,8 +16,6 @@ def affordable(
 
     Parameters
     ----------
-    run : Run
-    size : int or None
     left : float
         Of the budget.
     prices : (K,) array

@@ -104,8 +104,6 @@ def named(name: str, arms: Arms, theta: Float[np.ndarray, " d"] | None = None) -
 
     Parameters
     ----------
-    name : str
-    arms : Arms
     theta : (d,) array, optional
         The true parameter. Some strategies have to know something of it, and take it from here
         through their class method `knowing(arms, theta)`.

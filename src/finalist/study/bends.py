@@ -47,12 +47,13 @@ def look_for_bends(state: "State", rewards: BatchResults) -> None:
 
 
 def bend_checks(
-    found: ModelFindings | None, arms: Arms, pulls: int, end: str | None
+    found: ModelFindings | None, problem: Problem, pulls: int, end: str | None
 ) -> list[Check]:
     """Return the check that fails, if the model is wrong or a bend may hide a better arm.
 
     `end` is why there is nothing left to ask, if that is so.
     """
+    arms = problem.arms
     if found is None:
         return []
     if found.alarm:
@@ -60,10 +61,11 @@ def bend_checks(
             Check(
                 "bend",
                 f"The model does not fit: the means bend, and {found.strongest} is missing in it "
-                "(if it did fit, evidence as strong as this would have a probability of at most "
-                f"1 in {_rounded(found.evidence)})",
+                "(if it did fit, evidence as strong as this would be seen in fewer than 1 of "
+                f"{_rounded(found.evidence)} studies)",
                 True,
-                f"Go on with a model that has it: {remedy(found, arms)}.",
+                f"Go on with a model that has it: {remedy(found, arms)}. {_or_noise(problem)}",
+                next_model(found.strongest, arms),
             )
         ]
     unknown = end is not None and found.outcome == "open" and found.chance is not None
@@ -82,7 +84,15 @@ def bend_checks(
             f"The model says {one}, one with {found.sought} says {other}, and {made} cannot tell "
             "which is right"
         )
-    return [Check("bend", seen, True, f"Measure both, or go on: {remedy(found, arms)}.")]
+    more = f"Measure both, or go on: {remedy(found, arms)}."
+    return [Check("bend", seen, True, more, next_model(found.strongest, arms))]
+
+
+def _or_noise(problem: Problem) -> str:
+    """Say what looks like a bend and is none (figures: benchmarks/results/model-validity.md)."""
+    if problem.scale is not None and problem.noise.sigma is not None:
+        return "Or sigma is larger than was said: noise that is too large can look like a bend."
+    return "Noise that is larger for some candidates than for others can look like a bend, too."
 
 
 def remedy(found: ModelFindings, arms: Arms) -> str:

@@ -15,13 +15,15 @@ class Check:
         What is not as assumed, as the beginning of a sentence.
     fails : bool
         Whether the guarantee rests on it.
-    remedy : str
+    model : str or None
+        A model with which a new study would not have this problem.
     """
 
     kind: Literal["noise", "fit", "shift", "bend"]
     seen: str
     fails: bool
     remedy: str
+    model: str | None = None
 
     def words(self, promised: bool) -> str:
         """Return the warning; `promised` tells whether there is a guarantee to lose."""

@@ -64,7 +64,7 @@ def checks_of(state: "State") -> list[Check]:
     moment = (len(state.measured), state.stage, state.end)
     if state.checked is None or state.checked[0] != moment:
         now = found(state.problem, state.pooled.estimate(), state.measured, state.since)
-        bent = bend_checks(findings_of(state), state.arms, state.verdict.pulls, state.end)
+        bent = bend_checks(findings_of(state), state.problem, state.verdict.pulls, state.end)
         checks = {check.kind: check for check in [*bent, *now]} | state.failed
         state.checked = (moment, [*checks.values()])
     return list(state.checked[1])

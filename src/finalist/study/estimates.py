@@ -1,7 +1,7 @@
 """What the rewards of a study say: estimates with intervals, and what to recommend by them."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float
 from finalist.arms import Arms
 from finalist.arms.span import SPAN_TOLERANCE
 from finalist.inference.draws import others_of
-from finalist.inference.intervals import certainty, error_estimate, leader, start_of
+from finalist.inference.intervals import certainty, error_estimate, leader, mixture, start_of
 from finalist.inference.leads import Leads, ahead_at_least, behind_at_most, leads, mean_widths
 from finalist.inference.least_squares import Estimate
 from finalist.inference.misspecification import Bias
@@ -46,6 +46,13 @@ class Standing:
     arm: int
     within: float | None
     reach: tuple[int, ...] | None
+
+
+class Leading(NamedTuple):
+    """The arm in front of a study that goes on, and how far it is ahead of each other candidate."""
+
+    arm: int
+    leads: Leads
 
 
 def recommended(state: State, fit: Estimate) -> int | None:
@@ -96,11 +103,34 @@ def widths(state: State, fit: Estimate) -> Float[np.ndarray, " K"]:
     return np.where(_have_level(state.arms), found, np.inf)
 
 
+def widths_along(
+    state: State, fit: Estimate, directions: Float[np.ndarray, "n r"]
+) -> Float[np.ndarray, " n"]:
+    """Return half-widths for y'phi, for all y and times at once; the y are fixed in advance.
+
+    There are none while an assumption fails, or where means may be off the model.
+    """
+    problem = state.problem
+    none = np.full(len(directions), np.inf)
+    if doubts_of(state) or problem.misspecification > 0.0:
+        return none
+    found = mixture(fit, directions, _start(state), problem.scale, _bets(state), len(directions))
+    if found is None:
+        return none
+    below, above = found.reach(1.0 - CONFIDENCE)
+    return np.asarray(np.maximum(below, above))
+
+
 def leads_of(state: State, fit: Estimate, arm: int | None) -> Leads | None:
     """Return how far an arm is ahead of each other candidate; None if that cannot be told.
 
     The ends of intervals hold for all candidates and times at once, beside the confidence with
     which a winner is the best. They are NaN where they have no proof.
+
+    A winner that is the best (within epsilon) leads by at least -epsilon. So an interval that
+    reaches below that is cut there: all of them still hold wherever they held and the winner is the
+    best, with probability at least 1 - delta - (1 - CONFIDENCE), as without the cut. Tests and
+    intervals are different arithmetic of the same results; uncut they can seem to disagree.
     """
     problem = state.problem
     if arm is None or not problem.arms.candidate[arm]:
@@ -109,7 +139,27 @@ def leads_of(state: State, fit: Estimate, arm: int | None) -> Leads | None:
     best = state.verdict.winner == arm and problem.epsilon == 0.0 and problem.top == 1
     won, start = best and promised(state), None if doubtful else _start(state)
     sign, bets = problem.sign, _bets(state)
-    return leads(fit, arm, start, CONFIDENCE, problem.scale, bets, sign=sign, won=won)
+    found = leads(fit, arm, start, CONFIDENCE, problem.scale, bets, sign=sign, won=won)
+    if state.verdict.winner != arm or problem.top > 1 or not promised(state):
+        return found
+    least = 0.0 - problem.epsilon  # where all of an interval is below it, the two do contradict
+    low = np.where(found.high >= least, np.maximum(found.low, least), found.low)
+    return Leads(found.estimate, low, found.high)
+
+
+def leading_of(state: State, fit: Estimate) -> Leading | None:
+    """Return the arm in front of a study that goes on, and how far it is ahead of each other.
+
+    Any arm may be in front, so the intervals are those for all pairs. None where nothing is known.
+    """
+    problem, survivors = state.problem, state.verdict.survivors
+    if state.end is not None or problem.top > 1 or np.isnan(fit.means()[list(survivors)]).all():
+        return None
+    arm = leader(fit, problem.sign, survivors)
+    doubtful = bool(doubts_of(state)) or problem.misspecification > 0.0
+    start, words = None if doubtful else _start(state), {"sign": problem.sign, "won": False}
+    found = leads(fit, arm, start, CONFIDENCE, problem.scale, _bets(state), **words, named=True)
+    return Leading(arm, found)
 
 
 def standing_of(state: State, fit: Estimate, chosen: int | None) -> Standing | None:

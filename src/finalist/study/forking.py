@@ -37,8 +37,6 @@ class Measured(NamedTuple):
 
     Attributes
     ----------
-    names : list of n str
-    rewards : (n,) array
     batch : (n,) array of int
         0 for what the study itself had as history.
     """

@@ -29,7 +29,6 @@ def impossible(state: "State", event: EventRow, rewards: Any) -> str | None:
     ----------
     state : State
         Before the event.
-    event : EventRow
     rewards : (pulls, rewards) or None
         What the event brought.
     """

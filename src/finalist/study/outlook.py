@@ -117,7 +117,6 @@ def foresee(
 
     Parameters
     ----------
-    problem : Problem
     fit : Estimate
         From all results so far.
     chosen : sequence of int
@@ -180,7 +179,6 @@ class Chances:
         The chance to be within that difference of the best.
     to_come : int
         Results still to come, of the whole budget.
-    words : str
     """
 
     right: float
@@ -204,7 +202,6 @@ def chances(
 
     Parameters
     ----------
-    outlook : Outlook
     names : sequence of str
         The names of all arms.
     difference : float, optional

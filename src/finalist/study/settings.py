@@ -32,7 +32,6 @@ class Settings:
     ----------
     problem : Problem
         With the arms of the beginning, and the budget.
-    strategy : Strategy
     seed : int
         All random choices of the study come from it.
     metadata : mapping

@@ -11,6 +11,7 @@ from finalist.arms import Arms
 from finalist.arms.recipes import Recipe, Table, plain
 from finalist.errors import ArmsError, StudyError
 from finalist.extras import need
+from finalist.study.effects import leftover_of
 from finalist.study.pulls import Fate
 from finalist.study.state import State
 from finalist.study.storage.reader import Reader
@@ -134,6 +135,9 @@ def pulls_table(state: State, reader: Reader, study_id: int) -> "pd.DataFrame":
     notes = reader.notes(study_id)
     names = {s: read_arms(reader, study_id, s).names for s in range(state.stage + 1)}
     pulls, number = state.pulls, np.arange(1, len(state.pulls) + 1)
+    left = leftover_of(state, state.pooled.estimate().means())
+    fitted, residual = np.full((2, len(pulls)), np.nan)
+    fitted[left.pull - 1], residual[left.pull - 1] = left.fitted, left.residual
     stage_of = {batch.number: batch.stage for batch in state.issued}
     times = np.array(["", *state.times], dtype=object)
     fates = np.array([fate.name.lower() for fate in Fate], dtype=object)
@@ -149,6 +153,8 @@ def pulls_table(state: State, reader: Reader, study_id: int) -> "pd.DataFrame":
             "issued": times[pulls.issued],
             "told": times[pulls.told],
             "note": pd.Series([notes.get(int(i)) for i in number], dtype=object),
+            "fitted": fitted,
+            "residual": residual,
         }
     )
 

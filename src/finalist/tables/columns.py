@@ -45,8 +45,6 @@ class Column:
 
     Attributes
     ----------
-    name : str
-    role : Role
     why : str
         What was found in it; "as you say" for a role that was given.
     question : str
@@ -68,7 +66,6 @@ def columns_of(table: Cells, given: Mapping[str, str] | None = None) -> tuple[Co
 
     Parameters
     ----------
-    table : Cells
     given : mapping of str to str, optional
         Roles of some columns, in the user's words.
 

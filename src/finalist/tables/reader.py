@@ -41,19 +41,13 @@ def read(
 
     Parameters
     ----------
-    source : path, bytes or data frame
     dialect : Dialect, optional
         What is not to be found out.
     name : str
         What errors call the table if bytes are given.
-    limits : Limits, optional
     expected : collection of str
         Columns that the table should have, in lower case. A header that names them settles the
         delimiter, and numbers in other columns do not settle the decimal sign.
-
-    Returns
-    -------
-    Cells
 
     Raises
     ------

@@ -80,7 +80,6 @@ def write_table(
     ----------
     target : str, path or text stream
         A stream gets CSV.
-    header : iterable of str
     rows : iterable of iterables
         As many cells each as the header has.
     decimal : "." or ","

@@ -74,6 +74,18 @@ class Report:
 Check = Callable[[Make], None]
 
 
+def _by_name(*checks: Callable[..., None]) -> dict[str, Any]:
+    """Return rules under the names of their functions, as words."""
+    return {check.__name__.replace("_", " "): check for check in checks}
+
+
+def _for_each(
+    rule: str, check: Callable[..., None], word: str, given: Iterable[str]
+) -> dict[str, Check]:
+    """Return a rule for each of several words."""
+    return {f"{rule}, {one}": partial(check, **{word: one}) for one in given}
+
+
 def _shared(budget: Callable[[int], int | None]) -> dict[str, Check]:
     """Return the rules for both kinds of strategies, on problems with or without a budget."""
     checks: dict[str, tuple[Callable[..., None], int]] = {
@@ -114,39 +126,37 @@ def _shared(budget: Callable[[int], int | None]) -> dict[str, Check]:
 
 def _of_confidence() -> dict[str, Check]:
     """Return the rules about delta, epsilon, and runs that may never end."""
-    found: dict[str, Check] = {
-        "the cap of a simulation is kept": runs.the_cap_of_a_simulation_is_kept
-    }
+    found: dict[str, Check] = _by_name(runs.the_cap_of_a_simulation_is_kept)
     for words, lost in {"one arm": [2], "everything": [0, 1, 2]}.items():
         for epsilon in (0.0, 0.1):
             left = partial(
                 answers.an_arm_without_rewards_is_not_ruled_out, lost=lost, epsilon=epsilon
             )
             found[f"lost rewards rule out nobody, {words}, epsilon {epsilon:g}"] = left
-    found["ties never end in a wrong answer"] = answers.ties_never_end_in_a_wrong_answer
-    found["a good enough arm ends a tie"] = answers.a_good_enough_arm_ends_a_tie
-    found["good enough rules out no best arm"] = errors.good_enough_rules_out_no_best_arm
-    for trial in errors.TRIALS:
-        rare = partial(errors.errors_are_as_rare_as_promised, trial=trial)
-        found[f"errors are as rare as promised, {trial}"] = rare
-    return found
+    found |= _by_name(
+        answers.ties_never_end_in_a_wrong_answer,
+        answers.a_good_enough_arm_ends_a_tie,
+        errors.good_enough_rules_out_no_best_arm,
+    )
+    rare = errors.errors_are_as_rare_as_promised
+    return found | _for_each("errors are as rare as promised", rare, "trial", errors.TRIALS)
 
 
 def _of_budgets() -> dict[str, Check]:
     """Return the rules about budgets."""
-    found: dict[str, Check] = {"a budget is needed": budgets.a_budget_is_needed}
+    found: dict[str, Check] = _by_name(budgets.a_budget_is_needed)
     for size in (None, 1, 7, 96):
         words = "own size" if size is None else f"plates of {size}"
         spent = partial(budgets.never_more_than_the_budget, size=size)
         found[f"never more than the budget, {words}"] = spent
-    found["who is out stays out"] = budgets.who_is_out_stays_out
-    found["lost pulls are spent"] = budgets.lost_pulls_are_spent
-    found["all rewards may be lost"] = budgets.all_rewards_may_be_lost
-    found["a small budget is better than a guess"] = budgets.a_small_budget_is_better_than_a_guess
-    for task in budgets.LARGE:
-        large = partial(budgets.a_large_budget_finds_the_best_arm, task=task)
-        found[f"a large budget finds the best arm, {task}"] = large
-    return found
+    found |= _by_name(
+        budgets.who_is_out_stays_out,
+        budgets.lost_pulls_are_spent,
+        budgets.all_rewards_may_be_lost,
+        budgets.a_small_budget_is_better_than_a_guess,
+    )
+    large = budgets.a_large_budget_finds_the_best_arm
+    return found | _for_each("a large budget finds the best arm", large, "task", budgets.LARGE)
 
 
 def _of_zones() -> dict[str, Check]:
@@ -155,16 +165,13 @@ def _of_zones() -> dict[str, Check]:
     for words, lost in {"one arm": [2], "everything": [0, 1, 2]}.items():
         left = partial(answers.an_arm_without_rewards_is_not_ruled_out, lost=lost, epsilon=0.1)
         shared[f"lost rewards rule out nobody, {words}"] = left
-    shared["a good enough arm ends a tie"] = answers.a_good_enough_arm_ends_a_tie
+    shared |= _by_name(answers.a_good_enough_arm_ends_a_tie)
     found: dict[str, Check] = {
         name: partial(zones.with_the_lead_as_epsilon, check=check) for name, check in shared.items()
     }
-    found["a zone is needed"] = zones.a_zone_is_needed
-    found["who is out stays out"] = zones.who_is_out_stays_out
-    for trial in zones.SLIPPAGE:
-        rare = partial(zones.the_best_wins_beyond_the_zone, trial=trial)
-        found[f"errors are as rare as promised, {trial}"] = rare
-    return found
+    found |= _by_name(zones.a_zone_is_needed, zones.who_is_out_stays_out)
+    rare = zones.the_best_wins_beyond_the_zone
+    return found | _for_each("errors are as rare as promised", rare, "trial", zones.SLIPPAGE)
 
 
 def _named(checks: dict[str, Check]) -> dict[str, Rule]:

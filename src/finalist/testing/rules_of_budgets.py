@@ -44,9 +44,6 @@ class BudgetTrial:
 
     Attributes
     ----------
-    arms : Arms
-    theta : (d,) array
-    budget : int
     turned : bool
         Whether the best arm changes from run to run; only if all arms are alike.
     """

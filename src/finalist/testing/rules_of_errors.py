@@ -43,10 +43,6 @@ class Trial:
 
     Attributes
     ----------
-    arms : Arms
-    theta : (d,) array
-    runs : int
-    delta : float
     rounds : int or None
         Pulls per arm after which a run ends; None to run until there is a winner.
     turned : bool

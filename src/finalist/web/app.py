@@ -20,7 +20,7 @@ from finalist.web.deadlines import Deadlines
 from finalist.web.depends import ERRORS
 from finalist.web.errors import add_handlers
 from finalist.web.lifetime import DEADLINE
-from finalist.web.pages import act, change, look, new, sigma
+from finalist.web.pages import act, change, example, look, new, sigma
 from finalist.web.pool import Studies
 from finalist.web.render import HERE
 from finalist.web.security import login
@@ -93,7 +93,7 @@ def create_app(
     add_handlers(app)
     for part in (studies, measure, api_look, plan, live, reference):
         app.include_router(part.router, prefix="/api/v1", responses=ERRORS)
-    for part in (login, look, new, sigma, act, change):
+    for part in (login, look, new, sigma, act, change, example):
         app.include_router(part.router, include_in_schema=False)
     app.mount("/static", StaticFiles(directory=HERE / "static"), name="static")
     app.add_middleware(Deadlines, seconds=deadline, lives=app.state.lives)

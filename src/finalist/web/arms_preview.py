@@ -34,9 +34,6 @@ class Reading:
     ----------
     roles : mapping of str to str, optional
         The roles of some columns.
-    dialect : Dialect
-    model : str
-    intercept, drop_incomplete : bool
     like : Recipe, optional
         Read it as other arms were, instead.
     """
@@ -83,8 +80,6 @@ class Preview:
         The first ones, and those with a bad cell.
     count : int
         Rows in all.
-    read_as : str
-    remarks : tuple of str
     word : "line" or "row"
     """
 

@@ -126,6 +126,13 @@ class Snapshots:
             with_forecast = replace(with_forecast, outlook=own.outlook)
         return event, with_forecast
 
+    def expected(self, number: int) -> str | None:
+        """Return the forecast in words if it was simulated at this moment; None if not."""
+        moment, _ = self.at(number)
+        found = self.cache.get(number, "forecast", moment)
+        soon = None if found is None else found[1].forecast
+        return None if soon is None else str(soon.words())
+
     def open_batch(self, number: int) -> Batch:
         """Return the pulls without rewards; unlike `ask`, this issues none."""
         snapshot = self.of(number)

@@ -32,7 +32,6 @@ class Deadlines:
 
     Parameters
     ----------
-    app : ASGI application
     seconds : float
         Until a response must begin.
     lives : dict

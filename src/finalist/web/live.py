@@ -33,12 +33,7 @@ router = APIRouter(tags=["events"])
 
 
 class Events:
-    """Sends pages what changed.
-
-    Parameters
-    ----------
-    studies : Studies
-    """
+    """Sends pages what changed."""
 
     def __init__(self, studies: Studies) -> None:
         self._studies = studies

@@ -8,6 +8,7 @@ from fastapi.responses import HTMLResponse
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from finalist import __version__
+from finalist.web.plain import plain
 
 HERE = Path(__file__).parent
 
@@ -18,6 +19,7 @@ environment = Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
+environment.filters["plain"] = plain
 environment.globals["file_types"] = ".csv,.tsv,.txt,.xlsx,.ods,.parquet,text/csv,text/plain"
 
 

@@ -5,21 +5,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from finalist.cli import inputs, output
+from finalist.cli.groups import AnswerOptions, ProblemOptions, ReadingOptions, with_options
 from finalist.cli.options import (
-    AllOption,
     ArmsFile,
-    ChartOption,
-    DecimalOption,
-    DelimiterOption,
     DeltaOption,
-    EncodingOption,
     Format,
-    FormatOption,
     InterceptOption,
     ObjectiveOption,
-    OutputOption,
-    ProblemOptions,
-    SheetOption,
     SigmaOption,
     ThetaFileOption,
     ThetaOption,
@@ -51,42 +43,31 @@ Infinite values are null.
 """
 
 
+@with_options
 def complexity(
     arms_file: ArmsFile,
+    *,
     theta: ThetaOption = None,
     theta_file: ThetaFileOption = None,
     sigma: SigmaOption = None,
     delta: DeltaOption = 0.05,
     intercept: InterceptOption = False,
-    delimiter: DelimiterOption = None,
-    decimal: DecimalOption = None,
-    encoding: EncodingOption = None,
-    sheet: SheetOption = None,
+    reading: ReadingOptions,
     bound: Annotated[
         Literal["sharp", "soare"],
         typer.Option(help="Constants: the tighter valid ones, or the paper's."),
     ] = "sharp",
     objective: ObjectiveOption = "max",
     alpha: Annotated[float, typer.Option(help="Setting of XY-Adaptive, for Theorem 3.")] = 0.4,
-    everything: AllOption = False,
-    form: FormatOption = Format.table,
-    out: OutputOption = None,
-    chart: ChartOption = None,
+    answer: AnswerOptions,
 ) -> None:
     """Read, compute, print."""
-    output.check_files(out, chart)
+    answer.check()
     import numpy as np
 
     import finalist as fl
 
-    given = ProblemOptions(
-        {},
-        intercept=intercept,
-        delimiter=delimiter,
-        decimal=decimal,
-        encoding=encoding,
-        sheet=sheet,
-    )
+    given = ProblemOptions({}, intercept=intercept, reading=reading)
     arms = inputs.load_arms(arms_file, given).arms
     parameter = np.array(inputs.read_theta(theta, theta_file, arms))
     size = inputs.noise_size(None, sigma, binary="")
@@ -100,16 +81,16 @@ def complexity(
             objective=objective.value,
             alpha=alpha,
         )
-        if form is Format.json:
+        if answer.form is Format.json:
             text = output.to_json(_as_dict(arms, result))
-        elif form is Format.csv:
+        elif answer.form is Format.csv:
             text = output.to_csv(["name", "mean", "gap", "oracle_weight"], _rows(arms, result))
         else:
-            text = _table(arms, result, everything)
-    output.deliver(text, out)
-    if chart is not None:
+            text = _table(arms, result, answer.everything)
+    output.deliver(text, answer.out)
+    if answer.chart is not None:
         with output.working("Drawing..."):
-            output.draw(_picture(arms, result), chart)
+            output.draw(_picture(arms, result), answer.chart)
 
 
 def _picture(arms: "Arms", result: "Complexity") -> "AnyChart":

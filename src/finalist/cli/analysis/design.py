@@ -6,21 +6,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from finalist.cli import inputs, output
+from finalist.cli.groups import AnswerOptions, ProblemOptions, ReadingOptions, with_options
 from finalist.cli.options import (
-    AllOption,
     ArmsFile,
-    ChartOption,
     CostColumnOption,
-    DecimalOption,
-    DelimiterOption,
-    EncodingOption,
+    DirectionsOption,
     Format,
-    FormatOption,
     InterceptOption,
     MeasurableOption,
-    OutputOption,
-    ProblemOptions,
-    SheetOption,
     SigmaColumnOption,
 )
 
@@ -59,8 +52,10 @@ _MEANING = {
 }
 
 
+@with_options
 def design(
     arms_file: ArmsFile,
+    *,
     criterion: Annotated[
         Literal["g", "d", "xy", "v"] | None,
         typer.Option(
@@ -68,24 +63,12 @@ def design(
             "of a difference of two arms (xy), or the mean over arms (v). By default xy.",
         ),
     ] = None,
-    directions: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            exists=True,
-            dir_okay=False,
-            help="Minimise the largest variance over these directions instead: a file with the "
-            "columns of ARMS, one direction per row.",
-        ),
-    ] = None,
+    directions: DirectionsOption = None,
     measurable_column: MeasurableOption = None,
     sigma_column: SigmaColumnOption = None,
     cost_column: CostColumnOption = None,
     intercept: InterceptOption = False,
-    delimiter: DelimiterOption = None,
-    decimal: DecimalOption = None,
-    encoding: EncodingOption = None,
-    sheet: SheetOption = None,
+    reading: ReadingOptions,
     tol: Annotated[float, typer.Option(help="Stop within this factor of the optimum.")] = 1e-6,
     max_seconds: Annotated[
         float | None, typer.Option(metavar="S", help="Stop after about S seconds.")
@@ -93,30 +76,18 @@ def design(
     pulls: Annotated[
         int | None, typer.Option(metavar="N", help="Also round the design to N pulls.")
     ] = None,
-    everything: AllOption = False,
-    form: FormatOption = Format.table,
-    out: OutputOption = None,
-    chart: ChartOption = None,
+    answer: AnswerOptions,
 ) -> None:
     """Read, solve, round, print."""
     if criterion is not None and directions is not None:
         raise typer.BadParameter("give --criterion or --directions, not both.")
-    output.check_files(out, chart)
+    answer.check()
     import numpy as np
 
     from finalist.design import optimal_design, round_design
 
     given = ProblemOptions(
-        {},
-        None,
-        measurable_column,
-        sigma_column,
-        cost_column,
-        intercept,
-        delimiter,
-        decimal,
-        encoding,
-        sheet,
+        {}, None, measurable_column, sigma_column, cost_column, intercept, reading
     )
     table = inputs.load_arms(arms_file, given)
     arms = table.arms
@@ -133,20 +104,20 @@ def design(
             cost=1.0 if table.cost is None else table.cost,
         )
     counts = None if pulls is None else round_design(result, pulls)
-    if form is Format.json:
+    if answer.form is Format.json:
         text = output.to_json(_as_dict(arms, result, tol, pulls, counts))
     else:
-        rows = _rows(arms, result, counts, everything)
+        rows = _rows(arms, result, counts, answer.everything)
         header = ["name", "weight"] + ([] if counts is None else ["pulls"])
-        if form is Format.csv:
+        if answer.form is Format.csv:
             text = output.to_csv(header, rows)
         else:
             noise = "sigma = 1" if table.sigma is None else "sigma of each arm"
             unit = f"{noise}, {'1 pull' if table.cost is None else '1 unit of cost'}"
-            text = _table(arms, result, header, rows, everything, unit)
-    output.deliver(text, out)
-    if chart is not None:
-        _draw(arms, result, counts, chart)
+            text = _table(arms, result, header, rows, answer.everything, unit)
+    output.deliver(text, answer.out)
+    if answer.chart is not None:
+        _draw(arms, result, counts, answer.chart)
 
 
 def _rows(

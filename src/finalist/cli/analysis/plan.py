@@ -8,6 +8,7 @@ import typer
 from finalist.cli import inputs, output
 from finalist.cli.analysis.prices import margins as compare_margins
 from finalist.cli.analysis.prices import prices
+from finalist.cli.groups import TableOptions, with_options
 from finalist.cli.options import (
     ArmsFile,
     ChartOption,
@@ -19,10 +20,8 @@ from finalist.cli.options import (
     SeedOption,
     SigmaOption,
     StrategyOption,
-    TableOptions,
     ThetaFileOption,
     ThetaOption,
-    with_problem,
 )
 from finalist.errors import ProblemError
 
@@ -69,7 +68,7 @@ Values that are infinite because draws were stopped undecided are null, and inf 
 """
 
 
-@with_problem
+@with_options
 def plan(
     arms_file: ArmsFile,
     *,

@@ -1,20 +1,15 @@
 """`finalist sigma`: the noise of one measurement, from repeated measurements in a file."""
 
-from pathlib import Path
-from typing import Annotated
-
 import typer
 
 from finalist.cli import output
+from finalist.cli.groups import ReadingOptions, with_options
 from finalist.cli.options import (
     CandidateColumnOption,
-    DecimalOption,
-    DelimiterOption,
-    EncodingOption,
+    OldResultsFile,
     Printed,
     PrintedOption,
     ResultColumnOption,
-    SheetOption,
 )
 from finalist.files import printable
 
@@ -36,31 +31,21 @@ resolved, remark, words, read_as (list).
 """
 
 
+@with_options
 def sigma(
-    file: Annotated[
-        Path,
-        typer.Argument(
-            metavar="FILE",
-            help="Old results: .csv, .xlsx, .ods, .parquet or text.",
-            exists=True,
-            dir_okay=False,
-            readable=True,
-        ),
-    ],
+    file: OldResultsFile,
+    *,
     candidate_column: CandidateColumnOption = None,
     result_column: ResultColumnOption = None,
-    delimiter: DelimiterOption = None,
-    decimal: DecimalOption = None,
-    encoding: EncodingOption = None,
-    sheet: SheetOption = None,
+    reading: ReadingOptions,
     form: PrintedOption = Printed.table,
 ) -> None:
     """Read, estimate, say."""
     from finalist.inference.replicates import sigma_of
     from finalist.study.results.earlier import old_results
-    from finalist.tables import Dialect, read
+    from finalist.tables import read
 
-    cells = read(file, Dialect(delimiter, decimal, encoding, sheet))
+    cells = read(file, reading.dialect())
     old = old_results(cells, candidate_column, result_column)
     found = sigma_of(old.results.arm, old.results.value)
     if form is Printed.json:

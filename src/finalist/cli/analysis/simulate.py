@@ -6,23 +6,18 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from finalist.cli import codes, inputs, output
+from finalist.cli.groups import AnswerOptions, ProblemOptions, with_options
 from finalist.cli.options import (
-    AllOption,
     ArmsFile,
-    ChartOption,
     Format,
-    FormatOption,
     JobsOption,
     MaxPullsOption,
-    OutputOption,
-    ProblemOptions,
     SeedOption,
     SettingsOption,
     SigmaOption,
     StrategyOption,
     ThetaFileOption,
     ThetaOption,
-    with_problem,
 )
 from finalist.files import printable
 
@@ -62,7 +57,7 @@ Undefined values are null. Ctrl-C prints the finished runs and exits with code 1
 """
 
 
-@with_problem
+@with_options
 def simulate(
     arms_file: ArmsFile,
     *,
@@ -91,13 +86,10 @@ def simulate(
         int | None,
         typer.Option(metavar="N", help="Pulls of a batch: plates of 96.", show_default="its own"),
     ] = None,
-    everything: AllOption = False,
-    form: FormatOption = Format.table,
-    out: OutputOption = None,
-    chart: ChartOption = None,
+    answer: AnswerOptions,
 ) -> None:
     """Read, simulate, print."""
-    output.check_files(out, chart)
+    answer.check()
     import numpy as np
 
     import finalist as fl
@@ -122,16 +114,16 @@ def simulate(
         **words,
     )
     result = replace(result, name=shown_name(chosen))
-    if form is Format.json:
+    if answer.form is Format.json:
         text = output.to_json(_as_dict(result, means))
-    elif form is Format.csv:
+    elif answer.form is Format.csv:
         text = _csv(result)
     else:
-        text = _table(result, means, everything)
-    output.deliver(text, out)
-    if chart is not None:
+        text = _table(result, means, answer.everything)
+    output.deliver(text, answer.out)
+    if answer.chart is not None:
         with output.working("Drawing..."):
-            output.draw(_picture(result), chart)
+            output.draw(_picture(result), answer.chart)
     if len(result) < result.requested:
         raise typer.Exit(codes.INTERRUPTED)
 

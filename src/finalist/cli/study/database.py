@@ -1,11 +1,13 @@
 """`finalist db`: maintenance of the database."""
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from finalist.cli import codes
+from finalist.cli.groups import with_options
 from finalist.cli.options import Printed, PrintedOption
 from finalist.cli.study.common import DbOption, say, shown, where
 from finalist.files import printable
@@ -65,49 +67,72 @@ database = typer.Typer(
 )
 
 
+@dataclass(frozen=True)
+class PlaceOptions:
+    """A database, and how what was done is printed, as options."""
+
+    db: DbOption = None
+    form: PrintedOption = Printed.table
+
+    @property
+    def where(self) -> str:
+        """The database to use."""
+        return where(self.db)
+
+    @property
+    def shown(self) -> str:
+        """The database for people."""
+        return shown(self.db)
+
+    def say(self, words: str, **content: Any) -> None:
+        """Report what was done to it."""
+        say(self.form, words, where=self.shown, **content)
+
+
 @database.command("upgrade", help=_UPGRADE_HELP, epilog=codes.EPILOG)
-def upgrade(db: DbOption = None, form: PrintedOption = Printed.table) -> None:
+@with_options
+def upgrade(place: PlaceOptions) -> None:
     """Bring tables up to date."""
     from finalist.study import databases
 
-    words = printable(databases.upgrade(where(db)))
-    say(form, words, where=shown(db), words=words)
+    words = printable(databases.upgrade(place.where))
+    place.say(words, words=words)
 
 
 @database.command("backup", help=_BACKUP_HELP, epilog=codes.EPILOG)
+@with_options
 def backup(
-    to: Annotated[Path, typer.Argument(metavar="FILE", help="The copy.")],
-    db: DbOption = None,
-    form: PrintedOption = Printed.table,
+    to: Annotated[Path, typer.Argument(metavar="FILE", help="The copy.")], place: PlaceOptions
 ) -> None:
     """Copy the file."""
     from finalist.study import databases
 
-    copy = databases.backup(where(db), to)
-    say(form, f"{printable(str(copy))} is a copy of {shown(db)}.", where=shown(db), file=str(copy))
+    copy = databases.backup(place.where, to)
+    place.say(f"{printable(str(copy))} is a copy of {place.shown}.", file=str(copy))
 
 
 @database.command("restore", help=_RESTORE_HELP, epilog=codes.EPILOG)
+@with_options
 def restore(
     backup: Annotated[Path, typer.Argument(metavar="BACKUP", help="The copy to go back to.")],
-    db: DbOption = None,
-    form: PrintedOption = Printed.table,
+    place: PlaceOptions,
 ) -> None:
     """Go back to a backup."""
     from finalist.study import databases
 
-    words = printable(databases.restore(where(db), backup))
-    say(form, words, where=shown(db), file=str(backup), words=words)
+    words = printable(databases.restore(place.where, backup))
+    place.say(words, file=str(backup), words=words)
 
 
 @database.command("check", help=_CHECK_HELP, epilog=codes.EPILOG)
-def check(db: DbOption = None, form: PrintedOption = Printed.table) -> None:
+@with_options
+def check(place: PlaceOptions) -> None:
     """Check everything."""
     from finalist.study import databases
 
-    problems = databases.check(where(db))
-    words = "\n".join(map(printable, problems)) or f"{shown(db)} is in order."
-    say(form, words, where=shown(db), problems=problems)
+    problems = databases.check(place.where)
+    words = "\n".join(map(printable, problems)) or f"{place.shown} is in order."
+    place.say(words, problems=problems)
     if problems:
-        typer.echo(f"Error: {shown(db)} has {counted(len(problems), 'problem')}.", err=True)
+        typer.echo(f"Error: {place.shown} has {counted(len(problems), 'problem')}.", err=True)
         raise typer.Exit(codes.WRONG)

@@ -1,21 +1,19 @@
 """`finalist ask`, `tell`, `void`, `missing` and `amend`: what to measure, and what came out."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from finalist.cli import codes, output
+from finalist.cli.groups import ReadingOptions, with_options
 from finalist.cli.options import (
     AllOption,
-    DelimiterOption,
-    EncodingOption,
     Format,
     Printed,
     PrintedOption,
-    SheetOption,
 )
-from finalist.cli.options import DecimalOption as FoundDecimalOption
 from finalist.cli.study.common import (
     DbOption,
     DecimalOption,
@@ -219,16 +217,15 @@ def _cell(cell: object) -> str:
     return "" if cell is None else printable(str(cell), output.NAME_WIDTH)
 
 
+@with_options
 def tell(
     name: StudyName,
     results: Annotated[
         Path,
         typer.Argument(metavar="RESULTS", exists=True, dir_okay=False, help="A filled-in sheet."),
     ],
-    delimiter: DelimiterOption = None,
-    decimal: FoundDecimalOption = None,
-    encoding: EncodingOption = None,
-    sheet: SheetOption = None,
+    *,
+    reading: ReadingOptions,
     client_id: Annotated[
         str | None,
         typer.Option(metavar="ID", help="A name for this call: repeating it changes nothing."),
@@ -239,11 +236,9 @@ def tell(
     """Read, store, say."""
     from finalist.study import handles
     from finalist.study.results import OwnColumns, read_results
-    from finalist.tables import Dialect
 
-    dialect = Dialect(delimiter, decimal, encoding, sheet)
     with opened(db, name) as study:
-        given = read_results(results, dialect, own=OwnColumns(study.arms).headers)
+        given = read_results(results, reading.dialect(), own=OwnColumns(study.arms).headers)
         told = handles.tell(study, given, client_id)
         found = study.status(forecast=False)
     content = {"new": told.new, "again": told.again, "file": str(results)}
@@ -273,50 +268,44 @@ def _told(told: "Told", found: "Status", ask_again: str) -> list[str]:
     return lines
 
 
-def void(
-    name: StudyName,
-    pull: PullNumber,
-    reason: ReasonOption,
-    db: DbOption = None,
-    form: PrintedOption = Printed.table,
-) -> None:
+@dataclass(frozen=True)
+class PullOptions:
+    """A pull that is not as it should be, and why, as arguments and options."""
+
+    pull: PullNumber
+    reason: ReasonOption
+    db: DbOption = None
+    form: PrintedOption = Printed.table
+
+
+@with_options
+def void(name: StudyName, about: PullOptions) -> None:
     """Give up a pull."""
-    with opened(db, name) as study:
-        new = study.void(pull, reason)
-    words = f"Pull {pull} is void. Pull {new.pull_id} replaces it: {printable(new.arm)}."
-    say(form, words, name=name, void=pull, replacement=vars(new))
+    with opened(about.db, name) as study:
+        new = study.void(about.pull, about.reason)
+    words = f"Pull {about.pull} is void. Pull {new.pull_id} replaces it: {printable(new.arm)}."
+    say(about.form, words, name=name, void=about.pull, replacement=vars(new))
 
 
-def missing(
-    name: StudyName,
-    pull: PullNumber,
-    reason: ReasonOption,
-    db: DbOption = None,
-    form: PrintedOption = Printed.table,
-) -> None:
+@with_options
+def missing(name: StudyName, about: PullOptions) -> None:
     """Go on without a pull."""
-    with opened(db, name) as study:
-        study.missing(pull, reason)
+    pull = about.pull
+    with opened(about.db, name) as study:
+        study.missing(pull, about.reason)
         found = study.status(forecast=False)
     words = f"Pull {pull} is missing; the study goes on without it.\n{printable(found.sentence)}"
-    say(form, words, name=name, missing=pull, status=found.to_dict())
+    say(about.form, words, name=name, missing=pull, status=found.to_dict())
 
 
+@with_options
 def amend(
     name: StudyName,
-    pull: PullNumber,
+    about: PullOptions,
     reward: Annotated[float, typer.Argument(metavar="REWARD", help="What it should have been.")],
-    reason: ReasonOption,
-    db: DbOption = None,
-    form: PrintedOption = Printed.table,
 ) -> None:
     """Correct a reward."""
-    with opened(db, name) as study:
-        study.amend(pull, reward, reason)
-    say(
-        form,
-        f"The reward of pull {pull} is {reward!r} now.",
-        name=name,
-        amended=pull,
-        reward=reward,
-    )
+    with opened(about.db, name) as study:
+        study.amend(about.pull, reward, about.reason)
+    words = f"The reward of pull {about.pull} is {reward!r} now."
+    say(about.form, words, name=name, amended=about.pull, reward=reward)

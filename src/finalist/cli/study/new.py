@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from finalist.cli import inputs, output
+from finalist.cli.groups import TableOptions, with_options
 from finalist.cli.options import (
     ArmsFile,
     CandidateColumnOption,
@@ -15,8 +16,6 @@ from finalist.cli.options import (
     ResultColumnOption,
     SettingsOption,
     StrategyOption,
-    TableOptions,
-    with_problem,
 )
 from finalist.cli.study.common import DbOption, NewName, command, say, shown, where
 from finalist.errors import ProblemError
@@ -61,7 +60,7 @@ warnings, settings, model, columns (list of name, role, why), read_as, remarks.
 """
 
 
-@with_problem
+@with_options
 def new(
     name: NewName,
     arms_file: ArmsFile,
@@ -103,7 +102,7 @@ def new(
 
     old, otherwise = None, None
     if history is not None:
-        cells = read(history, Dialect(decimal=problem.decimal))
+        cells = read(history, Dialect(decimal=problem.reading.decimal))
         old = old_results(cells, candidate_column, result_column)
         if sigma is None and tells_sigma(problem.words["noise"], old.results):
             otherwise = "unknown"

@@ -42,7 +42,8 @@ keys
   old_results, forecast (median, low, high, cap, words), unit,
   arms (list of name, pulls, estimate, low, high, evidence, p_value,
   rival, survives, measurable, candidate, behind, behind_low,
-  behind_high)
+  behind_high), effects (list of name, step, slope, slope_low, slope_high,
+  change, change_low, change_high)
 
 'recommendation' is the arm to take when a study has ended. Without a guarantee (the budget is
 spent, or the strategy is for a fixed budget or has no proof; then 'risk' is null) it is null if
@@ -55,11 +56,17 @@ times. 'within_reach' are, in a study with a margin (epsilon), the others that a
 worse by more; 'good_enough' has both in words. 'margins' is what new studies with a margin would
 need ('finalist fork --epsilon'), where the study has none and a long way to go; 'saving' says so.
 
+'effects' are what each column does to the mean of a result: per unit of it ('slope') and over its
+range among the candidates, or for a level instead of the first one ('change'), with intervals that
+hold with 95 % for all columns and times together.
+
 'outlook' is for studies with a budget: the chance that the choice is right now and at the end of
 it, and the chance to be within a difference of the best, --within or a round number. These are
 estimates by the results so far, not the promise of delta.
 """
 _BAR = 16
+#: Columns in the table of effects.
+MAX_EFFECTS = 12
 _ARM_COLUMNS = (
     "name",
     "pulls",
@@ -153,6 +160,8 @@ def report(found: "Status", everything: bool = False) -> "Iterator[Table | str]"
     if found.saving is not None:
         yield printable(found.saving)
     yield from arms_table(found, everything)
+    if found.effects and found.pulls:
+        yield from effects_table(found, everything)
     for words in found.warnings:
         yield f"Warning: {printable(words)}"
     what = "This rests on" if not found.doubts else "The estimates would rest on"
@@ -212,6 +221,27 @@ def arms_table(found: "Status", everything: bool = False) -> "Iterator[Table | s
     estimate = "Estimate" if found.unit is None else f"Estimate ({printable(found.unit)})"
     header = ["Arm", *evidence, estimate, "95 %", "Pulls", "State"]
     yield from output.arms_table(header, rows, everything, len(arms))
+
+
+def effects_table(found: "Status", everything: bool = False) -> "Iterator[Table | str]":
+    """Yield what each column does to the results."""
+    rows = [
+        [
+            one.name,
+            printable(one.step, output.NAME_WIDTH),
+            "-" if one.change is None else f"{one.change:+.4g}",
+            "-"
+            if one.change_low is None or one.change_high is None
+            else f"{one.change_low:.3g} to {one.change_high:.3g}",
+            "-" if one.slope is None else f"{one.slope:+.4g}",
+        ]
+        for one in found.effects
+    ]
+    change = "Change" if found.unit is None else f"Change ({printable(found.unit)})"
+    header = ["Column", "Step", change, "95 %", "For one unit"]
+    yield from output.arms_table(header, rows if everything else rows[:MAX_EFFECTS], True)
+    if len(rows) > MAX_EFFECTS and not everything:
+        yield f"... and {len(rows) - MAX_EFFECTS:,} more columns (--all shows them)\n"
 
 
 def _evidence(arm: "ArmStatus") -> str:

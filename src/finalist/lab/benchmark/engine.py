@@ -31,8 +31,6 @@ class CellResult:
 
     Attributes
     ----------
-    cell : Cell
-    result : Simulation or None
     reason : str
         Why there is no result, otherwise empty.
     """

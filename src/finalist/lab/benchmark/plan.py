@@ -87,9 +87,6 @@ class Cell:
 
     Attributes
     ----------
-    instance : Instance
-    spec : Spec
-    delta : float
     bound : float
         T* kl(delta, 1 - delta): the mean pulls that any method needs which keeps delta for every
         theta.

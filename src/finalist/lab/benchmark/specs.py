@@ -26,13 +26,7 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class Spec:
-    """A strategy by name, with the settings that differ from its defaults.
-
-    Attributes
-    ----------
-    name : str
-    settings : tuple of (str, value)
-    """
+    """A strategy by name, with the settings that differ from its defaults."""
 
     name: str
     settings: tuple[tuple[str, Value], ...] = ()

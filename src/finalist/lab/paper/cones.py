@@ -48,9 +48,6 @@ class ConfidenceSet:
     ----------
     allocation : str
         Whose allocation it is.
-    pulls : int
-    counts : (K,) array of int
-    region : ConvexSet
     possible : tuple of str
         Arms that are best for some parameter in the set.
     borders : bool

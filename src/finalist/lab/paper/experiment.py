@@ -277,7 +277,6 @@ def measure(
 
     Parameters
     ----------
-    cases : iterable of Case
     extent : Extent
         How many runs each case gets.
     folder : Path

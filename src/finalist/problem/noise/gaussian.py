@@ -1,19 +1,15 @@
 """Normal noise."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-from jaxtyping import Float
-
 from finalist.problem.features import Feature
-from finalist.problem.noise.model import Kind, missing_sigma, needs_of
+from finalist.problem.noise.model import Kind, Unbounded, missing_sigma, needs_of
 from finalist.problem.values import UNSET, Sigma, Unset, store_positive
 
 
 @dataclass(frozen=True)
-class Gaussian:
+class Gaussian(Unbounded):
     """Normal noise; `sigma` is its standard deviation, one per arm if a sequence, None if unknown.
 
     It has to be given.
@@ -28,7 +24,6 @@ class Gaussian:
     name: ClassVar[str] = "gaussian"
     rewards: ClassVar[Kind] = "gaussian"
     normal: ClassVar[bool] = True
-    range: ClassVar[tuple[float, float]] = (-np.inf, np.inf)
 
     def __post_init__(self) -> None:
         if isinstance(self.sigma, Unset):
@@ -40,9 +35,6 @@ class Gaussian:
     def needs(self) -> frozenset[Feature]:
         """What a strategy has to support."""
         return needs_of(self.sigma)
-
-    def refuse(self, rewards: Float[np.ndarray, " n"], whose: Callable[[int], str]) -> None:
-        """Accept every finite reward."""
 
     def assumption(self, sizes: str) -> str:
         """Say what is assumed."""

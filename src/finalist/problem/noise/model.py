@@ -55,6 +55,15 @@ class NoiseModel(Protocol):
         ...
 
 
+class Unbounded:
+    """Noise that allows every finite reward."""
+
+    range: ClassVar[tuple[float, float]] = (-np.inf, np.inf)
+
+    def refuse(self, rewards: Float[np.ndarray, " n"], whose: Callable[[int], str]) -> None:
+        """Accept every finite reward."""
+
+
 def needs_of(sigma: PerArm | None) -> frozenset[Feature]:
     """Return what a size of the noise asks of a strategy."""
     if sigma is None:

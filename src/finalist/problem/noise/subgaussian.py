@@ -1,19 +1,15 @@
 """Noise that is not wilder than normal noise of a known size."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-from jaxtyping import Float
-
 from finalist.problem.features import Feature
-from finalist.problem.noise.model import BOUNDED, Kind, missing_sigma, needs_of
+from finalist.problem.noise.model import BOUNDED, Kind, Unbounded, missing_sigma, needs_of
 from finalist.problem.values import UNSET, KnownSigma, Unset, store_positive
 
 
 @dataclass(frozen=True)
-class SubGaussian:
+class SubGaussian(Unbounded):
     """Noise with E exp(l e) <= exp(l^2 sigma^2 / 2); values in [a, b] have sigma = (b - a) / 2.
 
     Examples
@@ -26,7 +22,6 @@ class SubGaussian:
     name: ClassVar[str] = "sub-gaussian"
     rewards: ClassVar[Kind] = "bounded"
     normal: ClassVar[bool] = False
-    range: ClassVar[tuple[float, float]] = (-np.inf, np.inf)
 
     def __post_init__(self) -> None:
         if isinstance(self.sigma, Unset):
@@ -37,9 +32,6 @@ class SubGaussian:
     def needs(self) -> frozenset[Feature]:
         """What a strategy has to support."""
         return needs_of(self.sigma) | {"sub-gaussian"}
-
-    def refuse(self, rewards: Float[np.ndarray, " n"], whose: Callable[[int], str]) -> None:
-        """Accept every finite reward."""
 
     def assumption(self, sizes: str) -> str:
         """Say what is assumed."""

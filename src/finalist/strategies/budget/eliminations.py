@@ -43,7 +43,6 @@ class Stage:
     ----------
     survivors : tuple of int
         The arms that it compares, in increasing order.
-    pulls : int
     phases : int
         Phases that may still come, this one included; 1 for the last.
     """
@@ -84,7 +83,6 @@ class Schedule:
 
     Attributes
     ----------
-    arms : Arms
     pulls : tuple of int
         Of each phase.
     keeps : tuple of int

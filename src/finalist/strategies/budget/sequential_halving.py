@@ -78,7 +78,6 @@ class Halves:
 
     Attributes
     ----------
-    arms : int
     phases : int
         The rounds.
     """

@@ -153,20 +153,16 @@ class TopTwoRun(Run, Explaining):
             np.random.default_rng([self._seed, self._spent]),
         )
         R = fit.information.inverse_root  # R'R = A^-1
-        pairs = top_two(Z, problem.sign * fit.means(), problem.sigma * R, n, rng)
+        scores = problem.sign * fit.means()
+        pairs = top_two(Posterior(Z, scores, problem.sigma * R), n, rng)
         return greedy_pulls(Z, R.T @ R, pairs)
 
 
-def top_two(
-    Z: Float[np.ndarray, "K r"],
-    scores: Float[np.ndarray, " K"],
-    root: Float[np.ndarray, "q r"],
-    n: int,
-    rng: np.random.Generator,
-) -> Int[np.ndarray, "n 2"]:
-    """Draw n leaders and challengers.
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    """Where the means may be.
 
-    Parameters
+    Attributes
     ----------
     Z : (K, r) array
         The arms.
@@ -174,15 +170,27 @@ def top_two(
         Their estimates, large ones good.
     root : (q, r) array
         R with R'R the covariance of the estimated parameter.
-    n : int
-    rng : numpy.random.Generator
     """
-    drawn = _best(Z, scores, root, 2 * n, rng)
+
+    Z: Float[np.ndarray, "K r"]
+    scores: Float[np.ndarray, " K"]
+    root: Float[np.ndarray, "q r"]
+
+    def best(self, m: int, rng: np.random.Generator) -> Int[np.ndarray, " m"]:
+        """Return the best arm of each of m draws of the parameter."""
+        drawn = rng.standard_normal((m, len(self.root))) @ self.root
+        return np.asarray((self.scores + drawn @ self.Z.T).argmax(axis=1))
+
+
+def top_two(given: Posterior, n: int, rng: np.random.Generator) -> Int[np.ndarray, "n 2"]:
+    """Draw n leaders and challengers."""
+    Z, scores, root = given.Z, given.scores, given.root
+    drawn = given.best(2 * n, rng)
     pairs, ahead, open_ = np.repeat(drawn[:n, None], 2, axis=1), drawn[n:], np.arange(n)
     for left in range(TRIES, 0, -1):
         if len(ahead) < len(open_):  # those who are left often stay so: draw for several tries
             rounds = min(left, max(1, AHEAD // (len(Z) * len(open_))))
-            ahead = np.append(ahead, _best(Z, scores, root, rounds * len(open_), rng))
+            ahead = np.append(ahead, given.best(rounds * len(open_), rng))
         pairs[open_, 1], ahead = ahead[: len(open_)], ahead[len(open_) :]
         open_ = open_[pairs[open_, 1] == pairs[open_, 0]]
         if len(open_) == 0:
@@ -194,18 +202,6 @@ def top_two(
         lead[leader] = np.inf
         pairs[open_[pairs[open_, 0] == leader], 1] = lead.argmin()
     return pairs
-
-
-def _best(
-    Z: Float[np.ndarray, "K r"],
-    scores: Float[np.ndarray, " K"],
-    root: Float[np.ndarray, "q r"],
-    m: int,
-    rng: np.random.Generator,
-) -> Int[np.ndarray, " m"]:
-    """Return the best arm of each of m draws of the parameter."""
-    drawn = rng.standard_normal((m, len(root))) @ root
-    return np.asarray((scores + drawn @ Z.T).argmax(axis=1))
 
 
 def greedy_pulls(

@@ -114,7 +114,6 @@ class Bets:
         S and V of the rewards of the open epoch that are bet on already; 0 at its start.
     untilted : float
         The share that no data tilt.
-    odds : Odds
     """
 
     limit: Float[np.ndarray, " K"]
@@ -225,7 +224,6 @@ class Bets:
             Of which arms.
         before : pair of (K,) arrays
             What was known before the epoch: S and V.
-        odds : Odds
         """
         from finalist.strategies.gauntlet import kernels
 

@@ -16,16 +16,11 @@ from finalist.strategies.gauntlet.planner import Planner
 from finalist.strategies.gauntlet.walk import as_results
 from finalist.strategies.model_words import about, looked_for
 from finalist.strategies.protocol import Batch, Verdict
-from finalist.text import first_few
+from finalist.text import counted, first_few
 
 
 class CheckedEpochs(Epochs):
-    """Pilot and epochs with probes; when the gauntlet has its winners, batches of probes alone.
-
-    Attributes
-    ----------
-    model : ModelCheck
-    """
+    """Pilot and epochs with probes; when the gauntlet has its winners, batches of probes alone."""
 
     kinds: ClassVar[tuple[str, ...]] = (*Epochs.kinds, "probe")
 
@@ -54,6 +49,7 @@ class CheckedEpochs(Epochs):
     def words(self, straight: str) -> str:
         """Say what is certain if the model is right, and what is known of that."""
         found = self.model.findings()
+        straight += self._unmeasured()
         if not self.probing or found.chance is None:
             return straight
         names = self.past.problem.arms.names
@@ -70,6 +66,17 @@ class CheckedEpochs(Epochs):
             f"arm is still looked at: the chance is {about(found.chance)}, and "
             f"{about(found.limit)} is accepted."
         )
+
+    def _unmeasured(self) -> str:
+        """Say how many arms are out by the model alone."""
+        past = self.past
+        out = past.problem.arms.candidate.copy()
+        out[list(self.claims.verdict(0).survivors)] = False
+        never = int((out & (past.pooled.statistics.count == 0)).sum())
+        if never == 0:
+            return ""
+        verb = "is out and was" if never == 1 else "are out and were"
+        return f" {counted(never, 'arm')} {verb} never measured: the model alone says so."
 
     def _chooser(self) -> Chooser:
         return Chooser(self.planner, self.claims, self._looks, self.model)

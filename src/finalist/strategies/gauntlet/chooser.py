@@ -43,7 +43,6 @@ class Chooser:
 
     Attributes
     ----------
-    planner : Planner
     claims : Claims
         What is to be told apart.
     looks : bool
@@ -92,7 +91,6 @@ class Chooser:
 
         Parameters
         ----------
-        past : Past
         size : int or None
             What is asked for at a time: an epoch is whole batches.
         reserve : Reserve or None

@@ -34,7 +34,6 @@ class Contrasts:
 
     Attributes
     ----------
-    pairs : Pairs
     Y : (n, r) array
         The differences, in coordinates of the span.
     linear, own : (m,) arrays of int

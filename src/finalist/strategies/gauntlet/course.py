@@ -23,7 +23,6 @@ class Course(ABC):
     ----------
     past : Past
         What the chooser knows.
-    planner : Planner
     claims : Claims
         What is bet against.
     used : int or None

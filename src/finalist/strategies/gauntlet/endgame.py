@@ -108,7 +108,6 @@ class Ending:
 
     Attributes
     ----------
-    past : Past
     reserve : Reserve or None
         What is tested with the next epoch.
     needed : (m, r) array

@@ -48,8 +48,6 @@ class ModelCheck:
 
     Attributes
     ----------
-    evidence : BendEvidence
-    seed : int
     probed : int
         Probes so far.
     straight : int or None
@@ -58,7 +56,6 @@ class ModelCheck:
         These.
     found : Hidden or None
         What bends may hide, when it was last computed.
-    outcome : Outcome
     """
 
     evidence: BendEvidence

@@ -34,7 +34,6 @@ class Past:
 
     Attributes
     ----------
-    problem : Problem
     arms, Z : Arms, (K, r) array
         What rewards are told of, in coordinates of their span.
     pooled : Pooled

@@ -89,7 +89,6 @@ class Portfolio(BestArm):
 
     Parameters
     ----------
-    problem : Problem
     level : float, optional
         Of the test, if it is not all of delta.
     """

@@ -38,13 +38,10 @@ def probes(
 
     Parameters
     ----------
-    problem : Problem
-    bends : Bends
     cells : Cells
         Means of all results so far, in units of sigma.
     planned : (K,) array of int
         Pulls that are made beside the probes.
-    leader : int
     count : int
         How many probes.
     h : float

@@ -88,7 +88,6 @@ class Reserve:
         ----------
         problem : Problem
             Its sigma is known.
-        pulls : float
         noise : (n,) array
             Standard normal numbers of our own, one for each of `arms`.
         """

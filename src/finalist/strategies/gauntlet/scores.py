@@ -20,12 +20,10 @@ def scores_of(
 
     Parameters
     ----------
-    problem : Problem
     fit : Estimate
         From the rewards of the batch alone.
     contrasts : Contrasts
         Of the same batch.
-    epsilon : float
 
     Returns
     -------

@@ -43,17 +43,11 @@ class Sets:
         return pairs
 
     def missing(
-        self,
-        missing: Float[np.ndarray, " n"],
-        first: Int[np.ndarray, " k"],
-        second: Int[np.ndarray, " k"],
+        self, missing: Float[np.ndarray, " n"], pairs: Int[np.ndarray, "k 2"]
     ) -> Float[np.ndarray, " k"]:
-        """Return how much evidence is missing against the set with each pair swapped."""
-        leading = set(first.tolist())  # every one of them has a second arm
-        swapped = (
-            tuple(sorted((leading - {x}) | {a}))
-            for x, a in zip(first.tolist(), second.tolist(), strict=True)
-        )
+        """Return how much evidence is missing against the set with each pair (x, a) swapped."""
+        leading = set(pairs[:, 0].tolist())  # every one of them has a second arm
+        swapped = (tuple(sorted((leading - {x}) | {a})) for x, a in pairs.tolist())
         return missing[[self._number[s] for s in swapped]]
 
     def places(
@@ -109,13 +103,10 @@ class AllPairs:
         return pairs
 
     def missing(
-        self,
-        missing: Float[np.ndarray, " n"],
-        first: Int[np.ndarray, " k"],
-        second: Int[np.ndarray, " k"],
+        self, missing: Float[np.ndarray, " n"], pairs: Int[np.ndarray, "k 2"]
     ) -> Float[np.ndarray, " k"]:
-        """Return how much evidence is missing for each first arm being better."""
-        return np.asarray(self._table(missing, 0.0)[second, first])
+        """Return how much evidence is missing for the first arm of each pair being better."""
+        return np.asarray(self._table(missing, 0.0)[pairs[:, 1], pairs[:, 0]])
 
     def places(
         self, rejected: Bool[np.ndarray, " n"]

@@ -34,8 +34,6 @@ def missing_pulls(
 
     Parameters
     ----------
-    past : Past
-    wanted : Comparisons
     limit : float
         log(1 / level) of the bets.
     info : Information

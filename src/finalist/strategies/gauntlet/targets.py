@@ -25,7 +25,6 @@ class Comparisons:
 
     Attributes
     ----------
-    leader : int
     first, second : (n,) arrays of int
         Pairs of arms to tell apart, the better ones first: the leader and each survivor.
     missing : (n,) array
@@ -64,10 +63,8 @@ class Targets(Comparisons):
         The arms.
     root : (s, r) array
         R with R'R the inverse of the design matrix of all pulls.
-    sigma : float
     thetas : (S, r) array
         Plausible parameters, the estimate first, such that large means are good.
-    epsilon : float
     last : (K,) array of int
         The counts of the batch before, to start from.
     room : (K,) array of int

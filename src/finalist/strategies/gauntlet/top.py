@@ -115,7 +115,8 @@ class TopArms:
         inside, outside = order[: self._problem.top], order[self._problem.top :]
         first, second = (part.ravel() for part in np.meshgrid(inside, outside, indexing="ij"))
         bets = self.bets
-        missing = self.tested.missing((bets.limit - bets.log_m) / bets.limit, first, second)
+        left, pairs = (bets.limit - bets.log_m) / bets.limit, np.column_stack([first, second])
+        missing = self.tested.missing(left, pairs)
         open_ = missing > 0.0
         if open_.any():
             first, second, missing = first[open_], second[open_], missing[open_]

@@ -81,7 +81,6 @@ class PerPullRun(Playable):
 
     Parameters
     ----------
-    problem : Problem
     state : named tuple
         The state before the first pull; a run without rewards may have to `refresh` it.
     """

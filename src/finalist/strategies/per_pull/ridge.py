@@ -87,7 +87,6 @@ class Ridge:
         What a pull counts, w, among others.
     longest : float
         The largest squared norm of an arm that can be pulled.
-    eta : float
     """
 
     Z: Float[np.ndarray, "K r"]

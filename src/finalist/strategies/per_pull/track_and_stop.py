@@ -71,9 +71,10 @@ class TrackAndStop(Thresholded):
     Examples
     --------
     >>> import finalist as fl
-    >>> run = TrackAndStop().start(fl.Problem(fl.Arms.unstructured(3), noise=fl.Gaussian(1.0)))
-    >>> run.next().counts, run.next(size=7).counts
-    (array([1, 0, 0]), array([3, 2, 2]))
+    >>> arms, means = fl.Arms.unstructured(3), [0.0, 0.0, 1.0]
+    >>> found = fl.simulate(arms, means, TrackAndStop(tracking="C"), sigma=1.0, runs=5)
+    >>> found.winner.tolist()
+    [2, 2, 2, 2, 2]
     """
 
     name: ClassVar[str] = "track-and-stop"

@@ -38,9 +38,7 @@ from finalist.strategies.ranking.zone import REASONS, ZoneRun, ZoneStrategy
 
 @dataclass(frozen=True)
 class BIZ(ZoneStrategy):
-    """The strategy; it has no settings. The problem must have epsilon and one known sigma.
-
-    `ZoneStrategy` says what is promised.
+    """The strategy; it has no settings and needs one known sigma (`ZoneStrategy`).
 
     Examples
     --------

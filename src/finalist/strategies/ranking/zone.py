@@ -91,7 +91,6 @@ class ZoneRun(Run):
 
     Parameters
     ----------
-    problem : Problem
     first : int
         Pulls of each arm in the first stage.
     """

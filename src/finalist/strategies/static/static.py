@@ -218,7 +218,6 @@ class StaticRun(Playable):
 
     Parameters
     ----------
-    problem : Problem
     bound : "sharp" or "soare"
     sequence : callable
         Makes the sequence; called when pulls are asked for, never to record them.

@@ -34,9 +34,9 @@ class Uniform(Declared):
     Examples
     --------
     >>> import finalist as fl
-    >>> run = Uniform().start(fl.Problem(fl.Arms.unstructured(3), noise=fl.Gaussian(1.0)))
-    >>> run.next().counts, run.next(size=7).counts
-    (array([1, 1, 1]), array([3, 2, 2]))
+    >>> arms = fl.Arms([[2.0, 0.0], [1.0, 0.0], [0.0, 1.0]])  # features have no influence
+    >>> Uniform().start(fl.Problem(arms, noise=fl.Gaussian(1.0))).next(size=6).counts
+    array([2, 2, 2])
     """
 
     name: ClassVar[str] = "uniform"

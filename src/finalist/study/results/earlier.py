@@ -98,7 +98,6 @@ def as_history(
         As for `estimate_sigma`.
     dialect : Dialect, optional
         Of a file, as far as it is not to be found out.
-    candidate_column, result_column : str, optional
 
     Examples
     --------

@@ -95,14 +95,12 @@ def read_results(
 
     Parameters
     ----------
-    source : str, path or bytes
     dialect : Dialect, optional
         What is not to be found out.
     own : collection of str
         The candidates' own columns, which are not notes.
     name : str
         What errors call the table if bytes are given.
-    limits : Limits, optional
 
     Raises
     ------

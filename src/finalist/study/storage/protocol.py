@@ -63,12 +63,10 @@ class Dialect(Protocol):
 
     Attributes
     ----------
-    place : Place
     driver : str
         The package whose exceptions `explain` explains.
     file : (device, number) or None
         Which file is open: locks on files do not survive a fork. None for a server.
-    read_only : bool
     shared : bool
         Whether other programs may have tables beside ours; without ours it is then empty.
     begin_reading : sequence of str

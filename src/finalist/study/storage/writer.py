@@ -132,7 +132,6 @@ class Writer(Reader):
         client : str, optional
             What the client calls this event, at most 255 characters. `ConflictError` if there is
             such an event.
-        rewards : Results, optional
 
         Returns
         -------

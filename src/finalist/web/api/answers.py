@@ -5,7 +5,7 @@ from typing import Any, Literal, get_type_hints
 
 from pydantic import BaseModel, create_model
 
-from finalist.study import ArmStatus, Batch, Pull, Status
+from finalist.study import ArmStatus, Batch, Effect, Pull, Status
 from finalist.web.api.arms import GivenBody
 
 Verdict = Literal["continue", "winner", "uncertain", "undecided"]
@@ -119,6 +119,7 @@ class ForecastAnswer(BaseModel):
     pulls: list[float | None]
 
 
+EffectAnswer = described(Effect, "What one column or level does to the mean of a result.")
 ArmStatusAnswer = described(ArmStatus, "One arm: its estimate, and the evidence against it.")
 StatusAnswer = described(
     Status,
@@ -126,6 +127,7 @@ StatusAnswer = described(
     last=int,
     forecast=ForecastAnswer | None,
     arms=list[ArmStatusAnswer],
+    effects=list[EffectAnswer],
 )
 
 

@@ -26,7 +26,8 @@ from finalist.web.pages.fields import (
     uploaded,
     whole,
 )
-from finalist.web.pages.look import back, show_pull, show_study
+from finalist.web.pages.look import show_pull, show_study
+from finalist.web.pages.said import back
 from finalist.web.uploads import tell_table
 
 router = APIRouter()

@@ -21,7 +21,7 @@ from finalist.web.errors import http_status
 from finalist.web.pages import format as words
 from finalist.web.pages.act import Sent, Submission
 from finalist.web.pages.fields import uploaded
-from finalist.web.pages.look import back
+from finalist.web.pages.said import back
 from finalist.web.render import render
 
 router = APIRouter()

@@ -14,9 +14,10 @@ from finalist.inference.statistics import LARGEST_REWARD
 from finalist.study.results import FAILED
 from finalist.study.results.results import is_failed
 from finalist.tables.numbers import kind_of, number
-from finalist.text import show
 from finalist.web.pages.format import MAX_PULLS
 
+#: What people write where there is no result.
+_NOTHING = frozenset({"n/a", "na", "n.a", "nan", "none", "null", "missing", "-", "--", "?", "x"})
 _REWARD = re.compile(r"reward-([1-9][0-9]{0,17})")
 
 
@@ -69,8 +70,8 @@ def read_size(text: str) -> int | None:
     size = digits(plain)
     if not 1 <= size <= MAX_PULLS:
         raise RewardError(
-            f"the size of the batch is {printable(plain, 40)!r}; it must be a whole number from 1 "
-            f"to {MAX_PULLS:,}, or empty to let the strategy choose."
+            f"the size of the batch is “{printable(plain, 40)}”; it must be a whole number from 1 "
+            f"to {MAX_PULLS:,}, or empty to let the study choose."
         )
     return size
 
@@ -84,7 +85,7 @@ def digits(text: str) -> int:
 def read_rewards(
     fields: Iterable[tuple[str, object]],
 ) -> tuple[dict[int, float | str], dict[int, str]]:
-    """Return rewards by pull, "failed" if one failed, and for other fields what is wrong.
+    """Return results by measurement, "failed" if one failed, and for other fields what is wrong.
 
     A point is a decimal point. So is a comma, where it cannot separate thousands.
 
@@ -93,7 +94,7 @@ def read_rewards(
     >>> read_rewards([("reward-1", "0.5"), ("reward-2", ""), ("reward-3", "0,5")])
     ({1: 0.5, 3: 0.5}, {})
     >>> read_rewards([("reward-1", "1.000"), ("reward-2", "1,000"), ("reward-3", "Failed")])
-    ({1: 1.0, 3: 'failed'}, {2: "'1,000' is 1 or 1000; use a point, not a comma."})
+    ({1: 1.0, 3: 'failed'}, {2: '“1,000” may mean 1 or 1000. Write it in one of these ways.'})
     """
     rewards: dict[int, float | str] = {}
     wrong: dict[int, str] = {}
@@ -109,22 +110,46 @@ def read_rewards(
         if abs(measured) <= LARGEST_REWARD:  # false for nan
             rewards[pull] = measured
         else:
-            wrong[pull] = f"{show(value.strip(), 40)} {what}."
+            wrong[pull] = what
     return rewards, wrong
 
 
 def _measured(text: str) -> tuple[float, str]:
-    """Return a number that somebody typed, nan if it is not one; and what is wrong with it."""
-    if "," not in text:
-        value = number(text)
-        return value, "is too large" if not math.isnan(value) else (
-            "is not a number; leave it empty if it is not measured yet, write failed if it failed"
+    """Return a number that somebody typed, nan if it is not one; and what to do then.
+
+    Examples
+    --------
+    >>> _measured("n/a")[1]
+    '“n/a” is no result. If the measurement failed, write failed: it is made again. ...'
+    >>> _measured("12 kg")[1], _measured("1,5 kg")[1]
+    ('“12 kg” is not a number alone: leave out “kg”.', '“1,5 kg” is not a number alone: leave ...')
+    """
+    plain = text.strip()
+    shown = f"“{printable(plain, 40)}”"
+    if plain.lower().strip(".") in _NOTHING:
+        return math.nan, (
+            f"{shown} is no result. If the measurement failed, write failed: it is made again. If "
+            "it cannot be made again, follow “failed?” beside it."
         )
-    kind, comma = kind_of(text), number(text, ",")
-    if kind == "comma" and "." not in text:
-        return comma, "is too large"
-    point = f"is {comma:g} or {number(text):g}" if kind == "both" else "is not a number"
-    return math.nan, f"{point}; use a point, not a comma"
+    kind = kind_of(plain) if "," in plain else None
+    if kind == "both":
+        one, other = number(plain, ","), number(plain)
+        return math.nan, f"{shown} may mean {one:g} or {other:g}. Write it in one of these ways."
+    value = number(plain, ",") if kind == "comma" and "." not in plain else _float(plain)
+    if not math.isnan(value):
+        return value, f"{shown} is too large."
+    if unit := _unit(plain):
+        return math.nan, f"{shown} is not a number alone: leave out “{unit}”."
+    return math.nan, (
+        f"{shown} is not a number. Leave the field empty if it is not measured yet; write failed "
+        "if the measurement failed."
+    )
+
+
+def _unit(text: str) -> str:
+    """Return what stands behind a number; empty if that is no number, or nothing does."""
+    found = re.fullmatch(r"([-+]?[0-9][0-9.,]*)\s*([^0-9\s.,].*)", text)
+    return printable(found[2], 20) if found else ""
 
 
 # ---- settings; what is wrong is a ValueError ---------------------------------------------

@@ -64,6 +64,8 @@ NOISES = {
     "sub-gaussian": "a number with any noise that is not wilder than sigma",
     "bernoulli": "success or failure, 1 or 0",
 }
+#: How methods are called on the page, where their names are those of papers.
+METHODS = {"gauntlet": "test after every batch (the usual one)"}
 #: Choices of how the file is read.
 DIALECTS = {
     "delimiter": {",": "commas", ";": "semicolons", "tab": "tabs", "|": "vertical bars"},
@@ -96,7 +98,6 @@ class StudyDraft:
 
     Attributes
     ----------
-    name : str
     words : dict
         Keywords of `Study.create` besides the name and the arms.
     gap, guess : float or None
@@ -162,7 +163,7 @@ def read_draft(values: Mapping[str, str], found: ArmsTable) -> StudyDraft:
         if found.sigma is None:
             problems["sigma"] = "Choose the column that holds the noise, or write its size."
         elif values.get("known") != "column":
-            problems["sigma"] = "A column holds the noise of each arm; give the noise once."
+            problems["sigma"] = "A column holds the noise of each candidate; give the noise once."
     elif words["noise"] == "bernoulli":
         sigma = UNSET
     elif values.get("known") != "unknown":
@@ -231,7 +232,7 @@ def _simulated(arms: Arms, draft: StudyDraft) -> dict[str, Any]:
         given["sigma"] = draft.guess
     if len(arms) * arms.rank**2 > MAX_WORK:
         raise ProblemError(
-            f"{len(arms):,} arms of rank {arms.rank} take too long to simulate here; use the "
-            "command 'finalist plan'."
+            f"{len(arms):,} candidates with {arms.rank} numbers to learn take too long to simulate "
+            "here; use the command 'finalist plan'."
         )
     return {**given, "gap": draft.gap, "draws": DRAWS, "max_pulls": MAX_PULLS}

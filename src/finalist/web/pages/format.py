@@ -1,14 +1,14 @@
 """Numbers and sentences for the pages."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from finalist.arms import Arms
 from finalist.files import printable
 from finalist.problem.budget import of_budget as of_budget  # for templates
 from finalist.study import ArmStatus, Snapshot, Status
-from finalist.study.pulls import asked_anew
 from finalist.study.sentences import counted_arms as counted_arms  # for templates
 from finalist.text import counted as count
 from finalist.web.pages.code import commands as commands
@@ -21,7 +21,7 @@ NAME, _NAMED = 60, 5
 #: Largest batch that can be asked for on the page.
 MAX_PULLS = 10_000
 _STATES = {
-    "undecided": ("Ended without a winner", "ended"),
+    "undecided": ("Not decided", "ended"),
     "continue": ("Running", "runs"),
 }
 
@@ -47,6 +47,7 @@ def number(value: float | None, digits: int = 4) -> str:
     """
     if value is None or not math.isfinite(value):
         return NONE
+    value += 0.0  # no minus before 0
     if abs(value) >= 1e9 or 0 < abs(value) < 1e-5:
         text = f"{value:.{digits - 1}e}"
     elif abs(value) >= 10**digits:
@@ -68,6 +69,18 @@ def cell(value: object) -> str:
         return "yes" if value else "no"
     text = f"{value:.10g}" if isinstance(value, float) else "" if value is None else str(value)
     return printable(text, NAME)
+
+
+def quoted(text: str) -> str:
+    """Return a name in quotation marks if a sentence would run into it.
+
+    Examples
+    --------
+    >>> quoted("oak"), quoted("long and hot")
+    ('oak', '“long and hot”')
+    """
+    shown = name(text)
+    return f"“{shown}”" if re.search(r"[,;.:]|\b(?:and|or|is|are)\b", shown) else shown
 
 
 def percent(value: float) -> str:
@@ -117,7 +130,7 @@ def verdict(status: Status) -> str:
     left, noun = len(status.survivors), contenders(status)
     if status.pulls == 0:
         return f"Not begun: any of the {noun} may be {best(status.top)}."
-    ahead = "" if status.leader is None else f" {name(status.leader)} is ahead."
+    ahead = "" if status.leader is None else f" {quoted(status.leader)} is ahead."
     if status.epsilon:
         return f"Not decided yet: none is sure to be {within(status.epsilon)}.{ahead}"
     return f"Not decided yet: {left:,} of {noun} may be {best(status.top)}.{ahead}"
@@ -129,19 +142,19 @@ def certain(status: Status) -> str:
     noun = contenders(status)
     if status.risk is None:
         return "Nothing: no probability of error is guaranteed."
-    if left == every:  # of several winners, some may be certain before any arm is out
-        begin = "Nothing yet" if status.top == 1 else "No arm is out yet"
+    if left == every:  # of several winners, some may be certain before any candidate is out
+        begin = "Nothing yet" if status.top == 1 else "No candidate is ruled out yet"
         return f"{begin}: any of the {noun} may be {best(status.top)}."
-    out = count(every - left, "arm is", "arms are")
-    sought = "The best arm is" if status.top == 1 else f"The {status.top} best arms are"
+    out = count(every - left, "candidate is", "candidates are")
+    sought = "The best is" if status.top == 1 else f"The {status.top} best are"
     return (
-        f"{out} out. {sought} among {listed(status.survivors)}. This is wrong with "
+        f"{out} ruled out. {sought} among {listed(status.survivors)}. This is wrong with "
         f"probability at most {percent(status.risk)}."
     )
 
 
 def best(top: int) -> str:
-    """Say what an arm may be: the best, or one of several."""
+    """Say what a candidate may be: the best, or one of several."""
     return "the best" if top == 1 else f"one of the {top} best"
 
 
@@ -156,9 +169,8 @@ def is_near(status: Status) -> bool:
 
 
 def contenders(status: Status) -> str:
-    """Count what can win: arms, or candidates if some arms are only measured."""
-    every = sum(arm.candidate for arm in status.arms)
-    return count(every, "arm" if every == len(status.arms) else "candidate")
+    """Count what can win: not what is only measured."""
+    return count(sum(arm.candidate for arm in status.arms), "candidate")
 
 
 def question(settings: Mapping[str, Any], status: Status) -> str:
@@ -198,13 +210,13 @@ def each(value: float | Sequence[float] | None, arms: Arms) -> str:
     --------
     >>> arms = Arms.unstructured(3)
     >>> each(None, arms), each(0.5, arms), each([0.5, 2.0, 1.0], arms)
-    ('unknown', '0.5', 'of each arm, 0.5 to 2')
+    ('unknown', '0.5', 'of each candidate, 0.5 to 2')
     """
     if value is None:
         return "unknown"
     if isinstance(value, Sequence):
         known = [one for one, can in zip(value, arms.measurable, strict=True) if can]
-        return f"of each arm, {number(min(known))} to {number(max(known))}"
+        return f"of each candidate, {number(min(known))} to {number(max(known))}"
     return number(value)
 
 
@@ -222,7 +234,7 @@ def batch_size(snapshot: Snapshot) -> int | None:
     return size if isinstance(size, int) and 0 < size <= MAX_PULLS else None
 
 
-def ranked(status: Status, sign: int) -> list[ArmStatus]:
+def ordered(status: Status, sign: int) -> list[ArmStatus]:
     """Return survivors, then eliminated arms, then those that cannot win, each best first.
 
     With a winner within a margin, it and those that may be within the margin come first.
@@ -237,26 +249,17 @@ def ranked(status: Status, sign: int) -> list[ArmStatus]:
     return sorted(status.arms, key=key)
 
 
-def span_of(status: Status) -> tuple[float, float]:
-    """Return the ends of the axis for intervals in the table of arms."""
-    found = [end for arm in status.arms for end in (arm.low, arm.high, arm.estimate)]
-    ends = [end for end in found if end is not None]
-    low, high = min(ends, default=0.0), max(ends, default=1.0)
-    return (low, high) if high > low else (low - 0.5, high + 0.5)
-
-
 def listed(names: Sequence[str], total: int | None = None) -> str:
     """Return names for people, the first few of many; `total` is how many there are.
 
     Examples
     --------
-    >>> listed(["oak", "ash"]), listed(["oak", "ash"], 9)
-    ('oak, ash', 'oak, ash and 7 more')
+    >>> listed(["oak", "ash"]), listed(["oak, old", "ash"], 9)
+    ('oak, ash', '“oak, old”, ash and 7 more')
     """
-    shown = [name(text) for text in names[:_NAMED]]
+    shown = list(names[:_NAMED])
     more = (len(names) if total is None else total) - len(shown)
-    mark = "; " if any("," in text for text in shown) else ", "
-    return mark.join(shown) + (f" and {more:,} more" if more else "")
+    return ", ".join(map(quoted, shown)) + (f" and {more:,} more" if more else "")
 
 
 def cost(risk: float | None, delta: float, stage: int) -> str:
@@ -271,80 +274,3 @@ def cost(risk: float | None, delta: float, stage: int) -> str:
         return ""
     then = risk + delta / 2 ** (stage + 1)
     return f"A winner is then wrong with probability at most {percent(then)}, not {percent(risk)}."
-
-
-def event(body: Mapping[str, Any], status: Status) -> str:
-    """Say what happened in a study, in a sentence; `Study.events` has the events."""
-    say = _EVENTS.get(body["kind"])
-    return str(body["kind"]) if say is None else say(body, status)
-
-
-def _created(body: Mapping[str, Any], _: Status) -> str:
-    if changed := asked_anew(body.get("model"), body.get("epsilon")):
-        return f"Begun with {changed} from the results of {name(body['fork_of'])}."
-    if "fork_of" in body:
-        return f"Forked from {name(body['fork_of'])} before batch {body['until']}."
-    return f"Created with finalist {body.get('version', '')}."
-
-
-def _decided(body: Mapping[str, Any], status: Status) -> str:
-    if "stopped" in body:
-        why = body["stopped"]
-        return "Resumed." if why is None else f"Stopped: {printable(why, 300)}"
-    left = body.get("unneeded", 0)
-    batch = f"{'in' if left else 'after'} batch {body['batch']}"
-    found = f"Decision {batch}, {count(body['pulls'], 'pull')} in all: "
-    if body["winner"] is not None:
-        rest = f" {count(left, 'pull was', 'pulls were')} not needed." if left else ""
-        return f"{found}{_won(body, status)}.{rest}"
-    out = len(body["rejected"])
-    if not out:
-        return f"{found}no further arm is out."
-    return f"{found}{listed(body['named'], out)} {'is' if out == 1 else 'are'} out."
-
-
-def _won(body: Mapping[str, Any], status: Status) -> str:
-    """Say who has won, or is recommended."""
-    several = len(status.winners) > 1
-    chosen = listed(status.winners if several else body["named"])
-    if status.risk is not None:
-        return f"{chosen} {'win' if several else 'wins'}"
-    verb = "are" if several else "is"
-    return "the strategy is done" if status.winner is None else f"{chosen} {verb} recommended"
-
-
-def _changed(body: Mapping[str, Any], _: Status) -> str:
-    level, gone, new = number(body["level"], 3), body["gone"], body["new"]
-    if body["afresh"]:
-        verb = "was" if len(gone) == 1 else "were"
-        return (
-            f"{listed(gone)} {verb} withdrawn. All arms are tested from here on at the level "
-            f"{level}."
-        )
-    verb = "was added and is" if len(new) == 1 else "were added and are"
-    return f"{listed(new)} {verb} tested at the level {level}."
-
-
-def _lost(body: Mapping[str, Any], _: Status) -> str:
-    word = "is void and was replaced" if body["kind"] == "voided" else "is missing"
-    return f"Pull {body['pull']} {word}: {printable(body['reason'], 300)}"
-
-
-_EVENTS: dict[str, Callable[[Mapping[str, Any], Status], str]] = {
-    "created": _created,
-    "issued": lambda body, _: (
-        f"Batch {body['batch']} was issued: {count(len(body['arms']), 'pull')}."
-    ),
-    "decided": _decided,
-    "voided": _lost,
-    "missing": _lost,
-    "note": lambda body, _: str(body["text"]),
-    "history": lambda body, _: f"{count(len(body['arms']), 'earlier measurement')} brought in.",
-    "assigned": lambda b, _: f"{count(len(b['pulls']), 'pull')} for {name(b['worker'])}.",
-    "told": lambda body, _: f"{count(body['count'], 'reward')} told.",
-    "amended": lambda body, _: (
-        f"The reward of pull {body['pull']} was amended, it was {number(body['old'])}: "
-        f"{printable(body['reason'], 300)}"
-    ),
-    "changed": _changed,
-}

@@ -1,4 +1,4 @@
-"""The pages for reading: the list, a study, its charts, history, pulls and report."""
+"""The pages for reading: the list, a study, its charts, history, measurements and report."""
 
 import io
 import time
@@ -15,77 +15,30 @@ from finalist.tables.writer import write_table
 from finalist.web.cache import is_unread
 from finalist.web.depends import Number, PullNumber, SnapshotsDep, StudiesDep
 from finalist.web.errors import Json, RefusedError
+from finalist.web.example import SIZE as EXAMPLE_SIZE
 from finalist.web.lifetime import Life
-from finalist.web.pages import format as words
 from finalist.web.pages.pictures import available, svg
 from finalist.web.pages.report import report
-from finalist.web.render import environment, render
+from finalist.web.pages.said import said
+from finalist.web.pages.shown import context
+from finalist.web.render import render
 
 router = APIRouter()
-environment.globals["say"] = words
 
 #: Arms shown unless all are asked for; rows of a batch to fill in at once.
 MAX_ARMS, MAX_ROWS = 50, 400
 #: The candidates' own columns that are shown beside a batch; the file has all of them.
 MAX_OWN = 12
+#: Columns in the table of effects.
+MAX_EFFECTS = 30
+#: Those on a sheet to print.
+MAX_PRINTED = 6
 #: Arms offered in a drop-down list; with more, the name is typed.
 MAX_CHOICES = 1000
 #: Seconds after which the list is shown even if not all studies are read; the page then reloads.
 PATIENCE = 0.02
 #: Events on a page of the history.
 PAGE = 200
-#: Messages after an action; `n` is a number.
-SAID = {
-    "created": "The study is created. Get the first batch below.",
-    "issued": "A new batch is ready: measure it in this order.",
-    "stored": "{n} new results are stored.",
-    "stored-one": "1 new result is stored.",
-    "failed": "{n} measurements failed. They are made again, below under new numbers.",
-    "failed-one": "1 measurement failed. It is made again, below under a new number.",
-    "same": "Nothing is new: these results were stored already.",
-    "void": "Pull {n} replaces the one that failed.",
-    "missing": "Pull {n} is marked as missing.",
-    "amended": "The reward of pull {n} is amended.",
-    "noted": "The note is in the history.",
-    "stopped": "The study is stopped. You can resume it at any time.",
-    "resumed": "The study goes on.",
-    "rebudgeted": "The budget is changed. What is measured next is planned for it; what is certain "
-    "stays certain.",
-    "forked": "This is the new study. Tell the rewards of its open batch again.",
-    "remodelled": "This is the new study, with fresh evidence. Its assumptions say what the "
-    "probabilities of error of the two studies add up to.",
-    "withdrawn": "The arm is withdrawn. All arms that are left are tested anew.",
-    "added": "{n} new arms are tested from here on.",
-    "added-one": "The new arm is tested from here on.",
-    "deleted": "The study is deleted.",
-}
-
-
-def said(request: Request) -> str | None:
-    """Return the message of the last action; the URL holds a key and numbers, never a text."""
-    query = request.query_params
-    first = _message(query.get("said", ""), query.get("n", ""))
-    again = query.get("again", "")
-    more = _message("failed-one" if again == "1" else "failed", again) if again else None
-    return " ".join(filter(None, (first, more))) or None
-
-
-def _message(word: str, number: str) -> str | None:
-    words_ = SAID.get(word)
-    if words_ is None or not (number.isascii() and number.isdigit() and len(number) < 12):
-        return words_ if words_ is not None and "{n}" not in words_ else None
-    return words_.format(n=f"{int(number):,}")
-
-
-def back(
-    number: int, word: str, n: int | None = None, part: str = "#main", *, again: int = 0
-) -> RedirectResponse:
-    """Redirect to the page of a study, with the message of an action.
-
-    Without a fragment the browser would keep that of the form, but messages are at the top.
-    """
-    query = f"said={word}" + ("" if n is None else f"&n={n}") + (f"&again={again}" if again else "")
-    return RedirectResponse(f"/studies/{number}?{query}{part}", status_code=303)
 
 
 @router.get("/")
@@ -132,7 +85,17 @@ def to_studies() -> RedirectResponse:
 @router.get("/studies/{number}")
 def study_page(request: Request, number: Number, snapshots: SnapshotsDep) -> HTMLResponse:
     """Show a study."""
-    return show_study(request, snapshots.of(number))
+    return show_study(request, snapshots.of(number), expected=snapshots.expected(number))
+
+
+@router.get("/studies/{number}/sheet")
+def sheet_page(request: Request, number: Number, snapshots: SnapshotsDep) -> Response:
+    """Show the open batch as a sheet to print and to write on."""
+    snapshot = snapshots.of(number)
+    if snapshot.batch is None:
+        raise RefusedError(404, "not found", "there is no batch to measure now.")
+    own = snapshot.batch.own_columns()
+    return render(request, "sheet.html", snapshot=snapshot, own=own, MAX_PRINTED=MAX_PRINTED)
 
 
 def show_study(
@@ -144,22 +107,23 @@ def show_study(
     part: str = "",
     typed: dict[str, str] | None = None,
     wrong: dict[int, str] | None = None,
+    expected: str | None = None,
 ) -> HTMLResponse:
     """Return the page of a study; after an error, with the problem and what was typed."""
     everything = request.query_params.get("all") == "1"
-    found = status_of(snapshot)
-    arms = words.ranked(found, snapshot.problem.sign)
+    shown = context(snapshot, status_of(snapshot))
+    arms = shown["found"].rows
     return render(
         request,
         "study.html",
         status,
-        snapshot=snapshot,
-        status_=found,
-        state=words.state(found, snapshot.stopped),
+        **shown,
         arms=arms if everything else arms[:MAX_ARMS],
         more=0 if everything else max(len(arms) - MAX_ARMS, 0),
-        span=words.span_of(found),
-        charts=available(snapshot),
+        pictures=available(snapshot),
+        expected=expected,
+        example_size=EXAMPLE_SIZE,
+        MAX_EFFECTS=MAX_EFFECTS,
         rows=() if snapshot.batch is None else snapshot.batch.pulls[:MAX_ROWS],
         own=OwnColumns() if snapshot.batch is None else snapshot.batch.own_columns(),
         MAX_OWN=MAX_OWN,
@@ -192,10 +156,11 @@ def chart_svg(
     chart: str,
     snapshots: SnapshotsDep,
     theme: Literal["light", "dark"] = "light",
+    narrow: bool = False,
 ) -> Response:
     """Draw a chart of a study."""
     moment, snapshot = snapshots.at(number)
-    tag = f'"{moment[0]}-{number}-{moment[1]}-{theme}"'
+    tag = f'"{moment[0]}-{number}-{moment[1]}-{theme}-{narrow}"'
     headers = {"ETag": tag, "Cache-Control": "private, no-cache"}
     if request.headers.get("if-none-match") == tag:
         return Response(status_code=304, headers=headers)
@@ -206,13 +171,14 @@ def chart_svg(
         lambda: snapshots.status(number, forecast=True)[1].forecast,
         snapshots.cache,
         moment,
+        narrow=narrow,
     )
     return Response(text, media_type="image/svg+xml", headers=headers)
 
 
 @router.get("/studies/{number}/forecast")
 def forecast_page(request: Request, number: Number, snapshots: SnapshotsDep) -> HTMLResponse:
-    """Say how many pulls are still needed, and what a margin would change."""
+    """Say how many measurements are still needed, and what a margin would change."""
     snapshot, found = snapshots.of(number), snapshots.status(number, forecast=True)[1]
     return render(
         request, "forecast.html", snapshot=snapshot, forecast=found.forecast, status_=found
@@ -261,9 +227,9 @@ def show_pull(
     )
     if found is None:
         raise UnknownPullError(
-            f"pull {pull} is not in the open batch of study {words.name(snapshot.name)!r}, so it "
-            "cannot be changed. The file of all pulls says what became of it; to start over from "
-            "before its batch, fork the study."
+            f"measurement {pull} is not in the open batch, so it cannot be changed any more. The "
+            "file of all results says what became of it; to start over from before its batch, "
+            "start the study anew from there."
         )
     shown = {"problem": None, "typed": {}} | context
     return render(

@@ -1,4 +1,4 @@
-"""Creating a study: a table of arms, then the question, with a plan before the first pull."""
+"""Creating a study: a table of candidates, then the question, with a plan before it begins."""
 
 from dataclasses import dataclass, replace
 from functools import partial
@@ -26,6 +26,7 @@ from finalist.web.pages.fields import Form, text_of, texts_of, uploaded
 from finalist.web.pages.form import (
     DEFAULTS,
     DIALECTS,
+    METHODS,
     NOISES,
     ROLE,
     FormError,
@@ -144,6 +145,7 @@ def _question(
     margins: MarginPrices | None = None,
     old: Old | None = None,
     before: History | None = None,
+    asked_to_create: bool = False,
 ) -> HTMLResponse:
     return render(
         request,
@@ -160,8 +162,10 @@ def _question(
         pictures={} if margins is None else of_margins(margins),
         old=old or Old(),
         before=before,
+        asked_to_create=asked_to_create,
         noises=NOISES,
         strategies=strategies(),
+        methods=METHODS,
         **_CHOICES,
     )
 
@@ -171,14 +175,14 @@ def create(request: Request, form: Form, studies: StudiesDep, workers: WorkersDe
     """Preview the tables again, make a plan, or create the study; errors are shown in place."""
     values = {field: text_of(form, field)[:2000] for field in DEFAULTS}
     old = read_old(form, values)
-    ask_again = partial(_question, request, old=old)
+    do = text_of(form, "do")
+    ask_again = partial(_question, request, old=old, asked_to_create=do == "create")
     try:
         tables = _tables(form, values)
     except FinalistError as error:
         return _ask_arms(request, Tables(), values, problem=str(error), old=old)
     if tables.found is None or tables.found.table is None:
         return _ask_arms(request, tables, values, old=old)
-    do = text_of(form, "do")
     if do == "look":
         values["known"] = _known(values, tables.found.table)
     if tables.both is None:

@@ -18,6 +18,8 @@ from finalist.study.estimates import CONFIDENCE
 from finalist.text import counted
 from finalist.web.cache import Cache
 from finalist.web.pages import format as words
+from finalist.web.pages import model_pictures
+from finalist.web.pages.slices import slices
 from finalist.web.pool import Moment
 
 if TYPE_CHECKING:
@@ -33,44 +35,69 @@ _BEYOND: frozenset[Feature] = frozenset(
 )
 _THEMES: tuple["Theme", ...] = ("light", "dark")
 _drawing = threading.Lock()  # drawing takes a whole core
-_INTERVALS = "Lines: 95 % intervals, for all arms and times together."
+_INTERVALS = "Lines: 95 % intervals, for all candidates and times together."
 
 
 def available(snapshot: Snapshot) -> dict[str, str]:
     """Return the charts that can be drawn now, each with a description for screen readers."""
     found: dict[str, str] = {}
+    if snapshot.curves:
+        found["bends"] = (
+            "Measured means beside the line of the model and that of a model that bends: "
+            f"{', '.join(dict.fromkeys(one.column for one in snapshot.curves))}."
+        )
     arms, plain = snapshot.arms, _is_plain(snapshot)
     if (np.diff(snapshot.trail[0], prepend=0) > 0).any():
         found["evidence"] = (
-            "Evidence against each arm over the pulls; an arm is out when its line reaches 1. "
-            "The table of arms has the last values."
+            "Evidence against each candidate over the measurements; a candidate is ruled out when "
+            "its line reaches 1. The table of candidates has the last values."
         )
     if np.isfinite(snapshot.means).any():
-        found["estimates"] = "Estimated means; the table of arms has the numbers."
+        found["estimates"] = "Estimated means; the table of candidates has the numbers."
     if snapshot.fit.statistics.pulls:  # of complete batches
         beside = " beside those of the best design" if plain else ""
-        found["pulls"] = f"Pulls of each arm{beside}."
+        found["pulls"] = f"Measurements of each candidate{beside}."
+    for k, one in enumerate(slices(snapshot, model_pictures.front(snapshot))):
+        found[f"curve-{k}"] = (
+            f"Measured means along {words.name(one.column)} with the curve of the model; the chart "
+            "of means has the numbers."
+        )
     if snapshot.can_forecast:
-        found["forecast"] = "How many simulated futures are decided after how many further pulls."
+        found["forecast"] = (
+            "How many simulated futures are decided after how many further measurements."
+        )
+    if any(one.change is not None for one in snapshot.effects):
+        found["effects"] = "What each column does to the results; the table of effects has it all."
+    if len(snapshot.leftover.pull):
+        found["residuals"] = (
+            "Results less their estimates, against the estimates and in the order measured."
+        )
     flat = arms.features.shape[1] == arms.rank == 2
     if plain and flat and _radius(snapshot) is not None:
         found["plane"] = (
-            "The plane of parameters: for each arm the cone in which it is best, the estimate, "
-            "and the ellipse in which the parameter is with 95 %."
+            "The plane of parameters: for each candidate the cone in which it is best, the "
+            "estimate, and the ellipse in which the parameter is with 95 %."
         )
     return found
 
 
-def draw(snapshot: Snapshot, chart: str, forecast: Callable[[], Forecast | None]) -> "AnyChart":
+def draw(
+    snapshot: Snapshot,
+    chart: str,
+    forecast: Callable[[], Forecast | None],
+    *,
+    narrow: bool = False,
+) -> "AnyChart":
     """Draw a chart.
 
     Parameters
     ----------
-    snapshot : Snapshot
     chart : str
         One of `available`.
     forecast : callable
         Makes the forecast, called only if that is drawn.
+    narrow : bool
+        For phones: as wide as one is, not as wide as a page.
     """
     if chart not in available(snapshot):
         raise ChartError(
@@ -78,8 +105,10 @@ def draw(snapshot: Snapshot, chart: str, forecast: Callable[[], Forecast | None]
             "there are."
         )
     if chart == "forecast":
-        return _forecast(forecast())
-    return _DRAW[chart](snapshot)
+        return _forecast(forecast(), narrow)
+    if chart.startswith("curve-"):
+        return model_pictures.curve(snapshot, int(chart.removeprefix("curve-")), narrow)
+    return _DRAW[chart](snapshot, narrow)
 
 
 def svg(
@@ -89,13 +118,15 @@ def svg(
     forecast: Callable[[], Forecast | None],
     cache: Cache,
     moment: Moment,
+    *,
+    narrow: bool = False,
 ) -> str:
-    """Return a chart as SVG, drawn once per event and theme."""
-    what = f"{chart}.{theme}"
+    """Return a chart as SVG, drawn once per event, theme and width: `narrow` is for phones."""
+    what = f"{chart}.{theme}.{narrow}"
     kept: str | None = cache.get(snapshot.number, what, moment)
     if kept is not None:
         return kept
-    picture = draw(snapshot, chart, forecast)
+    picture = draw(snapshot, chart, forecast, narrow=narrow)
     from finalist.charts.theme import to_svg
 
     with _drawing:
@@ -131,8 +162,9 @@ def _is_plain(snapshot: Snapshot) -> bool:
     return not snapshot.problem.needs & _BEYOND
 
 
-def _evidence(snapshot: Snapshot) -> "AnyChart":
+def _evidence(snapshot: Snapshot, narrow: bool) -> "AnyChart":
     from finalist.charts.evidence import evidence_chart
+    from finalist.charts.theme import candidate_colour
 
     pulls, evidence = snapshot.trail
     grown = np.diff(pulls, prepend=0) > 0  # a batch that is missing entirely adds nothing
@@ -142,10 +174,10 @@ def _evidence(snapshot: Snapshot) -> "AnyChart":
     out = evidence >= 1.0
     first = np.where(out.any(axis=0), out.argmax(axis=0), len(pulls))
     arms = np.sort(np.argsort(-first, kind="stable")[:MAX_LINES])
-    remarks = ["An arm is out when its line reaches 1."]
+    remarks = ["Ruled out where a line reaches 1."]
     if len(arms) < len(tested):
-        rest = counted(len(tested) - len(arms), "arm that was", "arms that were")
-        remarks.append(f"Not drawn: {rest} out early")
+        rest = counted(len(tested) - len(arms), "that was", "that were")
+        remarks.append(f"Not drawn: {rest} ruled out early")
     chosen = evidence[:, arms]
     if len(batches) < len(pulls):  # a line must still end where its arm is out
         chosen = np.maximum.accumulate(np.where(chosen >= 1.0, chosen, -np.inf), axis=0)
@@ -156,18 +188,20 @@ def _evidence(snapshot: Snapshot) -> "AnyChart":
         np.asarray(chosen[batches], dtype=float),
         [snapshot.arms.names[i] for i in drawn],
         winner=[at for at, i in enumerate(drawn) if i in snapshot.winners],
-        title="Evidence against each arm",
+        title="Evidence so far" if narrow else "Evidence against each candidate",
         subtitle=remarks,
+        colours=[candidate_colour(i) for i in drawn],
+        narrow=narrow,
     )
 
 
-def _estimates(snapshot: Snapshot) -> "AnyChart":
+def _estimates(snapshot: Snapshot, _narrow: bool) -> "AnyChart":
     from finalist.charts.studies import intervals_chart
 
     K, (means, low, high) = len(snapshot.arms), snapshot.intervals
     remark = _INTERVALS if np.isfinite(high).any() else "There are no intervals."
     if snapshot.problem.batch_intercept:
-        remark = "To compare arms: the level of each batch is unknown."
+        remark = "To compare candidates: the level of each batch is unknown."
     return intervals_chart(
         snapshot.arms.names,
         means,
@@ -178,13 +212,13 @@ def _estimates(snapshot: Snapshot) -> "AnyChart":
         candidate=snapshot.arms.candidate,
         first="winner" if snapshot.risk is not None else "recommended",
         sign=snapshot.problem.sign,
-        label=snapshot.problem.in_unit("Expected reward"),
+        label=snapshot.problem.in_unit("Mean result"),
         title="Estimated means",
         subtitle=[remark],
     )
 
 
-def _pulls(snapshot: Snapshot) -> "AnyChart":
+def _pulls(snapshot: Snapshot, _narrow: bool) -> "AnyChart":
     from finalist.charts.studies import allocation_chart
 
     best, remarks = best_design(snapshot), []
@@ -196,7 +230,7 @@ def _pulls(snapshot: Snapshot) -> "AnyChart":
         snapshot.arms.names,
         snapshot.fit.statistics.count,
         best,
-        title="Pulls of each arm",
+        title="Measurements of each candidate",
         subtitle=remarks,
     )
 
@@ -222,14 +256,20 @@ def best_design(snapshot: Snapshot) -> np.ndarray | None:
         return None
 
 
-def _forecast(found: Forecast | None) -> "AnyChart":
+def _forecast(found: Forecast | None, narrow: bool) -> "AnyChart":
     from finalist.charts.studies import forecast_chart
 
     if found is None:
         raise ChartError(
-            "there is no forecast: too little is measured yet, or there are too many arms."
+            "there is no forecast: too little is measured yet, or there are too many candidates."
         )
-    return forecast_chart(found.pulls, found.cap, subtitle=[found.words()])
+    return forecast_chart(
+        found.pulls,
+        found.cap,
+        title="How many more?" if narrow else "How many more measurements?",
+        subtitle=[] if narrow else [found.words()],
+        narrow=narrow,
+    )
 
 
 def _start(snapshot: Snapshot) -> np.ndarray:
@@ -257,12 +297,12 @@ def _radius(snapshot: Snapshot) -> float | None:
     return width / size if size > 0 else None
 
 
-def _plane(snapshot: Snapshot) -> "AnyChart":
-    from finalist.charts.studies import position_chart
+def _plane(snapshot: Snapshot, narrow: bool) -> "AnyChart":
+    from finalist.charts.studies import NARROW, WIDE, position_chart
 
     theta = np.linalg.lstsq(snapshot.arms.features, snapshot.means, rcond=None)[0]
     subtitle: Sequence[str] = [
-        "Each coloured cone holds the parameters under which that arm is best.",
+        "Each coloured cone holds the parameters under which that candidate is best.",
         "The cross is the estimate; the ellipse holds the truth with 95 %, at all times.",
     ]
     return position_chart(
@@ -272,13 +312,18 @@ def _plane(snapshot: Snapshot) -> "AnyChart":
         _radius(snapshot),
         start=_start(snapshot),
         sign=snapshot.problem.sign,
-        subtitle=subtitle,
+        title="The plane" if narrow else "Where the parameter may be",
+        subtitle=[] if narrow else subtitle,
+        side=NARROW if narrow else WIDE,
     )
 
 
-_DRAW: dict[str, Callable[[Snapshot], "AnyChart"]] = {
+_DRAW: dict[str, Callable[[Snapshot, bool], "AnyChart"]] = {
     "evidence": _evidence,
     "estimates": _estimates,
     "pulls": _pulls,
     "plane": _plane,
+    "bends": model_pictures.bends,
+    "effects": model_pictures.effects,
+    "residuals": model_pictures.residuals,
 }

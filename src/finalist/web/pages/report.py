@@ -8,12 +8,14 @@ from finalist.planning import Forecast
 from finalist.study import Snapshot, Status, Study
 from finalist.study.status import status
 from finalist.web.cache import Cache
-from finalist.web.pages import format as words
 from finalist.web.pages.pictures import as_url, available, svg
+from finalist.web.pages.shown import ROWS, context
 from finalist.web.pool import Moment
 from finalist.web.render import HERE, environment
 
-#: Arms in the table of a report; the exported files have all.
+#: Style sheets, in order.
+STYLES = ("style", "rows")
+#: Candidates in the table of a report; the exported files have all.
 MAX_ARMS = 1000
 
 
@@ -22,30 +24,28 @@ def report(snapshot: Snapshot, simulated: Status, place: str, cache: Cache, mome
 
     Parameters
     ----------
-    snapshot : Snapshot
     simulated : Status
         With the forecasts, of this moment or one soon after.
     place : str
         Where it is kept, for display.
     cache : Cache
         Keeps the charts, at the moment of the snapshot.
-    moment : Moment
     """
-    found = status(snapshot)
-    arms = words.ranked(found, snapshot.problem.sign)
+    shown = context(snapshot, status(snapshot))
+    arms = shown["found"].rows
     return environment.get_template("report.html").render(
-        snapshot=snapshot,
-        status_=found,
-        state=words.state(found, snapshot.stopped),
+        **shown,
         arms=arms[:MAX_ARMS],
         more=max(len(arms) - MAX_ARMS, 0),
+        charted="estimates" in available(snapshot),
         charts=_charts(snapshot, simulated.forecast, cache, moment),
         forecast=simulated.forecast,
         saving=simulated.saving,
-        span=words.span_of(found),
+        MAX_EFFECTS=MAX_ARMS,
         place=place,
-        say=words,
-        style=(HERE / "static" / "style.css").read_text(encoding="utf-8"),
+        style="\n".join(
+            (HERE / "static" / f"{name}.css").read_text(encoding="utf-8") for name in STYLES
+        ),
         made=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         version=__version__,
     )
@@ -57,7 +57,7 @@ def _charts(
     """Return charts: their names, images as data URLs (scripts in them do not run), and texts."""
     charts = []
     for chart, alt in available(snapshot).items():
-        if chart == "forecast" and forecast is None:
+        if chart in ROWS or (chart == "forecast" and forecast is None):
             continue
         try:
             url = as_url(svg(snapshot, chart, "light", lambda: forecast, cache, moment))

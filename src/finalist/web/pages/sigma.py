@@ -2,7 +2,6 @@
 
 import csv
 import io
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -17,6 +16,7 @@ from finalist.study.results.earlier import old_results
 from finalist.tables import Cells, Limits, read
 from finalist.tables.text import decode
 from finalist.web.pages.fields import Form, text_of, uploaded
+from finalist.web.plain import plain
 from finalist.web.render import render
 from finalist.web.uploads import MAX_RESULTS
 
@@ -24,8 +24,6 @@ router = APIRouter()
 #: Fields beside the table itself.
 FIELDS = ("candidate_column", "result_column", "known_only")
 LIMITS = Limits(content=20 * 2**20, rows=MAX_RESULTS, cells=1_000_000)
-#: Options of commands, which nobody can give here.
-_OPTIONS = re.compile(r" \(--[^()]*\)| or say which: [a-z-]+=NAME")
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +34,6 @@ class Old:
     ----------
     text : str
         To be shown and sent again.
-    columns : tuple of str
     results : Results or None
         None if there is no table, or if something is wrong with it.
     said : tuple of str
@@ -107,13 +104,5 @@ def _as_text(content: bytes, cells: Cells) -> str:
 
 
 def on_page(error: FinalistError) -> str:
-    """Return what an error says, without options of commands.
-
-    Examples
-    --------
-    >>> on_page(FinalistError("Rename one, or say which: result-column=NAME."))
-    'Rename one, or choose it below.'
-    >>> on_page(FinalistError("no or yes, need the noise 'bernoulli' (--noise bernoulli)."))
-    "no or yes, need the noise 'bernoulli'."
-    """
-    return _OPTIONS.sub(lambda hit: "" if "(" in hit[0] else " or choose it below", str(error))
+    """Return what an error says on a page."""
+    return plain(str(error))

@@ -45,7 +45,6 @@ class Guard:
 
     Parameters
     ----------
-    app : ASGI application
     hosts : sequence of str
         Names and addresses that the Host header may contain; "*.*.*.*" stands for every numeric
         address, which DNS rebinding cannot use.

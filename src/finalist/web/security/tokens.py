@@ -125,7 +125,6 @@ class Token:
 
     Parameters
     ----------
-    token_hash : str, optional
     file : path, optional
         With the hash, instead of `token_hash`; while it is missing, no token is required.
     """

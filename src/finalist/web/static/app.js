@@ -182,10 +182,7 @@ function prepare(root) {
   for (const button of root.querySelectorAll("[data-copy]")) {
     button.addEventListener("click", () => copy(button));
   }
-  for (const field of root.querySelectorAll("table.batch input")) {
-    field.addEventListener("keydown", (event) => down(event, field));
-    field.addEventListener("paste", (event) => spread(event, field));
-  }
+  window.dispatchEvent(new CustomEvent("part", { detail: root }));
 }
 
 async function copy(button) {
@@ -200,20 +197,4 @@ async function copy(button) {
   setTimeout(() => { button.textContent = word; }, 1500);
 }
 
-// Enter goes to the next row, as in a spreadsheet; a pasted column fills the rows below.
-const fieldsBelow = (field) => {
-  const fields = [...document.querySelectorAll("table.batch input")];
-  return fields.slice(fields.indexOf(field));
-};
-function down(event, field) {
-  if (event.key !== "Enter" || event.ctrlKey || event.metaKey) return;
-  const next = fieldsBelow(field)[1];
-  if (next) { event.preventDefault(); next.focus(); }
-}
-function spread(event, field) {
-  const lines = event.clipboardData.getData("text").replace(/\r/g, "").replace(/\n+$/, "").split("\n");
-  if (lines.length < 2) return;
-  event.preventDefault();
-  fieldsBelow(field).slice(0, lines.length).forEach((below, i) => { below.value = lines[i].trim(); });
-}
 prepare(document);

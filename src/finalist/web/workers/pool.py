@@ -112,7 +112,6 @@ class Workers:
 
         Parameters
         ----------
-        kind : Kind
         function : function
             At the top level of a module, so that it can be pickled.
         *words : object

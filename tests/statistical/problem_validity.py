@@ -1,6 +1,6 @@
 """Is a best arm rejected with probability at most delta where noise, cost, roles or batches differ?
 
-    python -m tests.statistical.beyond_validity [--runs 2000] [--jobs -1] [--only shift]
+    python -m tests.statistical.problem_validity [--runs 2000] [--jobs -1] [--only shift]
 
 As `gauntlet_validity`, for what goes beyond one winner with known, equal noise. Arms are tied, and
 a given best one (for the m best: a given best set, or all true claims about pairs) is watched for

@@ -23,17 +23,17 @@ def test_the_unit_is_shown_in_status_charts_sheets_page_and_report(tmp_path):
         shown = study.snapshot()
         assert status(shown).unit == study.status().to_dict()["unit"] == "kg <m>"
         axis = str(draw(shown, "estimates", lambda: None).to_dict())
-        assert "Expected reward (kg <m>)" in axis
+        assert "Mean result (kg <m>)" in axis
     with (tmp_path / "batch.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert {row["unit"] for row in rows} == {"kg <m>"}
     assert "Estimate (kg <m>)" in run("status", "trees", "--db", place).stdout
     with person(place) as somebody:
         page = somebody.get("/studies/1")
-        assert "Estimate (kg <m>)" in text_of(page)
+        assert "Mean (kg <m>" in text_of(page)
         assert "Result (kg <m>)" in text_of(page)
         assert "kg <m>" not in page.text
-        assert "Estimate (kg <m>)" in text_of(somebody.get("/studies/1/report.html"))
+        assert "Mean (kg <m>" in text_of(somebody.get("/studies/1/report.html"))
         sheet = somebody.get("/api/v1/studies/1/open.csv").text
         assert {row["unit"] for row in csv.DictReader(io.StringIO(sheet))} == {"kg <m>"}
         assert somebody.get("/api/v1/studies/1/open").json()["unit"] == "kg <m>"

@@ -1,12 +1,12 @@
-"""A small part of `beyond_validity` for every change; `make validate` runs all of it."""
+"""A small part of `problem_validity` for every change; `make validate` runs all of it."""
 
 from dataclasses import replace
 
 import pytest
 
 from finalist.simulation.binomial import exact_lower_bound
-from tests.statistical.beyond_validity import CASES, block
 from tests.statistical.gauntlet_validity import CONFIDENCE
+from tests.statistical.problem_validity import CASES, block
 
 RUNS, BATCHES = 40, 16
 
