@@ -7,7 +7,7 @@ without features and yes/no rewards, at budgets at which uniform errs in .4 and 
 at 2 and 4 pulls for each dimension. Settings may be tuned on one set of instances, the other is
 held out. Arms are permuted in every run. Uniform, G, XY and the static oracle, which knows theta,
 are fixed allocations with least squares at the end, simulated in closed form; the pair limit is
-`fl.pair_limit`. Slow rivals have fewer runs, as the tables say. Results are kept in a store; a
+`fl.pair_limit`. What is slow has a part of the runs, what is not at least 10,000, as the tables say. Results are kept in a store; a
 stopped run goes on where it was. Writes benchmarks/results/budgets.md, or budgets-partial.md with
 `--only` or `--columns`. The exit code is 1 when a target is missed.
 """
