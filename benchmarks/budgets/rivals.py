@@ -189,8 +189,7 @@ def simulated(task: Task, runs: int, jobs: int, store: Store) -> Sequence[Outcom
     settings = settings_of(task) | {"permuted": True}
     done: list[Outcome] = []
     missing: list[range] = []
-    for first in range(0, runs, BLOCK):
-        part = range(first, min(first + BLOCK, runs))
+    for part in _blocks(runs):
         arrays = store.get(_block(settings, part))
         if arrays is None:
             missing.append(part)
@@ -202,6 +201,18 @@ def simulated(task: Task, runs: int, jobs: int, store: Store) -> Sequence[Outcom
     if len(done) < runs:  # Ctrl-C ended the simulation, and should end everything
         raise KeyboardInterrupt
     return sorted(done, key=lambda one: one.run)
+
+
+def is_stored(cell: Cell, column: str, runs: int, store: Store) -> bool:
+    """Return whether measuring a column needs no simulation, but perhaps a closed form."""
+    if column in FIXED:
+        return True
+    settings = settings_of(task_of(cell, column)) | {"permuted": True}
+    return all(store.get(_block(settings, part)) is not None for part in _blocks(runs))
+
+
+def _blocks(runs: int) -> list[range]:
+    return [range(first, min(first + BLOCK, runs)) for first in range(0, runs, BLOCK)]
 
 
 def _block(settings: dict[str, Any], part: range) -> dict[str, Any]:

@@ -173,7 +173,10 @@ def test_a_permuted_run_has_the_features_of_its_means():
 def test_what_was_simulated_is_read_again(tmp_path, monkeypatch):
     cell = Cell("sphere 20 x 3", 1, 86, "promised")
     with CodeStore(tmp_path / "runs.sqlite") as store:
+        assert not rivals.is_stored(cell, "GSE", 60, store)
         first = rivals.measure(cell, "GSE", 60, 1, store)
+        assert rivals.is_stored(cell, "GSE", 60, store)
+        assert not rivals.is_stored(cell, "GSE", 61, store)
         more = rivals.measure(cell, "GSE", 110, 1, store)
         monkeypatch.setattr(rivals.Permuted, "run", lambda *_: pytest.fail("simulated again"))
         assert rivals.measure(cell, "GSE", 110, 1, store) == more
