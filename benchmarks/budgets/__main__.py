@@ -21,7 +21,7 @@ from pathlib import Path
 from benchmarks.budgets.cells import Cell, cells
 from benchmarks.budgets.cpu import K, of_planning
 from benchmarks.budgets.report import Limits, Results, add_tables, add_targets, share
-from benchmarks.budgets.rivals import COLUMNS, applies, is_stored, limit, measure, runs_of
+from benchmarks.budgets.rivals import COLUMNS, applies, limit, measure, runs_of, runs_stored
 from benchmarks.gauntlet.cells import CodeStore
 from benchmarks.harness import Report, Target, console
 
@@ -59,9 +59,10 @@ def measured(words: argparse.Namespace) -> tuple[Results, Limits]:
             for column in words.columns:
                 if applies(column, cell):
                     runs = runs_of(column, cell, words.runs)
-                    if words.stored and not is_stored(cell, column, runs, store):
-                        continue
-                    found[column] = measure(cell, column, runs, words.jobs, store)
+                    if words.stored:
+                        runs = runs_stored(cell, column, runs, store)
+                    if runs > 0:
+                        found[column] = measure(cell, column, runs, words.jobs, store)
             results[cell], limits[cell] = found, limit(cell)
             shown = ", ".join(f"{name} {share(one.rate)}" for name, one in found.items())
             took = f"{time.perf_counter() - begin:.0f} s"

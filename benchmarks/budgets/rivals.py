@@ -203,12 +203,16 @@ def simulated(task: Task, runs: int, jobs: int, store: Store) -> Sequence[Outcom
     return sorted(done, key=lambda one: one.run)
 
 
-def is_stored(cell: Cell, column: str, runs: int, store: Store) -> bool:
-    """Return whether measuring a column needs no simulation, but perhaps a closed form."""
-    if column in FIXED:
-        return True
-    settings = settings_of(task_of(cell, column)) | {"permuted": True}
-    return all(store.get(_block(settings, part)) is not None for part in _blocks(runs))
+def runs_stored(cell: Cell, column: str, most: int, store: Store) -> int:
+    """Return how many runs the store has of a column, at most those asked for, from the first."""
+    if column in FIXED:  # takes no time
+        return most
+    settings, done = settings_of(task_of(cell, column)) | {"permuted": True}, 0
+    for part in _blocks(most):
+        if store.get(_block(settings, part)) is None:
+            break
+        done = part.stop
+    return done
 
 
 def _blocks(runs: int) -> list[range]:

@@ -173,10 +173,9 @@ def test_a_permuted_run_has_the_features_of_its_means():
 def test_what_was_simulated_is_read_again(tmp_path, monkeypatch):
     cell = Cell("sphere 20 x 3", 1, 86, "promised")
     with CodeStore(tmp_path / "runs.sqlite") as store:
-        assert not rivals.is_stored(cell, "GSE", 60, store)
+        assert rivals.runs_stored(cell, "GSE", 60, store) == 0
         first = rivals.measure(cell, "GSE", 60, 1, store)
-        assert rivals.is_stored(cell, "GSE", 60, store)
-        assert not rivals.is_stored(cell, "GSE", 61, store)
+        assert [rivals.runs_stored(cell, "GSE", n, store) for n in (60, 50, 61)] == [60, 50, 60]
         more = rivals.measure(cell, "GSE", 110, 1, store)
         monkeypatch.setattr(rivals.Permuted, "run", lambda *_: pytest.fail("simulated again"))
         assert rivals.measure(cell, "GSE", 110, 1, store) == more
