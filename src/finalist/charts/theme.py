@@ -37,6 +37,7 @@ CANDIDATES = (
     "#3D7482",
 )
 ACCENT = "#D55E00"
+GREYS = ("#B8C0C8", "#8A96A3")
 INK = "#1F2933"
 MUTED = "#616E7C"
 RULE = "#E4E7EB"
@@ -84,14 +85,15 @@ def candidate_colour(place: int) -> str:
     return CANDIDATES[place % len(CANDIDATES)]
 
 
-def own_colours(colours: Sequence[str]) -> Any:
+def own_colours() -> Any:
     """Return the encoding of rows that hold a colour of their own, in a field of that name.
 
-    As a scale and not as it is: the dark theme exchanges colours, but not in data.
+    As a scale and not as it is: the dark theme exchanges colours, but not in data. The same one for
+    all layers of a chart, which share a scale: candidates' colours, the accent and two greys.
     """
     import altair as alt
 
-    found = sorted(set(colours))
+    found = [*CANDIDATES, ACCENT, *GREYS]
     return alt.Color("colour:N", scale=alt.Scale(domain=found, range=found), legend=None)
 
 

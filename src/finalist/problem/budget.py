@@ -50,4 +50,4 @@ def affordable(problem: "Problem", amount: float) -> int:
 
 def of_budget(problem: "Problem", amount: float) -> str:
     """Say how much of a budget something is."""
-    return f"a cost of {amount:,.6g}" if in_cost(problem) else counted(int(amount), "pull")
+    return f"a cost of {amount:,.6g}" if in_cost(problem) else counted(int(amount), "measurement")
