@@ -14,7 +14,7 @@ from finalist.strategies import Run
 from finalist.strategies.abilities import ModelFindings, Modelled
 from finalist.strategies.model_words import about
 from finalist.study.check import Check
-from finalist.text import counted, first_few
+from finalist.text import counted, named
 
 if TYPE_CHECKING:
     from finalist.study.state import State
@@ -78,12 +78,13 @@ def bend_checks(
     unknown = end is not None and found.outcome == "open" and found.chance is not None
     if found.outcome != "hidden" and not unknown:
         return []
-    one, other = (first_few([arms.names[i] for i in who]) for who in (found.winners, found.bent))
+    one, other = (named([arms.names[i] for i in who]) for who in (found.winners, found.bent))
     assert found.chance is not None
     made = counted(pulls, "measurement")
     if found.winners == found.bent:
         seen = (
-            f"A bend may hide a better arm than {one}: the chance is {about(found.chance)} after "
+            f"A bend may hide a better candidate than {one}: the chance is "
+            f"{about(found.chance)} after "
             f"{made}, and {about(found.limit)} is accepted"
         )
     else:

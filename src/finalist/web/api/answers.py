@@ -116,6 +116,7 @@ class ForecastAnswer(BaseModel):
     high: float | None
     cap: int
     words: str
+    remedy: str | None
     pulls: list[float | None]
 
 
@@ -241,8 +242,16 @@ class MarginsAnswer(BaseModel):
     rows: list[MarginPriceAnswer]
 
 
+class LeadAnswer(BaseModel):
+    """How many measurements to expect at one lead; `fixed` with a fixed number and one test."""
+
+    lead: float
+    fixed: float | None
+    rows: list[PlanRowAnswer]
+
+
 class PlanAnswer(BaseModel):
-    """How many pulls to expect."""
+    """How many measurements to expect; beside them a fixed number with one test at the end."""
 
     words: str
     gap: float | None
@@ -252,7 +261,11 @@ class PlanAnswer(BaseModel):
     max_pulls: int
     seed: int
     lower_bound: float | None
-    unit: Literal["pulls", "units of cost"]
+    unit: Literal["measurements", "units of cost"]
     budget: int | None = None
     within: float | None = None
+    size: int | None
+    known: bool
+    fixed: float | None
+    by_lead: list[LeadAnswer]
     rows: list[PlanRowAnswer]

@@ -11,7 +11,7 @@ from finalist.complexity import complexity
 from finalist.errors import ChartError, FinalistError
 from finalist.inference.information import information
 from finalist.inference.intervals import pooled_widths, start_of
-from finalist.planning import Forecast, MarginPrices
+from finalist.planning import Forecast, MarginPrices, Plan
 from finalist.problem import Feature, as_problem
 from finalist.study import Snapshot
 from finalist.study.estimates import CONFIDENCE
@@ -145,11 +145,24 @@ def as_url(text: str) -> str:
 def of_margins(prices: MarginPrices) -> dict[str, str]:
     """Return what margins save as data URLs by theme; empty if there is nothing to draw."""
     from finalist.charts.curves import margins_chart
+
+    return _urls(lambda: margins_chart(prices))
+
+
+def of_leads(plan: Plan) -> dict[str, str]:
+    """Return the measurements of a plan against the lead, as data URLs by theme; or nothing."""
+    from finalist.charts.plans import leads_chart
+
+    return _urls(lambda: leads_chart(plan))
+
+
+def _urls(draw: Callable[[], "AnyChart"]) -> dict[str, str]:
+    """Draw in each theme; empty if there is nothing to draw."""
     from finalist.charts.theme import to_svg
 
     with _drawing:
         try:
-            picture = margins_chart(prices)
+            picture = draw()
         except ChartError:
             return {}
         return {theme: as_url(to_svg(picture, theme)) for theme in _THEMES}
