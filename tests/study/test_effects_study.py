@@ -246,7 +246,7 @@ def test_who_is_out_without_a_measurement_is_said(tmp_path):
         found = study.status(forecast=False)
     never = [arm.name for arm in found.arms if not arm.survives and not arm.pulls]
     assert never
-    assert f"{len(never)} arms are out and were never measured" in found.sentence
+    assert f"{len(never)} candidates are out and were never measured" in found.sentence
 
 
 def test_means_that_may_be_off_the_model_are_no_alarm(tmp_path):
