@@ -511,7 +511,8 @@ def test_a_page_links_only_charts_that_there_are(somebody, tmp_path):
         assert study.status().verdict == "continue"
         assert study.status().forecast is None
     charts = [image["src"] for image in Page(somebody.get("/studies/1").text).all("img")]
-    assert charts == []  # rows are drawn on the page itself
+    assert [chart.split("/")[-1].split(".")[0] for chart in charts] == ["residuals"]
+    assert somebody.get(charts[0]).status_code == 200  # rows are drawn on the page itself
     shown = Page(somebody.get("/studies/1").text).text
     assert "Means" in shown
     assert "Full bars are results" in shown
@@ -599,7 +600,7 @@ def test_the_report_needs_nothing_else(evil):
     assert text.headers["content-disposition"].startswith("attachment")
     page = Page(text.text)
     assert page.all("link") == page.all("script") == []
-    assert len(page.all("img")) == 3  # evidence, forecast, plane
+    assert len(page.all("img")) == 5  # evidence, forecast, effects, residuals, plane
     assert all(a["src"].startswith("data:") for a in page.all("img"))
     assert "url(" not in text.text
     assert "Still to measure:" in page.text

@@ -139,7 +139,6 @@ class Status:
         Of the rewards, and so of estimates and intervals.
     arms : tuple of ArmStatus
     effects : tuple of Effect
-        What each column does to the results; `effects_frame` has them as a table.
     ahead : Ahead
         Simulates forecast and margins when somebody looks at them, for seconds.
     """
@@ -223,9 +222,8 @@ class Status:
         need("Data frames", "pandas")
         import pandas as pd
 
-        return pd.DataFrame(
-            [vars(one) for one in self.effects], columns=[one.name for one in fields(Effect)]
-        )
+        rows = [vars(one) for one in self.effects]
+        return pd.DataFrame(rows, columns=[one.name for one in fields(Effect)])
 
     def __str__(self) -> str:
         lines = [self.sentence, *filter(None, [self.advice, self.good_enough])]
