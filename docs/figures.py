@@ -9,6 +9,7 @@ import finalist as fl
 from finalist.charts.caps import cap_chart
 from finalist.charts.curves import Curve, curves_chart, margins_chart
 from finalist.charts.evidence import evidence_chart
+from finalist.charts.plans import leads_chart
 from finalist.charts.theme import ACCENT, INK, PALETTE, data, finish, save
 from finalist.inference.information import information
 from finalist.problem import as_problem
@@ -360,6 +361,13 @@ def margin_picture(folder: Path) -> None:
     save(margins_chart(prices), folder / "margins.png")
 
 
+def leads_picture(folder: Path) -> None:
+    # finalist plan arms.csv --sigma 1 --gap 0.5 --chart leads.png, with the arms of docs/start.md
+    columns = [[-1, -1], [-1, 1], [0, 0], [1, -1], [1, 1], [1, 0]]
+    recipes = fl.Arms(np.array(columns, dtype=float)).with_intercept()
+    save(leads_chart(fl.plan(recipes, sigma=1.0, gap=0.5, leads=True)), folder / "leads.png")
+
+
 def _wrong_curve(label: str, x: tuple[float, ...], counts: list[tuple[int, int]]) -> Curve:
     """Return the share of wrong runs in percent, with exact intervals."""
     bounds = 100.0 * np.array([exact_interval(errors, runs) for errors, runs in counts])
@@ -396,3 +404,4 @@ if __name__ == "__main__":
     shift_picture(target)
     bent_picture(target)
     margin_picture(target)
+    leads_picture(target)

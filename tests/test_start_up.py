@@ -74,6 +74,18 @@ print(sum(run.stats.cache_hits.values()), sum(run.stats.cache_misses.values()))
     assert python(code, NUMBA_CACHE_DIR=str(tmp_path)).split() == ["1", "0"]
 
 
+def test_a_second_process_does_not_load_the_compiler(tmp_path):
+    code = """
+import sys, numpy as np
+from finalist.inference.kernels.fit import solve
+solve(np.eye(2), np.ones(2), np.ones(2), np.eye(2), np.zeros(2))
+names = "numba.np.npyimpl", "numba.typed.typeddict", "numba.cpython.mathimpl"
+print(*solve.stats.cache_hits.values(), *(name in sys.modules for name in names))
+"""
+    assert python(code, NUMBA_CACHE_DIR=str(tmp_path)).split() == ["True"] * 3
+    assert python(code, NUMBA_CACHE_DIR=str(tmp_path)).split() == ["1"] + ["False"] * 3
+
+
 def test_a_second_process_does_not_compile_a_strategy_that_looks_after_every_pull_again(tmp_path):
     code = """
 import numpy as np, finalist as fl

@@ -5,8 +5,8 @@
     drawn(FAMILIES["dome"], number=0).means
 
 A truth is a shape over columns scaled to [-1, 1], with its own parameters, scaled so that means
-spread over 2.5 to 5 sigma. A bent one is taken if the best straight fit to the true means of all
-candidates names a wrong winner, by a tenth of sigma or more.
+spread over 2.5 to 5 sigma (`Family.spread`). A bent one is taken if the best straight fit to the
+true means of all candidates names a wrong winner, by a tenth of sigma or more.
 """
 
 from collections.abc import Callable, Mapping
@@ -40,6 +40,9 @@ class Family:
         The tables of candidates, in turn.
     model : str
         What the study assumes.
+    spread : (float, float)
+        Between which the means spread, in sigma: larger where a study would take hundreds of
+        measurements otherwise.
     """
 
     name: str
@@ -47,6 +50,7 @@ class Family:
     group: str
     tables: tuple[str, ...] = ("5 x 5", "4 x 4 x 3", "30 x 3")
     model: str = "straight"
+    spread: tuple[float, float] = SPREAD
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,7 +111,7 @@ def drawn(family: Family, number: int) -> Truth:
     while True:
         means = family.shape(U, rng)
         spread = float(means.max() - means.min())
-        means = (means - means.mean()) / spread * rng.uniform(*SPREAD)
+        means = (means - means.mean()) / spread * rng.uniform(*family.spread)
         if family.group == "linear" and near_tie(means):
             continue
         if family.group == "linear" or wrong_by(arms, means) >= LEAST_LOSS:
@@ -256,11 +260,12 @@ def cubic(U: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 
 _ALL = ("5 x 5", "4 x 4 x 3", "30 x 3", "3 x 3", "40 x 5")
+_GRIDS = ("5 x 5", "4 x 4 x 3")
 _LIST = (
     Family("straight", linear, "linear", _ALL),
     Family("half flat", flat_and_steep, "linear", _ALL),
     Family("straight, categories", linear, "linear", ("categories",)),
-    Family("squares, model bending", quadratic, "linear", ("5 x 5", "4 x 4 x 3"), "bending"),
+    Family("squares, model bending", quadratic, "linear", _GRIDS, "bending", (5.0, 10.0)),
     Family("dome", dome, "tuned"),
     Family("dome in one column", dome_in_one, "tuned"),
     Family("crossing", crossing, "tuned"),
@@ -273,7 +278,9 @@ _LIST = (
     Family("wave", wave, "held out"),
     Family("dome, 3 x 3 and 40 x 5", dome, "held out", ("3 x 3", "40 x 5")),
     Family("hill, 3 x 3 and 40 x 5", hill, "held out", ("3 x 3", "40 x 5")),
-    Family("interaction of categories", interaction, "held out", ("categories",)),
-    Family("cubes, model bending", cubic, "held out", ("5 x 5", "4 x 4 x 3"), "bending"),
+    Family(
+        "interaction of categories", interaction, "held out", ("categories",), spread=(6.0, 12.0)
+    ),
+    Family("cubes, model bending", cubic, "held out", _GRIDS, "bending", (8.0, 16.0)),
 )
 FAMILIES: Mapping[str, Family] = {family.name: family for family in _LIST}

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import finalist as fl
-from finalist.planning.engine import Draws
+from finalist.planning.draws import Draws
 from finalist.simulation.task import Outcome
 from tests.cli.common import ARMS, check_refused, run, write
 
@@ -45,9 +45,14 @@ def test_json_has_the_numbers_of_the_library(arms_file: Path) -> None:
         epsilon=0.1,
         objective="min",
         max_pulls=500,
+        leads=True,
     )
     assert found == json.loads(json.dumps(expected.to_dict()))
     assert [row["name"] for row in found["rows"]] == ["xy", "v", "xy-oracle"]
+    assert [row["lead"] for row in found["by_lead"]] == [0.25, 0.5, 1.0]
+    one = as_json(arms_file, *FEW, *names, *more, "--max-pulls", 500, "--no-leads")
+    assert [row["lead"] for row in one["by_lead"]] == [0.5]
+    assert one["rows"] == found["rows"]
 
 
 def test_theta_can_be_given_instead(arms_file: Path, tmp_path: Path) -> None:
@@ -74,17 +79,21 @@ def test_csv_has_a_row_per_strategy(arms_file: Path) -> None:
     result = run("plan", arms_file, *FEW, "--max-pulls", 1, "--format", "csv")
     header, *rows = csv.reader(io.StringIO(result.stdout, newline=""))
     assert header == ["name", "median", "low", "high", "mean", "undecided", "wrong"]
-    assert [row[0] for row in rows] == ["gauntlet", "uniform"]
+    assert [row[0] for row in rows] == ["gauntlet", "equal shares"]
     assert rows[0][1:] == ["inf", "inf", "inf", "inf", "4", "0"]
 
 
 def test_the_table_says_it_in_a_sentence(arms_file: Path) -> None:
-    text = run("plan", arms_file, *FEW).stdout
+    text = " ".join(run("plan", arms_file, *FEW).stdout.split())
     assert text.startswith("Expect about ")
-    for word in ("uniform would need about", "needs at least about", "90 % within", "0 of 4"):
+    for word in ("same test with equal shares would need about", "90 % within", "Fixed number"):
+        assert word in text
+    assert "needs at least about" not in text  # an experiment for this lead may need fewer
+    text = " ".join(run("plan", arms_file, "--theta", "1,2", *FEW[2:]).stdout.split())
+    for word in ("needs at least about", "0 of 4", "gauntlet"):
         assert word in text
     text = run("plan", arms_file, *FEW, "--max-pulls", 1).stdout
-    assert "Expect more than 1 pulls with gauntlet" in text
+    assert "Expect more than 1 measurements" in text
     assert "> 1 " in text
 
 
@@ -190,7 +199,33 @@ def test_margins_need_a_lead_and_nothing_that_clashes(arms_file: Path, tmp_path:
         run("plan", arms_file, *FEW, "--margins", "--top", 2), "the 2 best", "proof for one best"
     )
     picture = tmp_path / "margins.png"
-    check_refused(run("plan", arms_file, *FEW, "--chart", picture), "--margins")
+    for other in (("--models",), ("--no-leads",), ("--budget", 20)):
+        check_refused(run("plan", arms_file, *FEW, *other, "--chart", picture), "--chart draws")
     bad = tmp_path / "margins.gif"
     check_refused(run("plan", arms_file, *FEW, "--margins", "--chart", bad), ".png")
     assert not picture.exists()
+
+
+def test_an_unknown_sigma_needs_a_guess_and_batches_have_their_size(arms_file: Path) -> None:
+    few = ("--gap", 0.5, "--draws", 3)
+    check_refused(run("plan", arms_file, *few), "--sigma", "--guess")
+    check_refused(run("plan", arms_file, *few, "--sigma", "unknown"), "guess")
+    check_refused(run("plan", arms_file, *few, "--sigma", 1, "--guess", 1), "guess is 1.0")
+    check_refused(run("plan", arms_file, *few, "--sigma", "wide"), "'wide'", "unknown")
+    found = as_json(arms_file, *few, "--sigma", "unknown", "--guess", 0.5, "--size", 6)
+    words: dict[str, Any] = {"sigma": None, "guess": 0.5, "size": 6, "leads": True}
+    expected = fl.plan(fl.Arms.from_table(arms_file), gap=0.5, draws=3, max_pulls=10**7, **words)
+    assert found == json.loads(json.dumps(expected.to_dict()))
+    assert (found["size"], found["known"], found["sigma"]) == (6, False, 0.5)
+    assert found == as_json(arms_file, *few, "--guess", 0.5, "--size", 6)
+    for option in ("--models", "--margins"):
+        rows = as_json(arms_file, *few, "--guess", 0.5, "--size", 6, option)["rows"]
+        assert all(row["median"] > 0 for row in rows)
+
+
+def test_measurements_are_drawn_against_the_lead(arms_file: Path, tmp_path: Path) -> None:
+    chart = tmp_path / "leads.svg"
+    assert run("plan", arms_file, *FEW, "--chart", chart).exit_code == 0
+    drawn = chart.read_text()
+    for word in ("this study", "equal shares", "fixed number", "smallest lead"):
+        assert word in drawn

@@ -131,6 +131,19 @@ def test_a_later_process_loads_what_an_earlier_one_compiled(toy):
     assert file.name.startswith("toy.answer.")
 
 
+def test_the_search_for_garbage_pauses_while_something_is_compiled(toy):
+    (toy.place / "seen.py").write_text(
+        "import gc, sys\n"
+        "from numba.core import event\n"
+        "class Seen(event.Listener):\n"
+        "    def on_start(self, _): print(gc.isenabled(), file=sys.stderr)\n"
+        "    def on_end(self, _): pass\n"
+        "event.register('numba:compile', Seen())\n"
+    )
+    value, hits, said = toy.says("import seen")
+    assert (value, hits, said.split()) == (1.0, 0, ["False"])
+
+
 def test_a_changed_source_is_compiled_again(toy):
     assert toy.says()[:2] == (1.0, 0)
     toy.write(2)

@@ -74,10 +74,13 @@ def twice(x):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a terminal of Unix")
-@pytest.mark.parametrize("terminal", [True, False])
-def test_a_person_at_a_terminal_is_told_once(tmp_path: Path, terminal: bool) -> None:
+@pytest.mark.parametrize("place", ["terminal", "notebook", "script"])
+def test_a_person_at_a_terminal_or_a_notebook_is_told_once(tmp_path: Path, place: str) -> None:
     (tmp_path / "toy.py").write_text(TOY)
-    code = "import toy; print(toy.twice(1.0), toy.twice(1))"
+    (tmp_path / "ipykernel.py").write_text("")  # what runs the cells of a notebook
+    first = "ipykernel" if place == "notebook" else "os"
+    code = f"import {first}, toy; print(toy.twice(1.0), toy.twice(1))"
+    terminal = place == "terminal"
     said = []
     for _ in range(2):  # the second process has nothing to compile
         ours, theirs = pty.openpty()
@@ -94,7 +97,7 @@ def test_a_person_at_a_terminal_is_told_once(tmp_path: Path, terminal: bool) -> 
         said.append(_read(ours) if terminal else done.stderr.decode())
         os.close(ours)
     assert said[1] == ""
-    assert said[0].count("Compiling") == terminal
+    assert said[0].count("Compiling") == (place != "script")
 
 
 def _read(terminal: int) -> str:

@@ -142,7 +142,7 @@ def test_a_batch_as_a_table_there_and_back(client):
     answer = client.get(f"/studies/{number}/open.csv")
     assert answer.headers["content-type"].startswith("text/csv")
     header, *rows = answer.text.split()
-    assert header == "pull_id,arm,result,note"
+    assert header == "pull_id,candidate,result,note"
     filled = "\n".join([header, *(row[:-1] + "0.5,hot" for row in rows)])
     sent = {"Content-Type": "text/csv", "Idempotency-Key": "table-1"}
     path = f"/studies/{number}/tell.csv"
@@ -295,8 +295,16 @@ def test_the_size_of_the_noise_has_no_default(client):
 def test_a_plan_and_a_preview(client):
     body = {"arms": ARMS_BODY, "sigma": 0.5, "gap": 1.0, "draws": 5}
     plan = client.post("/plan", json=body).json()
-    assert [row["name"] for row in plan["rows"]] == ["gauntlet", "uniform"]
+    assert [row["name"] for row in plan["rows"]] == ["gauntlet", "equal shares"]
     assert plan["words"].startswith("Expect about")
+    more = {"sigma": None, "guess": 0.5, "size": 6, "leads": [0.5]}
+    plan = client.post("/plan", json={**body, **more}).json()
+    assert [row["lead"] for row in plan["by_lead"]] == [0.5, 1.0]
+    assert (plan["known"], plan["size"]) == (False, 6)
+    assert plan["fixed"] == plan["by_lead"][1]["fixed"] < plan["by_lead"][0]["fixed"]
+    refused = client.post("/plan", json={**body, "sigma": None})
+    assert refused.status_code == 422
+    assert "guess" in refused.json()["message"]
     table = b"name,x\np,1\nq,oops\nr,\n"
     seen = client.post("/arms/preview", content=table, headers={"Content-Type": "text/csv"}).json()
     assert (seen["name_column"], seen["feature_columns"]) == ("name", ["x"])

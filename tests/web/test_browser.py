@@ -68,7 +68,7 @@ def test_a_whole_life_from_csv_to_verdict_with_a_restart_in_the_middle(page, tmp
         page.get_by_label("A lead that matters").fill("1")
         go(page.get_by_role("button", name="Make a plan"))
         plan = page.locator("#plan [role=status]").inner_text()
-        assert re.search(r"Expect about \d+ pulls with gauntlet, 90 % within \d+; uniform", plan)
+        assert re.search(r"Expect about \d+ measurements, 90 % within \d+; the same test", plan)
         go(page.get_by_role("button", name="Create the study"))
         assert page.get_by_text("The study is created").is_visible()
         go(page.get_by_role("button", name="Get the batch"))

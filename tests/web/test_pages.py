@@ -350,7 +350,11 @@ def test_a_plan_needs_a_lead_and_a_guess_and_creates_nothing(somebody):
     assert "Guess the size of the noise" in answer.text
     answer = somebody.post("/new/study", question(do="plan", gap="1", guess="0.5", name=""))
     assert answer.status_code == 200
-    assert re.search(r"Expect about [\d,]+ pulls with gauntlet, 90 % within", answer.text)
+    assert re.search(r"Expect about [\d,]+ measurements, 90 % within", answer.text)
+    assert "sigma 0.5 that they do not know" in answer.text
+    page = Page(answer.text)
+    assert "Fixed number" in page.text
+    assert 'alt="Measurements against the lead' in answer.text
     assert 'name="gap" inputmode="decimal" autocomplete="off" value="1"' in answer.text
     assert somebody.get("/api/v1/studies").json()["studies"] == []
 
@@ -710,7 +714,7 @@ def test_arms_do_not_change_while_a_batch_is_open(at_work):
 
 def test_a_strategy_that_keeps_its_arms_says_so(somebody, tmp_path):
     plane_study(tmp_path / "lab.db", strategy="uniform")
-    assert "This strategy cannot go on with other arms; the gauntlet can." in (
+    assert "This strategy cannot go on with other candidates; the default strategy can." in (
         somebody.get("/studies/1").text
     )
     answer = somebody.post("/studies/1/withdraw", {"arm": "0-1", "reason": "x"})

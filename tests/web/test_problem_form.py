@@ -222,15 +222,15 @@ def test_what_the_api_refuses_the_page_refuses_in_the_same_words(somebody, words
 def test_a_plan_speaks_of_cost_and_of_several_winners(somebody):
     values = {"known": "column", "gap": "1", "do": "plan"}
     costs = text_of(somebody.post("/new/study", question(**COLUMNS, **values)))
-    assert re.search(r"Expect about [\d,]+ units of cost with gauntlet, 90 % within", costs)
+    assert re.search(r"Expect about [\d,]+ units of cost, 90 % within", costs)
     assert "with sigma of each arm, 0.5 to 1.5, and a lead of 1" in costs
     several = {"known": "known", "sigma": "0.5", "top": "2", "gap": "1", "do": "plan"}
     answer = text_of(somebody.post("/new/study", question(PLAIN, **several)))
-    assert re.search(r"Expect about [\d,]+ pulls with gauntlet, 90 % within [\d,]+\.", answer)
+    assert re.search(r"Expect about [\d,]+ measurements, 90 % within [\d,]+; the same test", answer)
     arms = {"features": [[1, 0], [0, 1], [0.6, 0.7]]}
     body = {"arms": arms, "sigma": 0.5, "gap": 1.0, "draws": 5, "top": 2, "cost": [1, 2, 3]}
     plan = somebody.client.post("/api/v1/plan", json=body).json()
-    assert [row["name"] for row in plan["rows"]] == ["gauntlet"]
+    assert [row["name"] for row in plan["rows"]] == ["gauntlet", "equal shares"]
     assert plan["unit"] == "units of cost"
 
 

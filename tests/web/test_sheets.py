@@ -1,6 +1,7 @@
 """Sheets of results on the page, over the API and by the client."""
 
 import io
+import sys
 
 import openpyxl
 import pandas as pd
@@ -64,6 +65,24 @@ def test_a_workbook_goes_from_the_page_and_comes_back(place):
         again = somebody.post("/studies/1/upload", files=sent)
         assert again.headers["location"] == "/studies/1?said=same#main"
     assert states(place) == ["told", "void", "told", "open", "told", "open", "open"]
+
+
+def test_without_the_extra_for_workbooks_the_page_names_it_and_takes_csv(place, monkeypatch):
+    with person(place) as somebody:
+        book = somebody.get("/api/v1/studies/1/open.xlsx").content
+        for module in ("python_calamine", "xlsxwriter"):
+            monkeypatch.setitem(sys.modules, module, None)
+        sent = {"file": ("batch.xlsx", book)}
+        for answer in (
+            somebody.get("/api/v1/studies/1/open.xlsx"),
+            somebody.post("/studies/1/upload", files=sent),
+        ):
+            assert answer.status_code == 501
+            assert "pip install 'finalist[tables]'" in answer.text.replace("&#39;", "'")
+        typed = somebody.get("/api/v1/studies/1/open.csv").content
+        answer = somebody.post("/studies/1/upload", files={"file": ("batch.csv", typed)})
+        assert answer.status_code < 500
+        assert "finalist[" not in answer.text
 
 
 def test_the_page_shows_the_candidates_own_columns(place):
@@ -137,9 +156,9 @@ def test_the_api_takes_workbooks_and_failures(place):
         rows = {"results": [{"pull_id": 7, "reward": "FAILED!"}]}
         assert client.post("/studies/1/tell", json=rows).status_code == 422
         narrow = client.get("/studies/1/open.csv", params={"columns": "false"}).text
-        assert narrow.startswith("pull_id,arm,result,note")
+        assert narrow.startswith("pull_id,candidate,result,note")
         assert client.get("/studies/1/open.csv").text.startswith(
-            "pull_id,arm,dose,Tone,result,note"
+            "pull_id,candidate,dose,Tone,result,note"
         )
 
 

@@ -150,6 +150,18 @@ def noise_size(
     return UNSET if given is None else given
 
 
+def size_or_unknown(given: "np.ndarray | str | Unset") -> "np.ndarray | float | Unset | None":
+    """Read the size of the noise if it is text: a number, or 'unknown'."""
+    if not isinstance(given, str):
+        return given
+    if given.lower() == "unknown":
+        return None
+    try:
+        return float(given)
+    except ValueError:
+        raise ProblemError(f"--sigma is {given!r}; write a number, or 'unknown'.") from None
+
+
 def read_vectors(path: Path, arms: "Arms", wanted: Sequence[str] = ()) -> list[list[float]]:
     """Read vectors in feature space, one per row, with the columns of the arms in any order."""
     import numpy as np
@@ -162,8 +174,8 @@ def read_vectors(path: Path, arms: "Arms", wanted: Sequence[str] = ()) -> list[l
     missing = [column for column in wanted if column not in cells]
     if missing:
         raise FileFormatError(
-            f"{cells.top()}there is no column {missing[0]!r}, a feature of the arms. "
-            "Use the columns of the file of arms."
+            f"{cells.top()}there is no column {missing[0]!r}, a feature of the candidates. "
+            "Use the columns of the table of candidates."
         )
     columns = [cells.numbers(column) for column in wanted]
     for column, values in zip(wanted, columns, strict=True):
@@ -177,8 +189,8 @@ def read_vectors(path: Path, arms: "Arms", wanted: Sequence[str] = ()) -> list[l
     surplus = [c for c in cells.names if c not in wanted and not np.isnan(cells.numbers(c)).all()]
     if surplus:
         raise FileFormatError(
-            f"{cells.top()[:-2]}, column {surplus[0]!r}: the arms have no such feature. "
-            "Use the columns of the file of arms."
+            f"{cells.top()[:-2]}, column {surplus[0]!r}: the candidates have no such feature. "
+            "Use the columns of the table of candidates."
         )
     rows: list[list[float]] = np.column_stack(columns).tolist()
     return rows
@@ -278,7 +290,7 @@ def configured(
         changes[word] = _value(value)
     if theta is None and "theta_norm" in known and "theta_norm" not in changes:
         raise ProblemError(
-            f"{name} needs to know how large expected rewards are; add --set theta_norm=..., a "
+            f"{name} needs to know how large expected results are; add --set theta_norm=..., a "
             "bound on their root mean square."
         )
     return strategies.configured(name, changes, arms, theta)

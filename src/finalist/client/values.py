@@ -15,7 +15,7 @@ from finalist.planning import Forecast
 from finalist.problem import PerArm, Problem
 from finalist.problem.noise import takes_sigma
 from finalist.strategies import Strategy
-from finalist.study import ArmStatus, Batch, Pull, Status
+from finalist.study import ArmStatus, Batch, Effect, Pull, Status
 from finalist.study.forecasts import MarginForecast, foreseen
 from finalist.study.outlook import Chances
 from finalist.study.results import FAILED, Results, as_results
@@ -23,7 +23,7 @@ from finalist.study.tables import arms_table, given_body, with_given
 from finalist.tables import Dialect
 
 #: What is known of margins by a server that knows none.
-_NEWER = {"epsilon": 0.0, "margins": ()}
+_NEWER = {"epsilon": 0.0, "margins": (), "effects": ()}
 _NEWER |= dict.fromkeys(("within", "within_reach", "good_enough", "saving", "outlook", "budget_in"))
 
 
@@ -136,9 +136,11 @@ def parse_status(answer: dict[str, Any]) -> Status:
     if words["within_reach"] is not None:
         words["within_reach"] = tuple(words["within_reach"])
     words["arms"] = tuple(ArmStatus(**arm) for arm in answer["arms"])
+    words["effects"] = tuple(Effect(**one) for one in words["effects"])
     found = answer["forecast"]
     soon = None
     if found is not None:
         pulls = [math.inf if count is None else count for count in found["pulls"]]
-        soon = Forecast(np.array(pulls, dtype=float), found["cap"])
+        remedy = found.get("remedy")
+        soon = Forecast(np.array(pulls, dtype=float), found["cap"], remedy=remedy)
     return Status(**words, ahead=foreseen(soon, margins))

@@ -32,6 +32,7 @@ with loading():
     from numba import njit
     from numba.core.caching import NullCache
     from numba.core.compiler import CompileResult
+    from numba.core.runtime.nrt import rtsys
     from numba.core.serialize import dumps
 
 _DIGEST = sha256().digest_size
@@ -91,7 +92,7 @@ class Kept(NullCache):  # type: ignore[misc, unused-ignore]
         """
 
         def compiled(sig: Any) -> Any:
-            with ExitStack() as lock:
+            with ExitStack() as lock, loading():
                 self._locks.append(lock)
                 try:
                     return compile_(sig)
@@ -105,14 +106,15 @@ class Kept(NullCache):  # type: ignore[misc, unused-ignore]
 
         Another process may be at it: it keeps the function, and this one takes it from there.
         """
-        with loading():  # numba's registries, at the first function
-            target_context.refresh()
+        rtsys.initialize(target_context)  # what compiled code calls
+        found = None if self._depends[1] is None else self._load(sig, target_context)
+        if found is not None:
+            return found
+        target_context.refresh()  # numba's registries, which only the compiler needs
         if self._depends[1] is None:
             return None
-        found = self._load(sig, target_context)
-        folder = None if found is not None else to_write()
-        if found is None:
-            _say_that_it_takes_time()
+        folder = to_write()
+        _say_that_it_takes_time()
         if folder is not None and self._locks:
             name = self._file(sig, target_context.codegen())
             self._locks[-1].enter_context(alone(folder / f"{name}.lock"))
@@ -186,7 +188,9 @@ def _sources(path: str) -> str | None:
 def _say_that_it_takes_time() -> None:
     """Say so once, where a person looks; other processes of a simulation are silent."""
     stderr = sys.stderr
-    if stderr is not None and stderr.isatty() and current_process().name == "MainProcess":
+    if stderr is None or current_process().name != "MainProcess":
+        return
+    if stderr.isatty() or "ipykernel" in sys.modules:  # a terminal, or a notebook
         print(_PATIENCE, file=stderr, flush=True)
 
 

@@ -1,33 +1,41 @@
-"""How many pulls to expect before the first one: strategies simulated side by side.
+"""How many measurements to expect before the first one: studies simulated side by side.
 
 Every strategy meets the same parameters, either random with a given gap or one fixed theta. Run i
 is the run i of `simulate`.
 """
 
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Unpack
 
 import numpy as np
-from jaxtyping import Float
 from numpy.typing import ArrayLike
 
 from finalist.arms import Arms
 from finalist.complexity import least_cost
 from finalist.errors import NotYetSupportedError, ProblemError, TiedArmsError
-from finalist.planning.parameters import leading
-from finalist.planning.result import BudgetRow, Plan, PlanRow
+from finalist.planning.draws import (
+    MAX_PULLS,
+    Draws,
+    Together,
+    checked_gap,
+    checked_guess,
+    labels_of,
+    refuse_budget,
+    rows_of,
+)
+from finalist.planning.equal import EqualShares
+from finalist.planning.fixed import fixed_size
+from finalist.planning.result import BudgetRow, LeadRow, Plan, PlanRow
 from finalist.problem import Problem, study_problem
 from finalist.problem.budget import in_cost
 from finalist.problem.values import checked_number
 from finalist.settings import ProblemWords, spelled_out_of_study
 from finalist.simulation.engine import Shown, collect
-from finalist.simulation.task import Outcome, Task, make_task, whole
-from finalist.strategies import Strategy, named, promise_of, shown_name
+from finalist.simulation.task import Outcome, whole
+from finalist.strategies import Strategy, named
+from finalist.strategies.gauntlet import Gauntlet
 
-#: A run is cut here, undecided, unless the caller says otherwise.
-MAX_PULLS = 10**7
 #: Differences are compared up to this part of them.
 CLOSE = 1e-9
 
@@ -45,18 +53,25 @@ def plan(
     against: Strategy | str | Sequence[Strategy | str] | None = None,
     max_pulls: int | None = None,
     within: float | None = None,
+    size: int | None = None,
+    guess: float | None = None,
+    leads: Sequence[float] | bool = False,
     progress: Shown = None,
     **words: Unpack[ProblemWords],
 ) -> Plan:
-    """Say before any measurement how many pulls to expect; with a budget, what it will bring.
+    """Say before any measurement how many to expect; with a budget, what it will bring.
+
+    Whole studies are simulated, with everything that a study has: its checks, batches, unknown
+    noise, margin, costs.
 
     Parameters
     ----------
     arms : Arms or Problem
         The arms, with the settings in `words`; or the problem.
     gap : float, optional
-        How far the best arm leads the second best, in units of the reward. Each draw has a random
-        parameter with exactly this lead. Bernoulli means are centred at 1/2.
+        The smallest lead that matters: how far the best arm leads the second best, in units of the
+        reward. Each draw has a random parameter with exactly this lead; how the others lie is drawn
+        as `planning.parameters` says. Bernoulli means are centred at 1/2.
     theta : (d,) array-like, optional
         The parameter of all draws, instead of `gap`. Draw i is then run i of `simulate`.
     strategy : str or Strategy
@@ -66,20 +81,29 @@ def plan(
     n_jobs : int
         Processes; 1 is this one, -1 means one per core.
     against : str, Strategy or sequence of them
-        Strategies to compare with, under the same parameters; by default "uniform", if it supports
-        the problem.
+        Strategies to compare with, under the same parameters; by default the gauntlet's own test
+        with equal shares, and "uniform" for other strategies and with a budget, if it supports the
+        problem.
     max_pulls : int, default 10^7
         A run that needs more is stopped, undecided.
     within : float, optional
         With a budget: in how many draws the arm that is named is so close to the best is counted
         beside those in which it is right; by default the gap.
+    size : int, optional
+        Measurements of a batch, as in `Study.ask`; by default each strategy chooses its own sizes.
+    guess : float, optional
+        If sigma is None, unknown: the size of the noise that is drawn. The simulated studies do not
+        know it either.
+    leads : sequence of float, or bool
+        Further leads to simulate beside the gap, for `Plan.by_lead`; True for half of the gap and
+        twice as much.
     progress : bool or function, optional
         Whether to show a bar on stderr; by default on a terminal, after a second. A function is
         called after each run with the number of finished runs and of all runs.
     **words
         Settings of the problem: those of the signature, explained in `Problem`. `sigma` has to be
-        given unless `noise` has its own. Sigma is a
-        guess if it is unknown. With costs, the plan counts cost instead of pulls. With `budget`
+        given unless `noise` has its own; None if it is unknown, with a `guess`. With costs, the
+        plan counts cost instead of measurements. With `budget`
         every draw ends there at the latest, and the arm is counted that is named then; strategies
         for a fixed budget can be planned too.
 
@@ -90,8 +114,8 @@ def plan(
     Raises
     ------
     ProblemError
-        Unless exactly one of `gap` and `theta` is given; if sigma is unknown, the gap impossible,
-        or a strategy is one for a fixed budget and there is none.
+        Unless exactly one of `gap` and `theta` is given; if sigma is unknown and there is no guess,
+        the gap impossible, or a strategy is one for a fixed budget and there is none.
 
     Examples
     --------
@@ -99,56 +123,87 @@ def plan(
     >>> arms = fl.Arms.unstructured(3)
     >>> p = fl.plan(arms, sigma=1.0, gap=0.5, draws=20)
     >>> [row.name for row in p.rows]
-    ['gauntlet', 'uniform']
-    >>> p.lower_bound < p.rows[0].mean < p.rows[1].mean
+    ['gauntlet', 'equal shares']
+    >>> p.rows[0].median < p.rows[1].median
     True
     """
     problem = study_problem(arms, **words)
-    if problem.noise.sigma is None:
-        raise ProblemError(
-            "sigma is None, unknown; a plan draws rewards and needs a guess of their noise, for "
-            "example sigma=1.0."
-        )
+    drawn = checked_guess(problem, guess)
     if (gap is None) == (theta is None):
         both = "neither is given" if gap is None else "both are given"
         raise ProblemError(
-            f"give either gap, how far the best arm leads, or theta, the parameter; {both}."
+            f"give either gap, how far the best candidate leads, or theta, the parameter; {both}."
         )
-    contenders = _contenders(strategy, _usual(problem) if against is None else against)
+    contenders = _contenders(strategy, _usual(problem, strategy) if against is None else against)
     number = whole("draws", draws, 1)
     cap = MAX_PULLS if max_pulls is None else whole("max_pulls", max_pulls, 1)
     if problem.budget is not None and not in_cost(problem):
         cap = min(cap, problem.budget)
         problem = problem.with_(budget=cap)
     scale = None if gap is None else checked_gap(gap)
-    runs = Draws(problem, contenders, scale, theta, whole("seed", seed, 0), cap)
+    batch = None if size is None else whole("size", size, 1)
+    runs = Draws(problem, contenders, scale, theta, whole("seed", seed, 0), cap, batch, drawn)
     close = scale if within is None else _checked_within(within, problem)
     strategies = [runs.task(index).strategy for index in range(len(contenders))]
     if problem.budget is None:  # before the work begins
         for one in strategies:
             refuse_budget(one)
-    total = number * len(contenders)
-    outcomes = collect(runs, range(total), n_jobs, progress)
-    if len(outcomes) < total:
-        raise KeyboardInterrupt
-    rows = rows_of(_labels(contenders, strategies), outcomes, [problem.costs] * len(contenders))
+    all_leads = _checked_leads(leads, scale, problem)
+    labels = labels_of(contenders, strategies)
+    by_lead = _simulated(runs, labels, all_leads, number, n_jobs, progress)
+    rows, outcomes = by_lead[scale]
+    lead_rows = [
+        LeadRow(lead, of, _fixed(replace(runs, gap=lead), number))
+        for lead, (of, _) in by_lead.items()
+        if lead is not None and problem.budget is None
+    ]
     return Plan(
         rows=rows if problem.budget is None else _named(rows, runs, outcomes, close),
         gap=scale,
-        sigma=problem.noise.sigma,
+        sigma=problem.noise.sigma if drawn is None else drawn,
         delta=problem.delta,
         draws=number,
         max_pulls=cap,
         seed=runs.seed,
-        lower_bound=_lower_bound(runs, number) if problem.budget is None else None,
-        unit="pulls" if problem.cost == 1.0 else "units of cost",
+        lower_bound=_lower_bound(runs) if problem.budget is None else None,
+        unit="measurements" if problem.cost == 1.0 else "units of cost",
         budget=problem.budget,
         within=None if problem.budget is None or problem.top > 1 else close,
+        by_lead=tuple(sorted(lead_rows, key=lambda row: row.lead)),
+        size=batch,
+        known=drawn is None,
     )
 
 
-def _usual(problem: Problem) -> tuple[str, ...]:
-    """Return the default comparison: uniform allocation, if it supports the problem."""
+def _simulated(
+    runs: Draws,
+    labels: tuple[str, ...],
+    leads: Sequence[float | None],
+    number: int,
+    n_jobs: int,
+    progress: Shown,
+) -> dict[float | None, tuple[tuple[PlanRow, ...], list[Outcome]]]:
+    """Simulate all leads together; return for each the rows and outcomes."""
+    each = [replace(runs, gap=lead) for lead in leads]
+    plans = [replace(one, contenders=(who,)) for one in each for who in runs.contenders]
+    outcomes = collect(Together(tuple(plans)), range(number * len(plans)), n_jobs, progress)
+    if len(outcomes) < number * len(plans):
+        raise KeyboardInterrupt
+    found, K = {}, len(labels)
+    for place, lead in enumerate(leads):
+        mine = [
+            one._replace(run=one.run // len(plans) * K + one.run % len(plans) - place * K)
+            for one in outcomes
+            if one.run % len(plans) // K == place
+        ]
+        found[lead] = rows_of(labels, mine, [runs.problem.costs] * K), mine
+    return found
+
+
+def _usual(problem: Problem, strategy: Strategy | str) -> tuple[Strategy | str, ...]:
+    """Return the default comparison: the same test with equal shares, or uniform allocation."""
+    if problem.budget is None and (strategy == "gauntlet" or type(strategy) is Gauntlet):
+        return (EqualShares(),)
     try:
         named("uniform", problem.arms).start(problem)
     except NotYetSupportedError:
@@ -156,41 +211,27 @@ def _usual(problem: Problem) -> tuple[str, ...]:
     return ("uniform",)
 
 
-@dataclass(frozen=True, eq=False)
-class Draws:
-    """The numbered runs of a plan: every strategy under draw 0, then under draw 1, and so on."""
-
-    problem: Problem
-    contenders: tuple[Strategy | str, ...]
-    gap: float | None
-    theta: ArrayLike | None
-    seed: int
-    max_pulls: int
-
-    def run(self, index: int) -> Outcome:
-        """Simulate the run with this number."""
-        draw = index // len(self.contenders)
-        return self.task(index).run(draw)._replace(run=index)
-
-    def task(self, index: int) -> Task:
-        """Return what the run with this number simulates."""
-        draw, which = divmod(index, len(self.contenders))
-        return make_task(
-            self.problem,
-            self.parameter(draw),
-            self.contenders[which],
-            rewards=None,
-            seed=self.seed,
-            max_pulls=self.max_pulls,
+def _checked_leads(
+    leads: Sequence[float] | bool, gap: float | None, problem: Problem
+) -> tuple[float | None, ...]:
+    """Return the gap and further leads."""
+    if leads is False:
+        return (gap,)
+    if gap is None or problem.budget is not None:
+        raise ProblemError(
+            f"leads is {leads!r}; further leads are simulated beside a gap, and without a budget. "
+            "Leave them out."
         )
+    if leads is True:  # means between 0 and 1 may not be twice as far apart
+        leads = [gap / 2.0] if np.isfinite(problem.noise.range).all() else [gap / 2.0, 2.0 * gap]
+    return tuple(dict.fromkeys([gap, *map(checked_gap, leads)]))
 
-    def parameter(self, draw: int) -> Float[np.ndarray, " d"]:
-        """Return the parameter of a draw."""
-        if self.gap is None:
-            return np.asarray(self.theta, dtype=float)
-        # Children 0 and 1 of (seed, draw) are for the rewards and the strategy.
-        rng = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(draw, 2)))
-        return leading(self.problem, self.gap, rng)
+
+def _fixed(runs: Draws, number: int) -> float | None:
+    """Return what an experiment of fixed size takes under the same parameters."""
+    thetas = [runs.parameter(draw) for draw in range(number)]
+    words = {"guess": runs.guess, "size": runs.size, "seed": runs.seed}
+    return fixed_size(runs.problem, thetas, most=runs.max_pulls, **words)  # type: ignore[arg-type]
 
 
 def _contenders(
@@ -199,52 +240,6 @@ def _contenders(
     """Return the strategies without repeats, the one asked for first."""
     others = [against] if isinstance(against, str | Strategy) else list(against)
     return (strategy, *(one for i, one in enumerate(others) if one not in [strategy, *others[:i]]))
-
-
-def refuse_budget(strategy: Strategy) -> None:
-    """Refuse a strategy that does not stop by itself."""
-    if promise_of(strategy) == "budget":
-        raise ProblemError(
-            f"strategy {strategy.name!r} spends a fixed budget; a plan is for strategies that stop "
-            "by themselves. To see how often it is right, simulate it with a budget."
-        )
-
-
-def checked_gap(gap: object) -> float:
-    """Return a lead, positive and finite."""
-    value = checked_number(gap, "gap")
-    if not 0 < value < float("inf"):
-        raise ProblemError(
-            f"gap is {value}; it is the lead of the best arm in units of the reward and must be "
-            "positive and finite."
-        )
-    return value
-
-
-def _labels(contenders: tuple[Strategy | str, ...], strategies: Sequence[Strategy]) -> list[str]:
-    """Return the names; strategies with the same name are shown with their settings.
-
-    As in `shown_name`, a strategy whose delta is not proven is marked.
-    """
-    count = Counter(one.name for one in strategies)
-    return [
-        (one.name if count[one.name] == 1 else str(given)) + shown_name(one).removeprefix(one.name)
-        for given, one in zip(contenders, strategies, strict=True)
-    ]
-
-
-def rows_of(
-    labels: Sequence[str], outcomes: Sequence[Outcome], costs: Sequence[Float[np.ndarray, " _"]]
-) -> tuple[PlanRow, ...]:
-    """Group the runs: those of every label under draw 0, then under draw 1, and so on."""
-    ordered = sorted(outcomes, key=lambda outcome: outcome.run)
-    rows = []
-    for which, label in enumerate(labels):
-        mine = ordered[which :: len(labels)]
-        pulls = [float(o.pulls @ costs[which]) if o.winner >= 0 else np.inf for o in mine]
-        wrong = sum(o.winner >= 0 and not o.correct for o in mine)
-        rows.append(PlanRow(label, np.array(pulls), wrong))
-    return tuple(rows)
 
 
 def _checked_within(within: object, problem: Problem) -> float:
@@ -281,16 +276,17 @@ def _named(
     return tuple(found)
 
 
-def _lower_bound(draws: Draws, number: int) -> float | None:
-    """Return the mean of T* kl(delta, 1 - delta); tied arms take infinitely long."""
-    problem = draws.problem
+def _lower_bound(runs: Draws) -> float | None:
+    """Return T* kl(delta, 1 - delta) for a given theta; tied arms take infinitely long.
+
+    Where a lead is given, an experiment that is planned for it may need fewer.
+    """
+    problem = runs.problem
     known = problem.epsilon == 0 and problem.top == 1 and problem.misspecification == 0
+    known = known and problem.noise.sigma is not None and runs.gap is None
     if not known or problem.batch_intercept or not problem.noise.normal:
         return None
-    bounds = []
-    for draw in range(1 if draws.gap is None else number):
-        try:
-            bounds.append(least_cost(problem, draws.parameter(draw)))
-        except TiedArmsError:
-            bounds.append(np.inf)
-    return float(np.mean(bounds))
+    try:
+        return float(least_cost(problem, runs.parameter(0)))
+    except TiedArmsError:
+        return float("inf")

@@ -12,8 +12,9 @@ from typing import Any, Unpack
 
 from finalist.arms import Arms
 from finalist.errors import FinalistError, ProblemError
+from finalist.planning.figures import expected
 from finalist.planning.prices import Prices, Terms
-from finalist.planning.result import PlanRow, expected
+from finalist.planning.result import PlanRow
 from finalist.problem import Problem, study_problem
 from finalist.problem.remodel import with_margin
 from finalist.settings import ProblemWords, spelled_out_of_study
@@ -119,6 +120,8 @@ def margin_prices(
     seed: int = 0,
     n_jobs: int = 1,
     max_pulls: int | None = None,
+    size: int | None = None,
+    guess: float | None = None,
     progress: Shown = None,
     **words: Unpack[ProblemWords],
 ) -> MarginPrices:
@@ -141,7 +144,7 @@ def margin_prices(
     strategy : str or Strategy
     draws : int
         How often each margin is simulated with each lead.
-    seed, n_jobs, max_pulls, progress, **words
+    seed, n_jobs, max_pulls, size, guess, progress, **words
         As in `plan`.
 
     Returns
@@ -163,7 +166,7 @@ def margin_prices(
     True
     """
     problem = study_problem(arms, **words)
-    terms = Terms.of(problem, gap, draws, max_pulls, seed)
+    terms = Terms.of(problem, gap, draws, max_pulls, seed, size, guess)
     leads = (terms.gap, CLOSE * terms.gap)
     asked, impossible = _asked(terms, _wanted(problem, terms.gap, margins), strategy)
     some = [margin for margin in asked if margin > 0.0]

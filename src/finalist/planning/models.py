@@ -9,8 +9,9 @@ import numpy as np
 from finalist.arms import Arms
 from finalist.arms.models import MODELS, check_model
 from finalist.errors import FinalistError, ProblemError
+from finalist.planning.figures import expected
 from finalist.planning.prices import Prices, Terms
-from finalist.planning.result import PlanRow, expected
+from finalist.planning.result import PlanRow
 from finalist.problem import Problem, study_problem
 from finalist.problem.remodel import with_model
 from finalist.settings import ProblemWords, spelled_out_of_study
@@ -92,6 +93,8 @@ def model_prices(
     seed: int = 0,
     n_jobs: int = 1,
     max_pulls: int | None = None,
+    size: int | None = None,
+    guess: float | None = None,
     progress: Shown = None,
     **words: Unpack[ProblemWords],
 ) -> ModelPrices:
@@ -111,7 +114,7 @@ def model_prices(
     strategy : str or Strategy
     draws : int
         How often each model is simulated.
-    seed, n_jobs, max_pulls, progress, **words
+    seed, n_jobs, max_pulls, size, guess, progress, **words
         As in `plan`.
 
     Returns
@@ -128,7 +131,7 @@ def model_prices(
     >>> prices.rows[2].same_as
     'bending'
     """
-    terms = Terms.of(study_problem(arms, **words), gap, draws, max_pulls, seed)
+    terms = Terms.of(study_problem(arms, **words), gap, draws, max_pulls, seed, size, guess)
     asked, impossible = _asked(terms.problem, models)
     if not asked:
         raise ProblemError(f"no model is possible here: {next(iter(impossible.values()), '')}")

@@ -8,14 +8,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from finalist.errors import ProblemError
 from finalist.files import finite
-from finalist.planning.engine import MAX_PULLS, Draws, checked_gap, refuse_budget, rows_of
+from finalist.planning.draws import (
+    MAX_PULLS,
+    Draws,
+    Together,
+    checked_gap,
+    checked_guess,
+    refuse_budget,
+    rows_of,
+)
 from finalist.planning.result import PlanRow
 from finalist.problem import Problem
 from finalist.problem.budget import affordable
 from finalist.simulation.engine import Shown, collect
-from finalist.simulation.task import Outcome, whole
+from finalist.simulation.task import whole
 from finalist.strategies import Strategy
 
 
@@ -80,6 +87,12 @@ class Terms:
     ----------
     problem : Problem
         The question as it was given, without its budget.
+    gap : float
+    draws, max_pulls, seed : int
+    size : int or None
+        Measurements of a batch.
+    guess : float or None
+        The size of the noise that is drawn if the problem does not know it.
     """
 
     problem: Problem
@@ -87,22 +100,28 @@ class Terms:
     draws: int
     max_pulls: int
     seed: int
+    size: int | None = None
+    guess: float | None = None
 
     @classmethod
     def of(
-        cls, problem: Problem, gap: float, draws: int, max_pulls: int | None, seed: int
+        cls,
+        problem: Problem,
+        gap: float,
+        draws: int,
+        max_pulls: int | None,
+        seed: int,
+        size: int | None,
+        guess: float | None,
     ) -> "Terms":
         """Check them."""
-        if problem.noise.sigma is None:
-            raise ProblemError(
-                "sigma is None, unknown; prices are simulated and need a guess of it, such as "
-                "sigma=1."
-            )
+        drawn = checked_guess(problem, guess)
         cap = MAX_PULLS if max_pulls is None else whole("max_pulls", max_pulls, 1)
         if problem.budget is not None:
             cap = min(cap, affordable(problem, problem.budget))
         number, start, lead = whole("draws", draws, 1), whole("seed", seed, 0), checked_gap(gap)
-        return cls(problem.with_(budget=None), lead, number, cap, start)
+        batch = None if size is None else whole("size", size, 1)
+        return cls(problem.with_(budget=None), lead, number, cap, start, batch, drawn)
 
     @property
     def unit(self) -> str:
@@ -111,7 +130,8 @@ class Terms:
 
     def plan(self, problem: Problem, strategy: Strategy | str, gap: float) -> Draws:
         """Return the runs of a question; refuse a strategy that spends a budget."""
-        runs = Draws(problem, (strategy,), gap, None, self.seed, self.max_pulls)
+        words = gap, None, self.seed, self.max_pulls, self.size, self.guess
+        runs = Draws(problem, (strategy,), *words)
         refuse_budget(runs.task(0).strategy)
         return runs
 
@@ -119,20 +139,8 @@ class Terms:
         self, plans: Mapping[str, Draws], n_jobs: int, progress: Shown
     ) -> tuple[PlanRow, ...]:
         """Simulate all runs and return a row for each plan; KeyboardInterrupt on Ctrl-C."""
-        together, number = _Together(tuple(plans.values())), self.draws * len(plans)
+        together, number = Together(tuple(plans.values())), self.draws * len(plans)
         outcomes = collect(together, range(number), n_jobs, progress)
         if len(outcomes) < number:
             raise KeyboardInterrupt
         return rows_of(list(plans), outcomes, [one.problem.costs for one in plans.values()])
-
-
-@dataclass(frozen=True, eq=False)
-class _Together:
-    """The runs of several plans, numbered: every plan under draw 0, then under draw 1."""
-
-    plans: tuple[Draws, ...]
-
-    def run(self, index: int) -> Outcome:
-        """Simulate the run with this number."""
-        draw, which = divmod(index, len(self.plans))
-        return self.plans[which].run(draw)._replace(run=index)

@@ -1,4 +1,4 @@
-"""The result of a plan: for each strategy, the pulls of every draw and their quantiles."""
+"""The result of a plan: for each strategy, the measurements of every draw and their quantiles."""
 
 import math
 from dataclasses import dataclass
@@ -9,6 +9,7 @@ from jaxtyping import Float
 
 from finalist.extras import need
 from finalist.files import finite
+from finalist.planning.figures import Quantiles, about, enough, expected
 from finalist.problem import PerArm
 from finalist.simulation.binomial import exact_interval
 from finalist.text import counted
@@ -17,42 +18,15 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-def quantile(values: Float[np.ndarray, " n"], share: float) -> float:
-    """Return the smallest value that this share of the values does not exceed.
-
-    It is always one of the values, so infinite ones are harmless (`np.quantile` subtracts them).
-
-    Examples
-    --------
-    >>> quantile(np.array([3.0, 1.0, 2.0, np.inf]), 0.5)
-    2.0
-    """
-    rank = math.ceil(share * len(values) - 1e-9)
-    return float(np.sort(values)[max(rank, 1) - 1])
-
-
-class Quantiles:
-    """Quantiles of draws: `pulls` has one number per draw, infinite if it is undecided."""
-
-    pulls: Float[np.ndarray, " draws"]
-
-    def __post_init__(self) -> None:
-        self.pulls.flags.writeable = False
-
-    @property
-    def median(self) -> float:
-        """Half of the draws need at most this many; infinite if half are undecided."""
-        return quantile(self.pulls, 0.5)
-
-    @property
-    def low(self) -> float:
-        """The 5 % quantile."""
-        return quantile(self.pulls, 0.05)
-
-    @property
-    def undecided(self) -> int:
-        """Number of undecided draws."""
-        return int(np.isinf(self.pulls).sum())
+#: What is counted, unless measurements cost different amounts.
+MEASUREMENTS = "measurements"
+#: Which truths are simulated where a lead is given (`planning.parameters`).
+TRUTHS = (
+    "In all simulated studies the best leads the second best by this much. How the others lie is "
+    "not known beforehand: in four of five studies all vary at random, in one of five one stands "
+    "out from others that are more alike. Where nearly all are close behind the best, it takes "
+    "longer."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,8 +51,8 @@ class PlanRow(Quantiles):
 
     @property
     def high(self) -> float:
-        """The 90 % quantile."""
-        return quantile(self.pulls, 0.9)
+        """Enough for 90 % of further studies (`enough`)."""
+        return enough(self.pulls, 0.9)
 
     @property
     def mean(self) -> float:
@@ -115,8 +89,34 @@ class BudgetRow(PlanRow):
 
 
 @dataclass(frozen=True, eq=False)
+class LeadRow:
+    """What a plan expects at one lead.
+
+    Attributes
+    ----------
+    lead : float
+        Of the best arm over the second best.
+    rows : tuple of PlanRow
+        As in `Plan.rows`.
+    fixed : float or None
+        The measurements, or their cost, with which an experiment of fixed size names a winner in
+        90 % of the draws: equal shares and one test at the end, at the same delta (Bonferroni,
+        `planning.fixed`). Infinite above `Plan.max_pulls`; None where there is no such test.
+    """
+
+    lead: float
+    rows: tuple[PlanRow, ...]
+    fixed: float | None
+
+    def figures(self) -> dict[str, Any]:
+        """Return the numbers, without the draws."""
+        rows = [row.figures() for row in self.rows]
+        return {"lead": self.lead, "fixed": self.fixed, "rows": rows}
+
+
+@dataclass(frozen=True, eq=False)
 class Plan:
-    """How many pulls to expect of each strategy.
+    """How many measurements to expect of each strategy.
 
     Attributes
     ----------
@@ -125,20 +125,26 @@ class Plan:
     gap : float or None
         How far the best arm leads in every draw; None if theta was given.
     sigma : float or tuple
-        Of all arms, or of each.
+        Of all arms, or of each: what was drawn with.
     delta : float
     draws, max_pulls, seed : int
     lower_bound : float or None
-        T* kl(delta, 1 - delta), averaged over the draws: the mean pulls that any method needs which
-        keeps delta for every parameter. One that is told the lead or the parameter may need fewer.
-        None if no such bound is known: with epsilon, for several winners, and for noise that is
-        not Gaussian.
+        Where theta is given: T* kl(delta, 1 - delta), the mean measurements that any method needs
+        which keeps delta for every parameter. None with a gap, as an experiment that is planned for
+        a lead may need fewer; with epsilon, for several winners, for unknown sigma, and for noise
+        that is not Gaussian.
     unit : str
-        "pulls", or "units of cost" if pulls cost different amounts.
+        "measurements", or "units of cost" if they cost different amounts.
     budget : int or None
         Draws end there, with a recommendation, and rows are `BudgetRow`.
     within : float or None
         With a budget: the difference from the best that is counted in `BudgetRow.near`.
+    by_lead : tuple of LeadRow
+        For the gap and further leads, the smallest first; empty with theta and with a budget.
+    size : int or None
+        Measurements of a batch.
+    known : bool
+        Whether the simulated studies know sigma.
     """
 
     rows: tuple[PlanRow, ...]
@@ -149,27 +155,36 @@ class Plan:
     max_pulls: int
     seed: int
     lower_bound: float | None
-    unit: str = "pulls"
+    unit: str = "measurements"
     budget: int | None = None
     within: float | None = None
+    by_lead: tuple[LeadRow, ...] = ()
+    size: int | None = None
+    known: bool = True
 
     def words(self) -> str:
         """Summarise the plan in one sentence."""
         first, *others = self.rows
         if first.high == 0:
-            return "There is a single arm: no pull is needed."
+            return "There is a single candidate: no measurement is needed."
         if self.budget is not None:
             return self._at_the_end(self.budget)
-        unit = self.unit if math.isfinite(first.median) else "pulls"  # draws are cut by pulls
-        text = f"Expect {expected(first.median, self.max_pulls)} {unit} with {first.name}"
+        # Draws are cut by their number, whatever they cost.
+        unit = self.unit if math.isfinite(first.median) else MEASUREMENTS
+        text = f"Expect {expected(first.median, self.max_pulls)} {unit}{_by(first.name)}"
         if math.isfinite(first.high):
             text += f", 90 % within {about(first.high, up=True)}"
         else:
             text += f"; {first.undecided} of {self.draws} draws were undecided there"
         for row in others:
-            text += f"; {row.name} would need {expected(row.median, self.max_pulls)}"
+            text += f"; {called(row.name)} would need {expected(row.median, self.max_pulls)}"
             text += self._if_cut(row.median)
         return f"{text}."
+
+    @property
+    def fixed(self) -> float | None:
+        """What an experiment of fixed size takes at this gap (`LeadRow.fixed`)."""
+        return next((row.fixed for row in self.by_lead if row.lead == self.gap), None)
 
     @property
     def named(self) -> tuple[BudgetRow, ...]:
@@ -183,7 +198,7 @@ class Plan:
             return f"{100.0 * count / self.draws:.0f}"
 
         first, *others = self.named
-        money = self.unit != "pulls"
+        money = self.unit != MEASUREMENTS
         what = f"a budget of {budget:,}" if money else counted(budget, "measurement")
         text = (
             f"With {what} {first.name} names the right one in about "
@@ -197,9 +212,9 @@ class Plan:
         return f"{text}."
 
     def remarks(self) -> list[str]:
-        """Give the lower bound in words, if it is known; with a budget, how sure the cases are.
+        """Say what else the same question takes, and what was assumed.
 
-        It bounds a mean, so the mean of the first strategy is given with it.
+        A bound on a mean is given with the mean. With a budget: how sure the cases are.
         """
         if self.named:
             row = self.named[0]
@@ -210,27 +225,44 @@ class Plan:
                 f"{100 * low:.0f} to {100 * high:.0f} of 100. In {certain} of them {row.name} was "
                 f"certain at delta = {self.delta:g} by then, and stopped when it was."
             ]
+        if self.rows[0].high == 0:
+            return []
+        if self.gap is not None:
+            return [*self._fixed_words(), TRUTHS]
         if self.lower_bound is None:
             return []
         if math.isinf(self.lower_bound):
-            return ["The best arms are tied: no number of pulls tells them apart."]
-        first, here = self.rows[0], "with this theta" if self.gap is None else "at this lead"
-        mean = f"On average over the draws {first.name} needs about {about(first.mean)} {self.unit}"
-        bound = (
-            f"A method whose risk is at most {self.delta:g} whatever the truth is, not only "
-            f"{here}, needs at least about {about(self.lower_bound)} {self.unit} on average."
+            return ["The best candidates are tied: no number of measurements tells them apart."]
+        first = self.rows[0]
+        mean = (
+            f"On average over the draws {first.name} needs about {about(first.mean)} {self.unit}."
         )
-        return [f"{mean}. {bound}" if math.isfinite(first.mean) else bound]
+        bound = (
+            f"A method whose risk is at most {self.delta:g} whatever the truth is, not only with "
+            f"this theta, needs at least about {about(self.lower_bound)} {self.unit} on average."
+        )
+        return [f"{mean} {bound}" if math.isfinite(first.mean) else bound]
+
+    def _fixed_words(self) -> list[str]:
+        """Say what an experiment of fixed size takes."""
+        if self.fixed is None:
+            return []
+        takes = expected(self.fixed, self.max_pulls) + self._if_cut(self.fixed)
+        return [
+            "A fixed number of measurements in equal shares, with one test at the end (Bonferroni, "
+            f"the same delta), takes {takes} to name the best in 90 % of such studies. It has to "
+            "be planned for a lead: if the true one is smaller, it often ends without an answer."
+        ]
 
     def shown(self, pulls: float) -> str:
-        """Format pulls, or their cost, for a table; infinite means more than `max_pulls`."""
+        """Format measurements, or their cost, for a table; infinite is more than `max_pulls`."""
         if math.isfinite(pulls):
             return f"{pulls:,.0f}"
         return f"> {self.max_pulls:,}{self._if_cut(pulls)}"
 
     def _if_cut(self, value: float) -> str:
         """Name the unit of the cap if the numbers beside it are costs."""
-        return "" if math.isfinite(value) or self.unit == "pulls" else " pulls"
+        return "" if math.isfinite(value) or self.unit == MEASUREMENTS else f" {MEASUREMENTS}"
 
     def to_frame(self) -> "pd.DataFrame":
         """Return one row per strategy: name, median, low, high, mean, undecided, wrong."""
@@ -245,7 +277,9 @@ class Plan:
         words = ["gap", "sigma", "delta", "draws", "max_pulls", "seed", "lower_bound", "unit"]
         words += [] if self.budget is None else ["budget", "within"]
         whole_plan = {"words": self.words(), **{word: getattr(self, word) for word in words}}
-        found: dict[str, Any] = finite({**whole_plan, "rows": rows})
+        whole_plan |= {"size": self.size, "known": self.known, "fixed": self.fixed}
+        leads = [row.figures() for row in self.by_lead]
+        found: dict[str, Any] = finite({**whole_plan, "by_lead": leads, "rows": rows})
         return found
 
     def __str__(self) -> str:
@@ -258,27 +292,11 @@ class Plan:
         return "\n".join([self.words(), *self.remarks(), *rows])
 
 
-def about(value: float, *, up: bool = False) -> str:
-    """Format a number with two significant digits, rounded up if it is a promise.
-
-    Examples
-    --------
-    >>> about(1234.0), about(1234.0, up=True), about(87.0), about(math.inf)
-    ('1,200', '1,300', '87', 'infinite')
-    """
-    if not math.isfinite(value):
-        return "infinite"
-    step = 10 ** max(math.floor(math.log10(max(value, 1.0))) - 1, 0)
-    rounded = math.ceil(value / step) if up else round(value / step)
-    return f"{rounded * step:,}"
+def _by(name: str) -> str:
+    """Name a strategy, unless it is the usual one."""
+    return "" if name == "gauntlet" else f" with {name}"
 
 
-def expected(value: float, cap: int) -> str:
-    """Put a number of pulls into words; beyond the cap it is unknown.
-
-    Examples
-    --------
-    >>> expected(240.0, 1000), expected(math.inf, 1000)
-    ('about 240', 'more than 1,000')
-    """
-    return f"about {about(value)}" if math.isfinite(value) else f"more than {cap:,}"
+def called(name: str) -> str:
+    """Say in a sentence what is compared with."""
+    return "the same test with equal shares" if name == "equal shares" else name

@@ -68,6 +68,8 @@ class Task:
     max_pulls: int
     shift: float = 0.0
     size: int | None = None
+    #: Size of the noise that is drawn where the problem says that it is unknown.
+    noise: float | None = None
 
     @on_one_thread(lambda self, _: self.problem.arms.features.size)
     def run(self, index: int) -> Outcome:
@@ -101,7 +103,7 @@ class Task:
         sigma: float | np.ndarray = 0.5
         if self.rewards != "bernoulli":
             per_arm = isinstance(self.problem.noise.sigma, tuple)
-            sigma = self.problem.sigmas if per_arm else self.problem.sigma
+            sigma = self.problem.sigmas if per_arm else self.noise or self.problem.sigma
         return DrawnRewards(self.means, sigma, self.rewards, rng, self.shift)
 
     @property
@@ -225,9 +227,13 @@ def make_task(
     size: int | None = None,
     shift: float = 0.0,
     deviations: ArrayLike | None = None,
+    noise_drawn: float | None = None,
     **settings: Any,
 ) -> Task:
-    """Check everything a simulation needs; `settings` are those of `as_problem`."""
+    """Check everything a simulation needs; `settings` are those of `as_problem`.
+
+    `noise_drawn` is the size of the noise of the rewards, where the problem does not know it.
+    """
     problem = as_problem(arms, **settings)
     means = problem.means(theta) + _deviations(deviations, problem)
     parameter = np.asarray(theta, dtype=float)
@@ -247,6 +253,7 @@ def make_task(
         whole("max_pulls", max_pulls, 1),
         _checked_shift(shift),
         None if size is None else whole("size", size, 1),
+        noise_drawn if problem.noise.sigma is None else None,
     )
     _refuse_unknown_noise(task)
     task.draw_with(np.random.default_rng(0))  # refuses unknown kinds of rewards
@@ -258,7 +265,7 @@ def _refuse_unknown_noise(task: Task) -> None:
     if task.problem.noise.sigma is not None:
         return
     task.strategy.start(task.problem)  # raises if it needs sigma
-    if not callable(task.rewards) and task.rewards != "bernoulli":
+    if task.noise is None and not callable(task.rewards) and task.rewards != "bernoulli":
         raise SimulationError(
             f"sigma is None, unknown; {task.strategy.name!r} can do without, but {task.rewards} "
             "rewards cannot be drawn. Give sigma=, or rewards= as a function that draws them."

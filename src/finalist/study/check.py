@@ -15,19 +15,23 @@ class Check:
         What is not as assumed, as the beginning of a sentence.
     fails : bool
         Whether the guarantee rests on it.
+    model : str or None
+        A model with which a new study would not have this problem.
     """
 
     kind: Literal["noise", "fit", "shift", "bend"]
     seen: str
     fails: bool
     remedy: str
+    model: str | None = None
 
     def words(self, promised: bool) -> str:
         """Return the warning; `promised` tells whether there is a guarantee to lose."""
         if self.fails:
             lost = broken(True) if promised else LEFT_OUT
             return f"{self.seen}: {lost}. {self.remedy}"
-        return f"{self.seen}. {self.remedy if promised else TOO_CAUTIOUS}"
+        said = promised or self.kind != "noise"
+        return f"{self.seen}. {self.remedy if said else TOO_CAUTIOUS}"
 
     @property
     def reason(self) -> str:

@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float
 from finalist.arms import Arms
 from finalist.arms.span import SPAN_TOLERANCE
 from finalist.inference.draws import others_of
-from finalist.inference.intervals import certainty, error_estimate, leader, start_of
+from finalist.inference.intervals import certainty, error_estimate, leader, mixture, start_of
 from finalist.inference.leads import Leads, ahead_at_least, behind_at_most, leads, mean_widths
 from finalist.inference.least_squares import Estimate
 from finalist.inference.misspecification import Bias
@@ -101,6 +101,24 @@ def widths(state: State, fit: Estimate) -> Float[np.ndarray, " K"]:
     if bias is not None and np.isfinite(found).any():
         found = found + bias.of_arms(np.arange(len(Z)))
     return np.where(_have_level(state.arms), found, np.inf)
+
+
+def widths_along(
+    state: State, fit: Estimate, directions: Float[np.ndarray, "n r"]
+) -> Float[np.ndarray, " n"]:
+    """Return half-widths for y'phi, for all y and times at once; the y are fixed in advance.
+
+    There are none while an assumption fails, or where means may be off the model.
+    """
+    problem = state.problem
+    none = np.full(len(directions), np.inf)
+    if doubts_of(state) or problem.misspecification > 0.0:
+        return none
+    found = mixture(fit, directions, _start(state), problem.scale, _bets(state), len(directions))
+    if found is None:
+        return none
+    below, above = found.reach(1.0 - CONFIDENCE)
+    return np.asarray(np.maximum(below, above))
 
 
 def leads_of(state: State, fit: Estimate, arm: int | None) -> Leads | None:

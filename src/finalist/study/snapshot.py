@@ -20,6 +20,8 @@ from finalist.study.batch import Batch, OpenPulls, SettledPull
 from finalist.study.change import require_between
 from finalist.study.check import Check
 from finalist.study.checks import checks_of, doubts_of, promised, risk_of
+from finalist.study.curves import Curve, curves_of
+from finalist.study.effects import Effect, Leftover, effects_of, leftover_of
 from finalist.study.estimates import (
     Leading,
     Standing,
@@ -91,6 +93,12 @@ class Snapshot:
         them and all times, beside the confidence that a winner is the best.
     leading : Leading or None
         The same of the arm in front, while the study goes on.
+    effects : tuple of Effect
+        What each column does to the results.
+    leftover : Leftover
+        Each result beside what the model expects of it.
+    curves : tuple of Curve
+        What bends, when the check of the model has failed.
     standing : Standing or None
         How good the arm in front is, and with a margin which others are within reach.
     evidence : Evidence or None
@@ -164,6 +172,9 @@ class Snapshot:
     widths: Float[np.ndarray, " K"] = field(repr=False)
     leads: Leads | None = field(repr=False)
     leading: Leading | None = field(repr=False)
+    effects: tuple[Effect, ...] = field(repr=False)
+    leftover: Leftover = field(repr=False)
+    curves: tuple[Curve, ...] = field(repr=False)
     standing: Standing | None = field(repr=False)
     evidence: Any = field(repr=False)
     decisions: tuple[Decision, ...] = field(repr=False)
@@ -244,7 +255,7 @@ def take(row: StudyRow, state: State, events: Sequence[dict[str, Any]] = ()) -> 
     """Take a snapshot of a state, which may change afterwards."""
     problem, verdict, fit = state.problem, state.verdict, state.pooled.estimate()
     ended = state.end is not None
-    certain = promised(state)
+    certain, checks = promised(state), tuple(checks_of(state))
     chosen = recommended(state, fit) if ended else None
     open_end, able = ended and not (certain and verdict.decided), can_forecast(state, fit)
     error, sure = figures(state, fit, chosen) if open_end and chosen is not None else (None, None)
@@ -280,12 +291,15 @@ def take(row: StudyRow, state: State, events: Sequence[dict[str, Any]] = ()) -> 
         widths=widths(state, fit),
         leads=leads_of(state, fit, chosen),
         leading=leading_of(state, fit),
+        effects=effects_of(state, fit),
+        leftover=leftover_of(state, fit.means()),
+        curves=curves_of(state, fit, failed=any(one.kind == "bend" for one in checks)),
         standing=standing_of(state, fit, chosen),
         evidence=state.replay.evidence(),
         decisions=tuple(
             one for one in state.decisions if state.issued[one.batch - 1].stage == state.stage
         ),
-        checks=tuple(checks_of(state)),
+        checks=checks,
         contradictions=tuple(state.doubts),
         doubts=tuple(doubts_of(state)),
         certain=certain,

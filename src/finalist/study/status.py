@@ -1,7 +1,7 @@
 """The status of a study: what is certain, the evidence against each arm, what is still needed."""
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -11,6 +11,8 @@ from finalist.extras import need
 from finalist.planning import Forecast
 from finalist.problem.budget import in_cost
 from finalist.study import good_enough, sentences
+from finalist.study.assumptions import assumptions
+from finalist.study.effects import Effect
 from finalist.study.forecasts import Ahead, MarginForecast, foreseen
 from finalist.study.outlook import Chances, Outlook, chances
 from finalist.study.snapshot import Snapshot
@@ -138,6 +140,8 @@ class Status:
     unit : str or None
         Of the rewards, and so of estimates and intervals.
     arms : tuple of ArmStatus
+    effects : tuple of Effect
+        What each column does to the results; `effects_frame` has them as a table.
     ahead : Ahead
         Simulates forecast and margins when somebody looks at them, for seconds.
     """
@@ -174,6 +178,7 @@ class Status:
     old_results: str | None
     unit: str | None
     arms: tuple[ArmStatus, ...] = field(repr=False)
+    effects: tuple[Effect, ...] = field(repr=False)
     ahead: Ahead = field(repr=False, compare=False)
 
     @property
@@ -205,6 +210,7 @@ class Status:
         plain["margins"] = [vars(one) for one in self.margins]
         plain["forecast"] = None if self.forecast is None else _forecast(self.forecast)
         plain["arms"] = [vars(arm) for arm in self.arms]
+        plain["effects"] = [vars(one) for one in self.effects]
         return plain
 
     def to_frame(self) -> "pd.DataFrame":
@@ -214,12 +220,23 @@ class Status:
 
         return pd.DataFrame([vars(arm) for arm in self.arms])
 
+    def effects_frame(self) -> "pd.DataFrame":
+        """Return what each column does to the results as a data frame."""
+        need("Data frames", "pandas")
+        import pandas as pd
+
+        return pd.DataFrame(
+            [vars(one) for one in self.effects], columns=[one.name for one in fields(Effect)]
+        )
+
     def __str__(self) -> str:
         lines = [self.sentence, *filter(None, [self.advice, self.good_enough])]
         if self.outlook is not None:
             lines.append(self.outlook.words)
         if self.unneeded:
-            lines.append(f"{counted(self.unneeded, 'pull was', 'pulls were')} not needed.")
+            lines.append(
+                f"{counted(self.unneeded, 'measurement was', 'measurements were')} not needed."
+            )
         if self.forecast is not None:
             lines.append(self.forecast.words())
         lines += filter(None, [self.saving])
@@ -231,6 +248,7 @@ def _forecast(forecast: Forecast) -> dict[str, Any]:
     return {k: v if math.isfinite(v) else None for k, v in values.items()} | {
         "cap": forecast.cap,
         "words": forecast.words(),
+        "remedy": forecast.remedy,
     }
 
 
@@ -246,7 +264,7 @@ def status(
     >>> from finalist.testing.studies import small_study
     >>> with small_study() as study:
     ...     print(status(study.snapshot()))
-    Nothing is tested yet: 0 pulls of the pilot are made.
+    Nothing is tested yet: 0 measurements are in.
     """
     names, verdict, chosen = snapshot.arms.names, snapshot.verdict, snapshot.recommendation
     known = ~np.isnan(snapshot.means) & snapshot.arms.candidate
@@ -281,12 +299,13 @@ def status(
         until_test=snapshot.until_test,
         budget_left=snapshot.budget_left,
         budget_in=None if snapshot.budget_left is None else _budget_in(snapshot),
-        assumptions=tuple(sentences.assumptions(snapshot)),
+        assumptions=tuple(assumptions(snapshot)),
         warnings=tuple(sentences.warnings(snapshot)),
         doubts=snapshot.doubts,
         old_results=None if snapshot.history is None else str(snapshot.history),
         unit=snapshot.problem.unit,
         arms=_arms(snapshot),
+        effects=snapshot.effects,
         ahead=foreseen(None) if ahead is None else ahead,
     )
 

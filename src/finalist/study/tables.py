@@ -11,6 +11,7 @@ from finalist.arms import Arms
 from finalist.arms.recipes import Recipe, Table, plain
 from finalist.errors import ArmsError, StudyError
 from finalist.extras import need
+from finalist.study.effects import leftover_of
 from finalist.study.pulls import Fate
 from finalist.study.state import State
 from finalist.study.storage.reader import Reader
@@ -94,7 +95,9 @@ def subset(arms: Arms, kept: Int[np.ndarray, " n"]) -> Arms:
 def union(arms: Arms, more: Arms) -> tuple[Arms, Int[np.ndarray, " n"]]:
     """Return arms with others added, and for each the number it had before, -1 if it is new."""
     if not isinstance(more, Arms):
-        raise StudyError(f"arms to add are of type {type(more).__name__}; use Arms(features).")
+        raise StudyError(
+            f"candidates to add are of type {type(more).__name__}; use Arms(features)."
+        )
     if arms.recipe.name == "separate":
         raise StudyError(
             "the candidates of this study are separate, each with an effect of its own, so none "
@@ -104,17 +107,19 @@ def union(arms: Arms, more: Arms) -> tuple[Arms, Int[np.ndarray, " n"]]:
     second = more._parts.table().like(first)
     if second.feature_names != first.feature_names:
         raise StudyError(
-            f"arms to add have the features {', '.join(more.feature_names)}; this study has "
+            f"candidates to add have the features {', '.join(more.feature_names)}; this study has "
             f"{', '.join(arms.feature_names)}."
         )
     assert first.names is not None
     assert second.names is not None
     taken = sorted(set(first.names) & set(second.names))
     if taken:
-        raise StudyError(f"there is already an arm {taken[0]!r}; give another name.")
+        raise StudyError(f"there is already a candidate {taken[0]!r}; give another name.")
     both = Arms._from_table(first.stacked(second))
     if len(both) == len(arms):
-        raise StudyError("the arms to add have the features of arms that are there already.")
+        raise StudyError(
+            "the candidates to add have the same features as some that are there already."
+        )
     kept = np.full(len(both), -1)
     for number, name in enumerate(arms.names):
         kept[both.index(name)] = number
@@ -134,6 +139,9 @@ def pulls_table(state: State, reader: Reader, study_id: int) -> "pd.DataFrame":
     notes = reader.notes(study_id)
     names = {s: read_arms(reader, study_id, s).names for s in range(state.stage + 1)}
     pulls, number = state.pulls, np.arange(1, len(state.pulls) + 1)
+    left = leftover_of(state, state.pooled.estimate().means())
+    fitted, residual = np.full((2, len(pulls)), np.nan)
+    fitted[left.pull - 1], residual[left.pull - 1] = left.fitted, left.residual
     stage_of = {batch.number: batch.stage for batch in state.issued}
     times = np.array(["", *state.times], dtype=object)
     fates = np.array([fate.name.lower() for fate in Fate], dtype=object)
@@ -149,6 +157,8 @@ def pulls_table(state: State, reader: Reader, study_id: int) -> "pd.DataFrame":
             "issued": times[pulls.issued],
             "told": times[pulls.told],
             "note": pd.Series([notes.get(int(i)) for i in number], dtype=object),
+            "fitted": fitted,
+            "residual": residual,
         }
     )
 

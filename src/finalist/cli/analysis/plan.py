@@ -1,7 +1,7 @@
-"""`finalist plan`: how many pulls to expect, before the first one."""
+"""`finalist plan`: how many measurements to expect, before the first one."""
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -18,7 +18,6 @@ from finalist.cli.options import (
     MaxPullsOption,
     OutputOption,
     SeedOption,
-    SigmaOption,
     StrategyOption,
     ThetaFileOption,
     ThetaOption,
@@ -28,28 +27,37 @@ from finalist.errors import ProblemError
 if TYPE_CHECKING:
     from finalist.planning import Plan
 
-HELP = """Say before any measurement how many pulls to expect, or what a budget will bring.
+HELP = """Say in advance how many measurements to expect, or what a budget will bring.
 
 \b
 Example:
-  finalist plan arms.csv --sigma 1 --gap 0.5
-  finalist plan arms.csv --sigma 1 --gap 0.5 --budget 60 --within 0.5
-  finalist plan arms.csv --sigma 1 --gap 0.5 --margins --chart margins.png
+  finalist plan candidates.csv --sigma 1 --gap 0.5 --chart leads.png
+  finalist plan candidates.csv --sigma unknown --guess 1 --gap 0.5 --size 12
+  finalist plan candidates.csv --sigma 1 --gap 0.5 --budget 60 --within 0.5
+  finalist plan candidates.csv --sigma 1 --gap 0.5 --margins --chart margins.png
 
-Strategies are simulated with random parameters under which the best arm leads the second best by
---gap, or with one parameter, --theta. All of them meet the same parameters and stop on their own.
-With --budget they end there at the latest, and what counts is how good the arm is that they name
+Whole studies are simulated, with everything that yours will have: batches of --size, an unknown
+sigma with a --guess of it, the model of the table and its check, a margin (--epsilon), costs. In
+all of them the best candidate leads the second best by --gap; how the others lie is drawn at
+random. Or they have one parameter, --theta. Beside the study stand the same test with equal shares,
+and a fixed number of measurements with one test at the end. Half of --gap and twice as much are
+simulated too (not with --no-leads), and --chart draws measurements against the lead.
+With --budget they end there at the latest, and what counts is how good the one is that they name
 then: how often the right one, and how often one --within so much of the best. The table is read as
 by 'finalist new': columns have roles (--column Tone=category), and a model makes the features
 (--model). --theta has a number for each feature and may leave out the level. With costs, the plan
-counts cost instead of pulls. --format csv has one row per strategy: name, median, low (5 %), high
-(90 %), mean, undecided, wrong. --format json has everything under the keys
+counts cost instead of measurements.
+
+--format csv has one row per strategy: name, median, low (5 %), high (90 %), mean, undecided, wrong.
+--format json has everything under the keys
 
 \b
   words, gap, sigma, delta, draws, max_pulls, seed, lower_bound, unit,
+  size, known (whether sigma is), fixed (measurements of the fixed number),
+  by_lead (list of lead, fixed, rows),
   rows (list of name, median, low, high, mean, undecided, wrong, pulls)
 
-With --budget also budget and within, and in rows right and near, the draws in which the right arm
+With --budget also budget and within, and in rows right and near, the draws in which the right one
 is named and one within so much of the best; undecided are those that are not certain by then.
 
 --models compares straight, bending, surface and separate for the same table: for each the truth is
@@ -73,11 +81,27 @@ def plan(
     arms_file: ArmsFile,
     *,
     gap: Annotated[
-        float | None, typer.Option(help="How far the best arm leads, in units of the reward.")
+        float | None,
+        typer.Option(help="The smallest lead of the best that matters, in units of the results."),
     ] = None,
     theta: ThetaOption = None,
     theta_file: ThetaFileOption = None,
-    sigma: SigmaOption = None,
+    sigma: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SIZE",
+            help="Size of the noise of one measurement, or 'unknown'.",
+            show_default="none",
+        ),
+    ] = None,
+    guess: Annotated[
+        float | None,
+        typer.Option(metavar="SIZE", help="A guess of the noise to simulate, if it is unknown."),
+    ] = None,
+    size: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="Measurements of a batch.", show_default="its own choice"),
+    ] = None,
     problem: TableOptions,
     strategy: StrategyOption = "gauntlet",
     against: Annotated[
@@ -85,7 +109,7 @@ def plan(
         typer.Option(
             metavar="NAME",
             help="A strategy to compare with; repeat.",
-            show_default="uniform, if it supports the problem",
+            show_default="the same test with equal shares",
         ),
     ] = None,
     draws: Annotated[
@@ -94,6 +118,9 @@ def plan(
     models: Annotated[
         bool, typer.Option("--models", help="Compare the models of the table instead.")
     ] = False,
+    leads: Annotated[
+        bool, typer.Option(help="Simulate half of the lead and twice of it too.")
+    ] = True,
     margins: Annotated[
         bool, typer.Option("--margins", help="Compare margins (--epsilon) instead.")
     ] = False,
@@ -109,13 +136,22 @@ def plan(
     chart: ChartOption = None,
 ) -> None:
     """Read, simulate, print."""
-    _check(models, margins, chart, within)
+    _check(models, margins, within)
     output.check_files(out, chart)
     import finalist as fl
 
-    table, words = inputs.load_problem(arms_file, problem, sigma)
+    missing = {"unknown": "'unknown', with a guess for the plan: --guess 1"}
+    otherwise = None if guess is None else "unknown"
+    table, words = inputs.load_problem(arms_file, problem, sigma, **missing, otherwise=otherwise)
     arms = table.arms
+    words |= {"sigma": inputs.size_or_unknown(words["sigma"]), "size": size, "guess": guess}
     given = theta is not None or theta_file is not None
+    by_lead = leads and gap is not None and not given and words["budget"] is None
+    if chart is not None and (models or not (by_lead or margins)):
+        raise ProblemError(
+            "--chart draws measurements against the lead, or what --margins save; it needs --gap, "
+            "and neither --budget, --no-leads nor --models."
+        )
     if models or margins:
         words |= {"strategy": strategy, "draws": draws, "seed": seed, "n_jobs": jobs}
         words |= {"max_pulls": max_pulls, "other": given or bool(against)}
@@ -135,6 +171,7 @@ def plan(
         against=against,
         max_pulls=max_pulls,
         within=within,
+        leads=by_lead,
         **words,
     )
     if form is Format.json:
@@ -145,16 +182,19 @@ def plan(
     else:
         text = _table(result)
     output.deliver(text, out)
+    if chart is not None:
+        from finalist.charts.plans import leads_chart
+
+        with output.working("Drawing..."):
+            output.draw(leads_chart(result), chart)
 
 
-def _check(models: bool, margins: bool, chart: Path | None, within: float | None) -> None:
+def _check(models: bool, margins: bool, within: float | None) -> None:
     """Refuse options that do not go together."""
     if within is not None and (models or margins):
         raise ProblemError("--within is for a plan with --budget, not for models or margins.")
     if models and margins:
         raise ProblemError("--models and --margins are both given; compare one at a time.")
-    if chart is not None and not margins:
-        raise ProblemError("--chart draws what margins save; give --margins too.")
 
 
 def _table(result: "Plan") -> str:
@@ -170,8 +210,28 @@ def _table(result: "Plan") -> str:
         ]
         for row in result.rows
     ]
+    if len(result.by_lead) > 1:
+        return output.to_text(result.words(), *result.remarks(), *_leads(result))
     table = output.arms_table(header, rows, everything=True)
     return output.to_text(result.words(), *result.remarks(), *table)
+
+
+def _leads(result: "Plan") -> Iterable[Any]:
+    """Return a table with a row for each lead."""
+    header = ["Lead"]
+    for row in result.rows:
+        header += ["Median" if row.name == "gauntlet" else row.name.capitalize(), "90 % within"]
+    fixed = any(one.fixed is not None for one in result.by_lead)
+    header += ["Fixed number"] if fixed else []
+    rows = [
+        [
+            f"{one.lead:g}",
+            *(result.shown(value) for row in one.rows for value in (row.median, row.high)),
+            *(["" if one.fixed is None else result.shown(one.fixed)] if fixed else []),
+        ]
+        for one in result.by_lead
+    ]
+    return output.arms_table(header, rows, everything=True)
 
 
 def _at_the_end(result: "Plan") -> str:

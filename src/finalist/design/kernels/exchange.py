@@ -106,14 +106,14 @@ def improve(Z, counts, room, P, M, rounds, smallest):
         raised(P, Z, a, 1.0, Pz)
         counts[a] += 1
         effect(P, M, half, B)
-        worst, least = -1, math.inf
+        worst, least = a, math.inf
         for i in range(len(Z)):
             if counts[i] > 0:
                 left = 1.0 - form(Z, i, P, Pz)
                 loss = form(Z, i, B, Pz) / left if left > 1e-9 else math.inf
                 if loss < least:
                     worst, least = i, loss
-        if worst == a or worst < 0:
+        if worst == a:
             counts[a] -= 1
             return
         raised(P, Z, worst, -1.0, Pz)

@@ -43,9 +43,9 @@ def heaviest_first(Z, w, rows, size):
 
 
 @kept(error_model="numpy")
-def triangle(rows, p):
-    """Make the first p rows upper triangular, by Householder reflections with LAPACK's signs."""
-    r = rows.shape[1]
+def triangle(rows):
+    """Make rows upper triangular, by Householder reflections with LAPACK's signs."""
+    p, r = rows.shape
     for j in range(r):
         below = 0.0
         for i in range(j + 1, p):
@@ -79,7 +79,7 @@ def factorise(Z, w, root, inverse):
         return False
     rows, size = np.empty((count, r)), np.empty(count)
     heaviest_first(Z, w, rows, size)
-    triangle(rows, count)
+    triangle(rows)
     low, high = math.inf, 0.0
     for a in range(r):
         low, high = min(low, abs(rows[a, a])), max(high, abs(rows[a, a]))

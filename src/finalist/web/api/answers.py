@@ -5,7 +5,7 @@ from typing import Any, Literal, get_type_hints
 
 from pydantic import BaseModel, create_model
 
-from finalist.study import ArmStatus, Batch, Pull, Status
+from finalist.study import ArmStatus, Batch, Effect, Pull, Status
 from finalist.web.api.arms import GivenBody
 
 Verdict = Literal["continue", "winner", "uncertain", "undecided"]
@@ -116,9 +116,11 @@ class ForecastAnswer(BaseModel):
     high: float | None
     cap: int
     words: str
+    remedy: str | None
     pulls: list[float | None]
 
 
+EffectAnswer = described(Effect, "What one column or level does to the mean of a result.")
 ArmStatusAnswer = described(ArmStatus, "One arm: its estimate, and the evidence against it.")
 StatusAnswer = described(
     Status,
@@ -126,6 +128,7 @@ StatusAnswer = described(
     last=int,
     forecast=ForecastAnswer | None,
     arms=list[ArmStatusAnswer],
+    effects=list[EffectAnswer],
 )
 
 
@@ -239,8 +242,16 @@ class MarginsAnswer(BaseModel):
     rows: list[MarginPriceAnswer]
 
 
+class LeadAnswer(BaseModel):
+    """How many measurements to expect at one lead; `fixed` with a fixed number and one test."""
+
+    lead: float
+    fixed: float | None
+    rows: list[PlanRowAnswer]
+
+
 class PlanAnswer(BaseModel):
-    """How many pulls to expect."""
+    """How many measurements to expect; beside them a fixed number with one test at the end."""
 
     words: str
     gap: float | None
@@ -250,7 +261,11 @@ class PlanAnswer(BaseModel):
     max_pulls: int
     seed: int
     lower_bound: float | None
-    unit: Literal["pulls", "units of cost"]
+    unit: Literal["measurements", "units of cost"]
     budget: int | None = None
     within: float | None = None
+    size: int | None
+    known: bool
+    fixed: float | None
+    by_lead: list[LeadAnswer]
     rows: list[PlanRowAnswer]

@@ -188,6 +188,15 @@ class PlanBody(Question):
     within: Annotated[Number, Field(ge=0)] | None = Field(
         None, description="With a budget: how close to the best is counted; by default the gap."
     )
+    size: Annotated[StrictInt, Field(ge=1, le=MAX_PULLS)] | None = Field(
+        None, description="Measurements of a batch; if null, the strategy's own sizes."
+    )
+    guess: Annotated[Number, Field(gt=0)] | None = Field(
+        None, description="The size of the noise to simulate, if `sigma` is null: unknown."
+    )
+    leads: Annotated[list[Annotated[Number, Field(gt=0)]], Field(max_length=4)] = Field(
+        default=[], description="Further leads to simulate beside the gap."
+    )
 
 
 class MarginsBody(Question):
@@ -205,6 +214,12 @@ class MarginsBody(Question):
     draws: Annotated[StrictInt, Field(ge=1, le=50)] = 20
     seed: Annotated[StrictInt, Field(ge=0, le=LARGEST)] = 0
     max_pulls: Annotated[StrictInt, Field(ge=1, le=1_000_000)] = 1_000_000
+    size: Annotated[StrictInt, Field(ge=1, le=MAX_PULLS)] | None = Field(
+        None, description="Measurements of a batch; if null, the strategy's own sizes."
+    )
+    guess: Annotated[Number, Field(gt=0)] | None = Field(
+        None, description="The size of the noise to simulate, if `sigma` is null: unknown."
+    )
 
 
 class AskBody(Body):

@@ -77,6 +77,8 @@ MAX_WORK = 100_000
 DRAWS, MAX_PULLS = 20, 300_000
 #: The margins that are compared here, in leads: smaller ones take long to simulate.
 MARGINS = (0.5, 1.0, 2.0)
+#: Further leads are simulated up to so many arms times squared rank.
+MAX_LEADS = 10_000
 
 
 def strategies() -> list[str]:
@@ -197,7 +199,9 @@ def read_draft(values: Mapping[str, str], found: ArmsTable) -> StudyDraft:
 
 def make_plan(arms: Arms, draft: StudyDraft, workers: Workers) -> Plan:
     """Simulate the study before it begins."""
-    plan: Plan = workers.run(PLAN, jobs.plan, arms, _simulated(arms, draft), tells=True)
+    leads = len(arms) * arms.rank**2 <= MAX_LEADS and draft.words["budget"] is None
+    given = _simulated(arms, draft) | {"leads": leads}
+    plan: Plan = workers.run(PLAN, jobs.plan, arms, given, tells=True)
     return plan
 
 
@@ -229,10 +233,11 @@ def _simulated(arms: Arms, draft: StudyDraft) -> dict[str, Any]:
     if given["sigma"] is None:
         if draft.guess is None:
             raise FormError({"guess": "Guess the size of the noise; a plan needs it."})
-        given["sigma"] = draft.guess
+        given["guess"] = draft.guess
     if len(arms) * arms.rank**2 > MAX_WORK:
         raise ProblemError(
             f"{len(arms):,} candidates with {arms.rank} numbers to learn take too long to simulate "
             "here; use the command 'finalist plan'."
         )
-    return {**given, "gap": draft.gap, "draws": DRAWS, "max_pulls": MAX_PULLS}
+    size = draft.words["metadata"].get("batch_size")
+    return {**given, "gap": draft.gap, "draws": DRAWS, "max_pulls": MAX_PULLS, "size": size}

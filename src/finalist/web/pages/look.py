@@ -29,6 +29,8 @@ router = APIRouter()
 MAX_ARMS, MAX_ROWS = 50, 400
 #: The candidates' own columns that are shown beside a batch; the file has all of them.
 MAX_OWN = 12
+#: Columns in the table of effects.
+MAX_EFFECTS = 30
 #: Those on a sheet to print.
 MAX_PRINTED = 6
 #: Arms offered in a drop-down list; with more, the name is typed.
@@ -121,6 +123,7 @@ def show_study(
         pictures=available(snapshot),
         expected=expected,
         example_size=EXAMPLE_SIZE,
+        MAX_EFFECTS=MAX_EFFECTS,
         rows=() if snapshot.batch is None else snapshot.batch.pulls[:MAX_ROWS],
         own=OwnColumns() if snapshot.batch is None else snapshot.batch.own_columns(),
         MAX_OWN=MAX_OWN,

@@ -11,15 +11,15 @@ from finalist.complexity import complexity
 from finalist.errors import ChartError, FinalistError
 from finalist.inference.information import information
 from finalist.inference.intervals import pooled_widths, start_of
-from finalist.planning import Forecast, MarginPrices
+from finalist.planning import Forecast, MarginPrices, Plan
 from finalist.problem import Feature, as_problem
 from finalist.study import Snapshot
 from finalist.study.estimates import CONFIDENCE
 from finalist.text import counted
 from finalist.web.cache import Cache
 from finalist.web.pages import format as words
+from finalist.web.pages import model_pictures
 from finalist.web.pages.slices import slices
-from finalist.web.pages.standing import standard_errors
 from finalist.web.pool import Moment
 
 if TYPE_CHECKING:
@@ -41,6 +41,11 @@ _INTERVALS = "Lines: 95 % intervals, for all candidates and times together."
 def available(snapshot: Snapshot) -> dict[str, str]:
     """Return the charts that can be drawn now, each with a description for screen readers."""
     found: dict[str, str] = {}
+    if snapshot.curves:
+        found["bends"] = (
+            "Measured means beside the line of the model and that of a model that bends: "
+            f"{', '.join(dict.fromkeys(one.column for one in snapshot.curves))}."
+        )
     arms, plain = snapshot.arms, _is_plain(snapshot)
     if (np.diff(snapshot.trail[0], prepend=0) > 0).any():
         found["evidence"] = (
@@ -52,7 +57,7 @@ def available(snapshot: Snapshot) -> dict[str, str]:
     if snapshot.fit.statistics.pulls:  # of complete batches
         beside = " beside those of the best design" if plain else ""
         found["pulls"] = f"Measurements of each candidate{beside}."
-    for k, one in enumerate(slices(snapshot, _front(snapshot))):
+    for k, one in enumerate(slices(snapshot, model_pictures.front(snapshot))):
         found[f"curve-{k}"] = (
             f"Measured means along {words.name(one.column)} with the curve of the model; the chart "
             "of means has the numbers."
@@ -60,6 +65,12 @@ def available(snapshot: Snapshot) -> dict[str, str]:
     if snapshot.can_forecast:
         found["forecast"] = (
             "How many simulated futures are decided after how many further measurements."
+        )
+    if any(one.change is not None for one in snapshot.effects):
+        found["effects"] = "What each column does to the results; the table of effects has it all."
+    if len(snapshot.leftover.pull):
+        found["residuals"] = (
+            "Results less their estimates, against the estimates and in the order measured."
         )
     flat = arms.features.shape[1] == arms.rank == 2
     if plain and flat and _radius(snapshot) is not None:
@@ -96,7 +107,7 @@ def draw(
     if chart == "forecast":
         return _forecast(forecast(), narrow)
     if chart.startswith("curve-"):
-        return _curve(snapshot, int(chart.removeprefix("curve-")), narrow)
+        return model_pictures.curve(snapshot, int(chart.removeprefix("curve-")), narrow)
     return _DRAW[chart](snapshot, narrow)
 
 
@@ -134,11 +145,24 @@ def as_url(text: str) -> str:
 def of_margins(prices: MarginPrices) -> dict[str, str]:
     """Return what margins save as data URLs by theme; empty if there is nothing to draw."""
     from finalist.charts.curves import margins_chart
+
+    return _urls(lambda: margins_chart(prices))
+
+
+def of_leads(plan: Plan) -> dict[str, str]:
+    """Return the measurements of a plan against the lead, as data URLs by theme; or nothing."""
+    from finalist.charts.plans import leads_chart
+
+    return _urls(lambda: leads_chart(plan))
+
+
+def _urls(draw: Callable[[], "AnyChart"]) -> dict[str, str]:
+    """Draw in each theme; empty if there is nothing to draw."""
     from finalist.charts.theme import to_svg
 
     with _drawing:
         try:
-            picture = margins_chart(prices)
+            picture = draw()
         except ChartError:
             return {}
         return {theme: as_url(to_svg(picture, theme)) for theme in _THEMES}
@@ -261,36 +285,6 @@ def _forecast(found: Forecast | None, narrow: bool) -> "AnyChart":
     )
 
 
-def _front(snapshot: Snapshot) -> int | None:
-    """Return the candidate in front, if there is one."""
-    return snapshot.recommendation if snapshot.leading is None else snapshot.leading.arm
-
-
-def _curve(snapshot: Snapshot, number: int, narrow: bool) -> "AnyChart":
-    from finalist.charts.means import means_chart
-    from finalist.charts.theme import candidate_colour
-
-    one, statistics = slices(snapshot, _front(snapshot))[number], snapshot.fit.statistics
-    measured = np.where(statistics.count > 0, statistics.mean, np.nan)
-    return means_chart(
-        one.x,
-        measured[one.place],
-        standard_errors(snapshot)[one.place],
-        snapshot.means[one.place],
-        [candidate_colour(int(i)) for i in one.place],
-        column=one.column,
-        label=snapshot.problem.in_unit("Mean result"),
-        title=f"Means along {words.name(one.column)}",
-        subtitle=[
-            *([words.name(one.fixed)] if one.fixed else []),
-            "Dots: measured. Curve: the model."
-            if narrow
-            else "Dots: measured. Curve: the model, with standard errors.",
-        ],
-        narrow=narrow,
-    )
-
-
 def _start(snapshot: Snapshot) -> np.ndarray:
     """Return A_0 of the intervals for features X = Z B; `start_of` has it for coordinates Z."""
     arms = snapshot.arms
@@ -342,4 +336,7 @@ _DRAW: dict[str, Callable[[Snapshot, bool], "AnyChart"]] = {
     "estimates": _estimates,
     "pulls": _pulls,
     "plane": _plane,
+    "bends": model_pictures.bends,
+    "effects": model_pictures.effects,
+    "residuals": model_pictures.residuals,
 }

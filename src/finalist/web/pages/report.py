@@ -41,6 +41,7 @@ def report(snapshot: Snapshot, simulated: Status, place: str, cache: Cache, mome
         charts=_charts(snapshot, simulated.forecast, cache, moment),
         forecast=simulated.forecast,
         saving=simulated.saving,
+        MAX_EFFECTS=MAX_ARMS,
         place=place,
         style="\n".join(
             (HERE / "static" / f"{name}.css").read_text(encoding="utf-8") for name in STYLES

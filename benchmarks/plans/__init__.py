@@ -1,0 +1,1 @@
+"""Do plans come true? See `benchmarks.plans.__main__`."""
