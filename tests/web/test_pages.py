@@ -241,7 +241,7 @@ def test_the_preview_says_what_was_found(somebody):
         "3 candidates from 4 rows",
         "name (name) a (number) b (number) c (number)",
         "3 numbers to learn: as many as candidates",
-        "oak, pine are described alike",
+        "oak and pine are described alike",
     ):
         assert words.replace(" ", "") in text.replace(" ", ""), words
 
@@ -699,7 +699,7 @@ def test_a_withdrawal_that_is_refused_leaves_everything(between, data, status, w
 def test_arms_do_not_change_while_a_batch_is_open(at_work):
     before = events(at_work)
     page = Page(at_work.get("/studies/1").text)
-    assert "Batch 3 is open; the arms can change when it is complete." in page.text
+    assert "Batch 3 is open; the candidates can change when it is complete." in page.text
     assert not any("withdraw" in (form.get("action") or "") for form in page.all("form"))
     for path, data in (
         ("withdraw", {"arm": "0-1", "reason": "x"}),
@@ -708,7 +708,7 @@ def test_arms_do_not_change_while_a_batch_is_open(at_work):
     ):
         answer = at_work.post(f"/studies/1/{path}", data)
         assert answer.status_code == 409
-        assert "atch 3 is open; the arms can change when it is complete." in answer.text
+        assert "atch 3 is open; the candidates can change when it is complete." in answer.text
     assert events(at_work) == before
 
 
@@ -718,7 +718,7 @@ def test_a_strategy_that_keeps_its_arms_says_so(somebody, tmp_path):
         somebody.get("/studies/1").text
     )
     answer = somebody.post("/studies/1/withdraw", {"arm": "0-1", "reason": "x"})
-    assert "this strategy cannot go on with other arms" in answer.text
+    assert "this strategy cannot go on with other candidates" in answer.text
     assert len(names(somebody)) == 3
 
 
@@ -750,8 +750,8 @@ def test_arms_can_be_added_after_a_look_at_them(between):
         ("", "There is no table"),
         ("name,f1,f2\npine,oops,1\nfir,1,1", "line 2, column 'f1': 'oops' is not a finite number"),
         ("name,f1\npine,1", "there is no column 'f2'"),
-        ("name,f1,f2\nash,1,1", "there is already an arm 'ash'"),
-        ("name,f1,f2\npine,1,0", "have the features of arms that are there already"),
+        ("name,f1,f2\nash,1,1", "there is already a candidate 'ash'"),
+        ("name,f1,f2\npine,1,0", "have the same features as some that are there already"),
         ("pine\nfir\nyew", "there is no column 'f1'"),
         ("\n".join(f"tree {i}" for i in range(1500)), "there is no column 'f1'"),
     ],

@@ -110,7 +110,7 @@ def test_several_winners_before_they_are_known(somebody, tmp_path):
     )
     with Study.open(tmp_path / "lab.db", "lab") as study:
         advice = study.stop("winter").advice or ""
-    assert "Recommendation: x3, x1, by the estimates" in advice
+    assert "Recommendation: x3 and x1, by the estimates" in advice
     assert advice in text_of(somebody.get("/studies/1"))
 
 
@@ -122,7 +122,10 @@ def test_cost_is_added_up_and_noise_is_a_range(somebody, tmp_path):
     assert f"Cost so far {spent:g} units" in text
     assert "Cost of a measurement of each candidate, 1 to 8" in text
     assert "sigma of each candidate, 0.5 to 1" in text
-    assert "Assumed the noise is Gaussian, of a size that is given for each arm, 0.5 to 1" in text
+    assert (
+        "Assumed the noise is Gaussian, of a size that is given for each candidate, 0.5 to 1"
+        in text
+    )
     assert f"Cost so far {spent:g} units" in text_of(somebody.get("/studies/1/report.html"))
 
 
