@@ -141,7 +141,7 @@ def test_the_winner_is_chosen_from_other_candidates(somebody, tmp_path):
         assert study.arms.measurable.tolist() == [True, True, False, True] + [False] * 4
         assert study.settings["noise"]["sigma"][:5] == [0.5, 1.5, 1.0, 1.0, 0.3]
         assert study.settings["cost"][:5] == [2.0, 1.0, 4.0, 3.0, 1.0]
-    assert "sigma of each arm, 0.5 to 1.5" in text_of(somebody.get("/studies/1"))
+    assert "sigma of each candidate, 0.5 to 1.5" in text_of(somebody.get("/studies/1"))
 
 
 def test_candidates_may_be_a_file_and_stay_when_something_else_is_wrong(somebody):
