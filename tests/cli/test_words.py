@@ -199,6 +199,18 @@ def test_the_report_and_the_demo_are_for_everybody(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    "more",
+    [(), ("--budget", 30), ("--models",), ("--margins",)],
+    ids=lambda more: more[0] if more else "plain",
+)
+@pytest.mark.usefixtures("lab")
+def test_plans_speak_of_measurements(more: tuple[object, ...]) -> None:
+    planned = run("plan", "teas.csv", "--sigma", 1, "--gap", 1, "--draws", 4, *more)
+    assert planned.exit_code == 0, planned.output
+    assert "measurements" in check([planned])
+
+
+@pytest.mark.parametrize(
     "words",
     [
         ("new", "x", "teas.csv"),

@@ -155,7 +155,7 @@ def test_a_batch_as_a_table_there_and_back(client):
     assert "line 2, column 'reward'" in bad.json()["message"]
     assert "/" not in bad.json()["message"]  # no name of a temporary file
     comma = client.get(f"/studies/{number}/open.csv", params={"decimal": ","}).text
-    assert comma.startswith("pull_id;arm")
+    assert comma.startswith("pull_id;candidate")
     everything = client.get(f"/studies/{number}/export.json").json()
     assert set(everything) == {"name", "created", "settings", "arms", "events", "pulls"}
 

@@ -35,7 +35,7 @@ def shifted(pull, batch, rng):
 
 #: The laboratory, the arms, sigma, and what has to be said of it.
 BROKEN = {
-    "noise": (noisy, FREE, 1.0, "the rewards scatter by"),
+    "noise": (noisy, FREE, 1.0, "the results scatter by"),
     "model": (bent, CROSS, 0.1, "not linear in their features"),
     "shifts": (shifted, FREE, None, "batches are shifted against each other"),
 }
@@ -120,7 +120,7 @@ def test_a_check_that_costs_only_pulls_takes_nothing_away(tmp_path):
         tmp_path / "lab.db", "one", lambda p, _b, _r: 60 * (p.arm == "a") + rng.normal(), FREE, 9.0
     )
     assert (status.verdict, status.certain) == ("winner", True)
-    assert "a smaller sigma would need fewer pulls" in " ".join(status.warnings)
+    assert "a smaller sigma would need fewer measurements" in " ".join(status.warnings)
 
 
 def test_what_has_failed_once_has_failed_for_good(tmp_path):

@@ -139,7 +139,7 @@ def test_a_study_is_created_with_its_old_results(somebody, tmp_path):
         ({"history": pasted([*ROWS, ("zzz", 1.0)])}, "'zzz'"),
         ({"history": "name\tresult\na\toops\n"}, "'oops'"),
         ({"history": pasted([("a", 1.0), ("a", 0.0)])}, "bernoulli"),
-        ({"history": pasted(), "noise": "bernoulli"}, "a reward is 0 or 1"),
+        ({"history": pasted(), "noise": "bernoulli"}, "a result is 0 or 1"),
     ],
 )
 def test_wrong_old_results_create_nothing_and_stay_in_the_form(somebody, values, words):

@@ -73,7 +73,7 @@ def test_columns_that_are_no_features_do_not_count_as_such(somebody):
     text = text_of(answer)
     for words in (
         "5 candidates",
-        "3 arms to measure, 5 candidates",
+        "3 to measure, 5 to choose from",
         "a (number) b (number) noise (noise) price (cost) stock (measurable)",
         "known, of each candidate, in a column",
     ):
@@ -133,7 +133,7 @@ def test_bad_cells_of_such_columns_are_marked(somebody):
 def test_the_winner_is_chosen_from_other_candidates(somebody, tmp_path):
     values = question(**COLUMNS, known="column", candidates=OTHERS)
     look = somebody.post("/new/study", {**values, "do": "look"})
-    assert "3 arms to measure, 3 candidates" in text_of(look)
+    assert "3 to measure, 3 to choose from" in text_of(look)
     assert somebody.post("/new/study", values).status_code == 303
     with Study.open(tmp_path / "lab.db", "metals") as study:
         assert study.arms.names == ("tin", "zinc", "lead", "gold", "iron", "x", "y", "z")
@@ -141,7 +141,7 @@ def test_the_winner_is_chosen_from_other_candidates(somebody, tmp_path):
         assert study.arms.measurable.tolist() == [True, True, False, True] + [False] * 4
         assert study.settings["noise"]["sigma"][:5] == [0.5, 1.5, 1.0, 1.0, 0.3]
         assert study.settings["cost"][:5] == [2.0, 1.0, 4.0, 3.0, 1.0]
-    assert "sigma of each arm, 0.5 to 1.5" in text_of(somebody.get("/studies/1"))
+    assert "sigma of each candidate, 0.5 to 1.5" in text_of(somebody.get("/studies/1"))
 
 
 def test_candidates_may_be_a_file_and_stay_when_something_else_is_wrong(somebody):
@@ -158,7 +158,7 @@ def test_candidates_may_be_a_file_and_stay_when_something_else_is_wrong(somebody
     [
         ("name,a,b\nx,3,oops\ny,1,1\n", "line 2, column 'b': 'oops' is not a finite number"),
         ("name,a,c\nx,3,1\n", "there is no column 'b'"),
-        ("name,a,b\noak,3,1\n", "'oak' is an arm and a candidate with other features"),
+        ("name,a,b\noak,3,1\n", "'oak' is in both tables with different features"),
         ("x\ny\n", "there is no column 'a'"),
     ],
 )
@@ -223,7 +223,7 @@ def test_a_plan_speaks_of_cost_and_of_several_winners(somebody):
     values = {"known": "column", "gap": "1", "do": "plan"}
     costs = text_of(somebody.post("/new/study", question(**COLUMNS, **values)))
     assert re.search(r"Expect about [\d,]+ units of cost, 90 % within", costs)
-    assert "with sigma of each arm, 0.5 to 1.5, and a lead of 1" in costs
+    assert "with sigma of each candidate, 0.5 to 1.5, and a lead of 1" in costs
     several = {"known": "known", "sigma": "0.5", "top": "2", "gap": "1", "do": "plan"}
     answer = text_of(somebody.post("/new/study", question(PLAIN, **several)))
     assert re.search(r"Expect about [\d,]+ measurements, 90 % within [\d,]+; the same test", answer)

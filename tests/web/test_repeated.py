@@ -67,5 +67,5 @@ def test_a_call_of_the_first_version_is_known_by_its_rewards(tmp_path, monkeypat
             patch.setattr(measuring, "_digests", lambda told: {"digest": digests(told)["digest"]})
             assert study.tell(table, client_id="a") == 1
         assert study.tell(table, client_id="a") == 0
-        with pytest.raises(ConflictError, match="other rewards or notes"):
+        with pytest.raises(ConflictError, match="other results or notes"):
             study.tell({batch[0].pull_id: 0.5, batch[1].pull_id: 0.5}, client_id="a")

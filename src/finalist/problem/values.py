@@ -124,7 +124,7 @@ def one_per_arm(name: str, values: tuple[float, ...], arms: Arms, given: int) ->
     elif len(values) == given:
         all_of[:given] = values
     else:
-        either = "" if pulled == len(arms) else f", or for the {pulled} that can be pulled"
+        either = "" if pulled == len(arms) else f", or for the {pulled} that can be measured"
         raise ProblemError(
             f"{name} has {counted(len(values), 'value')} for {len(arms)} candidates; give one per "
             f"candidate{either}, in the order of arms.names (candidates with identical "

@@ -90,7 +90,7 @@ def bend_checks(
     else:
         seen = (
             f"The model says {one}, one with {found.sought} says {other}, and {made} cannot tell "
-            f"for certain which is right: the chance that a bend hides a better arm is "
+            f"for certain which is right: the chance that a bend hides a better candidate is "
             f"{about(found.chance)}"
         )
     more = f"Measure both, or go on: {remedy(found, arms)}."

@@ -70,7 +70,7 @@ class Replay:
         """Give the strategy what was measured before the study, if it can use that."""
         if not isinstance(self.run, Informed):
             raise StudyError(
-                "this strategy cannot use earlier measurements; the gauntlet can "
+                "this strategy cannot use earlier measurements; the default one can "
                 "(strategy='gauntlet')."
             )
         self.run.inform(before)

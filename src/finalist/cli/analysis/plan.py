@@ -27,7 +27,7 @@ from finalist.errors import ProblemError
 if TYPE_CHECKING:
     from finalist.planning import Plan
 
-HELP = """Say in advance how many measurements to expect, or what a budget will bring.
+HELP = """Say in advance how many measurements a study will need.
 
 \b
 Example:
