@@ -6,10 +6,10 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 READY := $(VENV)/.ready
 
-.PHONY: help demo test lint kernels bytecode format golden-runs validate mutants torture reproduce bench bench-gauntlet bench-epsilon bench-budgets bench-certainty bench-curve bench-plans bench-field docs docs-figures screenshots dist clean
+.PHONY: help demo test lint kernels bytecode format golden-runs validate mutants torture reproduce bench bench-gauntlet bench-epsilon bench-budgets bench-certainty bench-curve bench-plans bench-field bench-models docs docs-figures screenshots dist clean
 
 help:
-	@echo "make demo      set up and run a whole study on real measurements (half a minute)"
+	@echo "make demo      set up and run a whole study on real measurements (seconds)"
 	@echo "make test      set up, lint and run every test"
 	@echo "make lint      ruff, mypy --strict, import-linter"
 	@echo "make format    let ruff rewrite the code"
@@ -26,6 +26,7 @@ help:
 	@echo "make bench-curve  error against budget, the picture of docs/budget.md (half an hour; goes on where it stopped)"
 	@echo "make bench-plans  whether studies need what their plans say (an hour; goes on where it stopped)"
 	@echo "make bench-field  every strategy on every instance (an hour; goes on where it stopped)"
+	@echo "make bench-models  how often a bend stays hidden, and what the check costs (an hour; goes on where it stopped)"
 	@echo "make docs      build the documentation"
 	@echo "make docs-figures   draw its pictures again"
 	@echo "make screenshots    photograph the page again (needs Chromium)"
@@ -52,8 +53,11 @@ $(READY): $(INSTALLED)
 demo: $(INSTALLED)
 	@$(BIN)/finalist demo --out demo
 
-# BLAS threads would fight with the test processes. Each of those gets half of the files, so that servers
-# and other fixtures of a file are set up once, and takes over from the other when it is done.
+# BLAS threads would fight with the test processes. Each of those gets a part of the files, so that servers
+# and other fixtures of a file are set up once, and takes over from the others when it is done. There is one
+# more than a machine with two cores has: about a quarter of the time of a process is waiting, for servers,
+# browsers and the time that something has to take.
+WORKERS ?= 3
 test: export OMP_NUM_THREADS := 1
 test: export OPENBLAS_NUM_THREADS := 1
 # Tests start hundreds of processes: Python is to keep its bytecode, whatever this shell says.
@@ -62,7 +66,7 @@ test: export PYTHONDONTWRITEBYTECODE :=
 test: export PYTEST_DEBUG_TEMPROOT := $(shell df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 && $$4 > 4000000 {print "/dev/shm"}')
 test: $(READY)
 	@$(MAKE) --no-print-directory -j 3 lint kernels bytecode
-	@$(BIN)/python -m pytest -n 2 --dist worksteal --ignore tests/contracts --ignore tests/properties
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --ignore tests/contracts --ignore tests/properties
 	@echo "What all strategies and designs have in common, with the shapes of all arrays checked:"
 	@FINALIST_SHAPES=1 $(BIN)/python -m pytest -n 2 --dist worksteal tests/contracts tests/properties
 
@@ -94,6 +98,7 @@ validate: $(READY)
 	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.statistical.gauntlet_validity
 	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.statistical.problem_validity
 	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.statistical.interval_validity
+	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.statistical.model_validity
 
 mutants: $(READY)
 	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.mutants
@@ -133,6 +138,10 @@ bench-certainty: $(READY)
 bench-curve: $(READY)
 	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.budgets.curve
 
+# Results are kept in models.sqlite; delete it to measure again.
+bench-models: $(READY)
+	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.models
+
 # Results are kept in plans.sqlite; delete it to measure again.
 bench-plans: $(READY)
 	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.plans
@@ -161,7 +170,7 @@ docs-figures: $(READY)
 	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python docs/figures.py
 	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python docs/figures_tutorial.py
 	@$(BIN)/python docs/map.py
-	@echo "Pictures that are measured or taken elsewhere: make screenshots, reproduce, bench, bench-curve, bench-field, bench-gauntlet, bench-epsilon"
+	@echo "Pictures that are measured or taken elsewhere: make screenshots, reproduce, bench, bench-curve, bench-field, bench-gauntlet, bench-epsilon, bench-models"
 
 # Every page in light and dark, by the machine's own Chromium.
 screenshots: $(READY)

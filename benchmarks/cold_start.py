@@ -1,6 +1,6 @@
 """The first seconds and the size of an installation, beside 0.1.0 in one run.
 
-    python -m benchmarks.cold_start
+    python -m benchmarks.cold_start [--fresh 3] [--cached 5]
 
 Both are built as wheels from their commits and installed into clean environments, 0.1.0 with what
 it needs today; sizes are without bytecode, times with it. Each time is the CPU of a whole process,
@@ -27,8 +27,6 @@ ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results" / "cold-start.md"
 #: The commit that released 0.1.0.
 FIRST = "8046a03"
-#: Runs of what compiles, and of the rest.
-FRESH, CACHED = 3, 5
 #: What is promised beside 0.1.0, and megabytes.
 PARTS = {"fresh": 0.4, "cached": 1 / 3, "status --no-forecast": 0.5}
 MEGABYTES, DEMO = 420.0, 560.0
@@ -159,18 +157,20 @@ def medians(
     return statistics.median(before), statistics.median(after)
 
 
-def times(report: Report, first: Installation, now: Installation) -> None:
-    """Measure the first seconds."""
+def times(
+    report: Report, first: Installation, now: Installation, *, compiling: int, other: int
+) -> None:
+    """Measure the first seconds, with so many runs of what compiles and of the rest."""
     what: dict[str, tuple[str, int, Callable[[Installation], float]]] = {
-        "fresh, pilot only": ("create, ask, tell, status", FRESH, lambda one: fresh(one, 1)),
-        "fresh": ("the same over three batches", FRESH, lambda one: fresh(one, 3)),
-        "fresh, forecast read": ("and its forecast", FRESH, lambda one: fresh(one, 3, "read")),
-        "cached": ("open, ask, tell, status; 1,000 pulls", CACHED, cached),
-        "cached, forecast read": ("and its forecast", CACHED, lambda one: cached(one, "read")),
-        "status": ("`finalist status`", CACHED, status),
+        "fresh, pilot only": ("create, ask, tell, status", compiling, lambda one: fresh(one, 1)),
+        "fresh": ("the same over three batches", compiling, lambda one: fresh(one, 3)),
+        "fresh, forecast read": ("and its forecast", compiling, lambda one: fresh(one, 3, "read")),
+        "cached": ("open, ask, tell, status; 1,000 pulls", other, cached),
+        "cached, forecast read": ("and its forecast", other, lambda one: cached(one, "read")),
+        "status": ("`finalist status`", other, status),
         "status --no-forecast": (
             "`finalist status --no-forecast`",
-            CACHED,
+            other,
             lambda one: status(one, "--no-forecast"),
         ),
     }
@@ -181,7 +181,8 @@ def times(report: Report, first: Installation, now: Installation) -> None:
         if name in PARTS:
             report.below(f"{name}, part of 0.1.0", after / before, PARTS[name], "")
     note = (
-        "CPU seconds, user and system, of whole processes, medians in turns; 50 arms with 4 "
+        f"CPU seconds, user and system, of whole processes, medians in turns ({compiling} runs of "
+        f"what is fresh, {other} of the rest); 50 arms with 4 "
         "features, the gauntlet. 'Fresh' has bytecode and no compiled loops."
     )
     columns = ("", "what", "0.1.0", "now", "ratio")
@@ -202,11 +203,13 @@ def main() -> int:
     """Build, install, measure."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--now", default="HEAD", help="the commit to measure")
-    now = parser.parse_args().now
+    parser.add_argument("--fresh", type=int, default=3, help="runs of what compiles")
+    parser.add_argument("--cached", type=int, default=5, help="runs of the rest")
+    asked = parser.parse_args()
     report = Report("The first seconds and the size", (ONE_THREAD, "Both versions in turns."))
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        old, new = source(FIRST, folder), source(now, folder)
+        old, new = source(FIRST, folder), source(asked.now, folder)
         found = [installed("0.1.0", str(old), folder)]
         for extra in ("core", "charts,tables", "all"):
             what = str(new) if extra == "core" else f"{new}[{extra}]"
@@ -214,7 +217,7 @@ def main() -> int:
         sizes(report, found)
         for one in found[:2]:
             prepare(one)
-        times(report, *found[:2])
+        times(report, *found[:2], compiling=asked.fresh, other=asked.cached)
     return report.finish(RESULTS)
 
 

@@ -1,4 +1,4 @@
-"""How fast the pages are, over loopback: the list of 100 studies, and a study of 10^5 rewards.
+"""How fast and how heavy pages are, over loopback: 100 studies; 1,000 candidates, 10^5 results.
 
     python -m benchmarks.pages
 
@@ -16,6 +16,7 @@ from pathlib import Path
 import httpx
 import numpy as np
 from tests import instances
+from tests.web.browsers import browser
 from tests.web.servers import in_thread
 
 import finalist as fl
@@ -25,6 +26,8 @@ from finalist.web.server import compile_templates
 
 RESULTS = Path(__file__).parent / "results" / "pages.md"
 STUDIES, ARMS, REWARDS = 100, 1000, 100_000
+#: Kilobytes of a page as it is sent, with what it loads besides charts.
+WEIGHT = 300
 #: Seconds.
 LIST, STUDY = 0.1, 0.5
 
@@ -90,12 +93,49 @@ def measure_study(folder: str) -> dict[str, list[float]]:
     return {f"{what}, first": first, f"{what}, after news": news, what: later}
 
 
+#: What Chromium says of the first paint, and of all it has loaded by then.
+PAINTED = """() => new Promise((done) => {
+  const look = () => {
+    const paint = performance.getEntriesByName("first-contentful-paint")[0];
+    if (!paint) return setTimeout(look, 20);
+    done(paint.startTime / 1000);
+  };
+  look();
+})"""
+
+
+def measure_paint(folder: str) -> tuple[dict[str, list[float]], dict[str, float]]:
+    """Return seconds to the first paint of a study of 1,000 candidates, and kilobytes of its page.
+
+    Of the page that is shown and of one with all candidates, in Chromium over loopback.
+    """
+    place, seconds_, weights = f"{folder}/large.db", {}, {}
+    with in_thread(place) as url, browser() as chromium:
+        with httpx.Client(base_url=url, timeout=60, trust_env=False) as client:
+            client.get("/api/v1/studies").raise_for_status()
+            for path, what in (("/studies/1", "shown"), ("/studies/1?all=1", "all candidates")):
+                parts = [path, "/static/style.css", "/static/rows.css", "/static/app.js",
+                         "/static/bench.js"]  # fmt: skip
+                sizes = [len(client.get(part).content) for part in parts]
+                weights[f"page of {ARMS:,} candidates, {what}"] = sum(sizes) / 1000.0
+        for path, what in (("/studies/1", "shown"), ("/studies/1?all=1", "all candidates")):
+            found = []
+            for _ in range(5):
+                page = chromium.new_page()
+                page.goto(url + path, wait_until="commit")
+                found.append(float(page.evaluate(PAINTED)))
+                page.close()
+            seconds_[f"first paint of {ARMS:,} candidates, {what}"] = found
+    return seconds_, weights
+
+
 def main() -> int:
     """Measure everything."""
     report = Report("Pages")
     compile_templates()
     with tempfile.TemporaryDirectory() as folder:
         found = measure_list(folder) | measure_study(folder)
+        painted, weights = measure_paint(folder)
     rows = []
     for what, values in found.items():
         target = LIST if what.startswith("list") else STUDY
@@ -107,6 +147,19 @@ def main() -> int:
         report.targets.append(Target(what, promised, f"{held:.3g} s", held <= target))
     columns = ("page", "repetitions", "median", "most")
     report.add(Table("Over loopback, charts not included", columns, rows, ""))
+    rows = [
+        (what, str(len(v)), f"{np.median(v):.3g} s", f"{max(v):.3g} s")
+        for what, v in painted.items()
+    ]
+    report.add(Table("In Chromium, over loopback", columns, rows, ""))
+    sizes = [(what, f"{size:.0f} kB") for what, size in weights.items()]
+    for what, size in weights.items():
+        if what.endswith("shown"):
+            report.targets.append(
+                Target(what, f"at most {WEIGHT} kB", f"{size:.0f} kB", size <= WEIGHT)
+            )
+    about = "With style sheets and scripts, uncompressed; charts that are pictures come later."
+    report.add(Table("Weight", ("page", "size"), sizes, about))
     return report.finish(RESULTS)
 
 

@@ -2,6 +2,7 @@
 
 import re
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +10,13 @@ import numpy as np
 
 import finalist as fl
 from finalist.charts.curves import Curve, curves_chart
-from finalist.charts.theme import ACCENT, PALETTE, data, finish, save
+from finalist.charts.theme import ACCENT, INK, PALETTE, data, finish, save
+from finalist.web.pages.pictures import draw
 
 PAGE = Path(__file__).with_name("tutorial.md")
 TRIALS, RUNS = 100_000, 100
+#: Of the two studies of the dome.
+SEED = 1
 
 
 def page() -> dict[str, Any]:
@@ -102,8 +106,58 @@ def decided_picture(names: dict[str, Any], folder: Path) -> None:
     save(finish(chart, "When is the winner known?", subtitle), folder / "tutorial-decided.png")
 
 
+def dome_pictures(names: dict[str, Any], folder: Path) -> None:
+    """Draw where a study of a dome measures without a check and with one, and what it shows."""
+    import altair as alt
+
+    table, dome = names["settings"], names["dome"]
+    panels = []
+    for check, title in ((0, "Without a check"), (0.03, "As every study is")):
+        with (
+            tempfile.TemporaryDirectory() as home,
+            names["oven"](Path(home) / "oven.db", dome, check, SEED) as study,
+        ):
+            found, snapshot = study.status(forecast=False), study.snapshot()
+        rows = [
+            {
+                "temperature": int(row.temperature),
+                "pressure": int(row.pressure),
+                "truth": dome[row.name],
+                "pulls": arm.pulls,
+                "words": str(arm.pulls) if arm.pulls else "",
+                "named": arm.name == found.recommendation,
+            }
+            for row, arm in zip(table.itertuples(index=False), found.arms, strict=True)
+        ]
+        base = alt.Chart(data(rows)).encode(
+            x=alt.X("temperature:O", axis=alt.Axis(title="Temperature, C", labelAngle=0)),
+            y=alt.Y("pressure:O", sort="descending", axis=alt.Axis(title="Pressure, bar")),
+        )
+        cells = base.mark_rect().encode(
+            color=alt.Color("truth:Q", scale=alt.Scale(range=["#FFFFFF", "#9EC9E8"]), legend=None)
+        )
+        counts = base.mark_text(fontSize=14, color=INK).encode(text="words:N")
+        named = base.transform_filter("datum.named").mark_rect(
+            filled=False, stroke=ACCENT, strokeWidth=3.5
+        )
+        outcome = "certain" if found.certain else "nothing certain"
+        heading = alt.TitleParams(
+            text=title, subtitle=f"{found.recommendation}; {outcome}", fontSize=14, offset=8
+        )
+        layers = alt.layer(cells, counts, named).properties(width=240, height=240, title=heading)
+        panels.append(layers)
+    remarks = [
+        "Numbers: measurements. Darker: better in truth. Framed: what the study names.",
+        f"The best is 40 C, 3 bar. Seed {SEED}.",
+    ]
+    both = alt.hconcat(*panels, spacing=40)
+    save(finish(both, "One dome, two studies", remarks), folder / "tutorial-dome.png")
+    save(draw(snapshot, "bends", lambda: None), folder / "bends.png")
+
+
 if __name__ == "__main__":
     target = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent / "images"
     defined = page()
     leads_picture(defined, target)
     decided_picture(defined, target)
+    dome_pictures(defined, target)

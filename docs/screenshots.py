@@ -119,6 +119,9 @@ def main(folder: Path) -> None:
                 context = chromium.new_context(color_scheme=theme, viewport=WIDE)
                 context.set_default_timeout(60_000)
                 page = context.new_page()
+                with in_thread(Path("empty.db")) as empty:
+                    page.goto(empty)
+                    photograph(page, folder / f"page-first-{theme}.png")
                 page.goto(f"{url}/api/v1/studies")  # reads them all
                 page.goto(f"{url}/")
                 photograph(page, folder / f"page-list-{theme}.png")
@@ -138,7 +141,7 @@ def main(folder: Path) -> None:
             context = chromium.new_context(viewport=PHONE)
             page = context.new_page()
             page.goto(f"{url}/studies/4")
-            photograph(page, folder / "page-phone.png")
+            photograph(page, folder / "page-phone.png", "#next")
             context.close()
 
 

@@ -11,7 +11,7 @@ from finalist.charts.looks import looks_chart
 from finalist.charts.theme import to_svg
 from finalist.study import Study
 from finalist.web.example import SIZE, candidates, settings, simulate
-from finalist.web.pages.standing import Standing, standing
+from finalist.web.pages.standing import Row, Standing, standing
 from finalist.web.render import HERE
 
 SEED = 6
@@ -32,11 +32,17 @@ def looks() -> dict[str, Standing]:
     return {word: found[word] for word in (words[0], words[len(words) // 2], words[-1])}
 
 
+def _state(row: Row) -> str:
+    return "out" if row.ruled else row.state
+
+
 def main() -> None:
     """Draw it for both themes."""
     chart = looks_chart(
         {
-            word: [(row.name, row.state, row.behind or 0.0, row.low, row.high) for row in one.rows]
+            word: [
+                (row.name, _state(row), row.behind or 0.0, row.low, row.high) for row in one.rows
+            ]
             for word, one in looks().items()
         },
         list(candidates().names),

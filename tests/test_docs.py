@@ -29,6 +29,7 @@ from finalist.cli import app
 from finalist.lab import paper
 from finalist.strategies import registry
 from tests.web.servers import in_thread
+from tests.words import found as strange_words
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -38,6 +39,14 @@ SERVER = "http://127.0.0.1:8765"
 RUN, READ = {"python", "shell", "csv"}, {"text", "json"}
 #: Commands that are known without being run, because they would set up or last too long.
 LONG = ("finalist serve", "finalist demo", "finalist benchmark", "finalist reproduce all")
+
+#: They keep the words of the papers; the glossary has both.
+RESEARCH = {
+    *("gauntlet", "strategies", "designs", "complexity", "v-optimality", "validity", "paper"),
+    *("benchmark", "reproduction", "cluster", "extending", "architecture", "reference"),
+    *("reliability", "glossary"),
+}
+GUIDES = [page for page in PAGES if page.stem not in RESEARCH]
 
 COMMANDS = generate.commands()
 TARGETS = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE))
@@ -89,7 +98,7 @@ def type_in(line: str, folder: Path) -> None:
             known.make_context("finalist", words[1 + known_words(words) :])  # wrong options raise
             if words[1:3] == ["demo", "--paper"]:  # what comes next needs its arms
                 (folder / "demo").mkdir()
-                paper.instance()[0].to_csv(folder / "demo" / "arms.csv")
+                paper.instance()[0].to_csv(folder / "demo" / "candidates.csv")
             return
         if words[1] == "tell":
             fill_in(folder / words[3])
@@ -226,6 +235,33 @@ def test_every_picture_has_the_command_that_makes_it(page):
     text = page.read_text()
     for picture in re.findall(r"\]\((?:docs/)?images/([\w.-]+)\)", text):
         assert drawn_by(picture) in text, (page.name, picture)
+
+
+@pytest.mark.parametrize("page", GUIDES, ids=lambda page: page.name)
+def test_guides_use_the_words_of_the_page(page):
+    text = page.read_text().replace('"Best-Arm Identification in Linear\nBandits"', "")
+    assert strange_words(text) == []
+
+
+@pytest.mark.parametrize("page", sorted(DOCS.glob("*.md")), ids=lambda page: page.name)
+def test_lines_of_code_fit_their_column(page):
+    shown = [text for _, language, text in blocks(page) if not language.startswith("{")]
+    code = [line for text in shown for line in text.splitlines()]
+    assert [line for line in code if len(line) > generate.WIDTH] == []
+
+
+def test_the_first_page_leaves_its_menu_to_the_sidebar():
+    menus = re.findall(r"```{toctree}\n(.*?)```", (DOCS / "index.md").read_text(), flags=re.DOTALL)
+    assert menus
+    assert all(":hidden:" in menu for menu in menus)
+
+
+def test_the_glossary_has_every_word_that_people_do_not_read():
+    text = (DOCS / "glossary.md").read_text()
+    for word in ("arm", "pull", "reward", "pilot", "rank", "regret", "epsilon"):
+        assert re.search(rf"\b{word}\b", text), word
+    for page in ("README.md", "docs/start.md", "docs/reference.md"):
+        assert "glossary.md" in (ROOT / page).read_text()
 
 
 def test_every_page_is_in_the_table_of_contents():

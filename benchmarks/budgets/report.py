@@ -101,13 +101,13 @@ def _about(cell: Cell) -> tuple[str, str, str]:
 
 
 def _runs(some: Results, columns: Sequence[str], runs: int) -> str:
-    """Say how many runs, and where they are fewer."""
-    fewer: dict[int, set[str]] = {}
+    """Say how many runs, and where they are others."""
+    others: dict[int, set[str]] = {}
     for found in some.values():
         for column in columns:
-            if column in found and found[column].runs < runs:
-                fewer.setdefault(found[column].runs, set()).add(column)
-    words = [f"{n:,} of {', '.join(sorted(who))}" for n, who in sorted(fewer.items())]
+            if column in found and found[column].runs != runs:
+                others.setdefault(found[column].runs, set()).add(column)
+    words = [f"{n:,} of {', '.join(sorted(who))}" for n, who in sorted(others.items())]
     return f"{runs:,} runs" + (f", in some cells {'; '.join(words)}" if words else "")
 
 

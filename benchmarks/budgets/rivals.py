@@ -44,11 +44,14 @@ QUESTIONS: dict[str, dict[str, Any]] = {
 #: Allocations that rewards do not change.
 FIXED = ("uniform", "G", "XY", "oracle")
 COLUMNS = ("uniform", "G", "XY", *STRATEGIES, "oracle")
-#: The most runs of what is slow, and of everything but fixed allocations with many arms.
-SLOW = {"Peace": 1000, "OD-LinBAI": 1000, "GSE": 1000, "top-two": 1000}
-MANY, FEW_RUNS = 300, 200
+#: The part of the runs that a slow column has, and with many arms everything but fixed allocations.
+PARTS = {"Peace": 0.2, "top-two": 0.5, "stopping": 0.5, "0.1.0": 0.5}
+MANY, PART_OF_MANY = 300, 0.1
+#: Fixed allocations, which take hardly any time, have at least so many runs; the gauntlet where a
+#: small error is promised.
+LEAST, RARE, LEAST_RARE = 10_000, ("paper",), 2000
 #: Runs stored together.
-BLOCK = 50
+BLOCK = 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,11 +136,13 @@ def applies(column: str, cell: Cell) -> bool:
 
 
 def runs_of(column: str, cell: Cell, asked: int) -> int:
-    """Return how many runs a column has in a cell."""
+    """Return how many runs a column has in a cell, when so many are asked for."""
     if column in FIXED:
-        return asked
-    many = len(cell.truth.arms) > MANY
-    return min(asked, SLOW.get(column, asked), FEW_RUNS if many else asked)
+        return max(asked, LEAST)
+    if column == "gauntlet" and cell.kind in RARE:
+        return max(asked, LEAST_RARE)
+    many = PART_OF_MANY if len(cell.truth.arms) > MANY else 1.0
+    return max(BLOCK, round(asked * PARTS.get(column, 1.0) * many))
 
 
 def task_of(cell: Cell, column: str) -> Task:
@@ -184,8 +189,7 @@ def simulated(task: Task, runs: int, jobs: int, store: Store) -> Sequence[Outcom
     settings = settings_of(task) | {"permuted": True}
     done: list[Outcome] = []
     missing: list[range] = []
-    for first in range(0, runs, BLOCK):
-        part = range(first, min(first + BLOCK, runs))
+    for part in _blocks(runs):
         arrays = store.get(_block(settings, part))
         if arrays is None:
             missing.append(part)
@@ -197,6 +201,22 @@ def simulated(task: Task, runs: int, jobs: int, store: Store) -> Sequence[Outcom
     if len(done) < runs:  # Ctrl-C ended the simulation, and should end everything
         raise KeyboardInterrupt
     return sorted(done, key=lambda one: one.run)
+
+
+def runs_stored(cell: Cell, column: str, most: int, store: Store) -> int:
+    """Return how many runs the store has of a column, at most those asked for, from the first."""
+    if column in FIXED:  # takes no time
+        return most
+    settings, done = settings_of(task_of(cell, column)) | {"permuted": True}, 0
+    for part in _blocks(most):
+        if store.get(_block(settings, part)) is None:
+            break
+        done = part.stop
+    return done
+
+
+def _blocks(runs: int) -> list[range]:
+    return [range(first, min(first + BLOCK, runs)) for first in range(0, runs, BLOCK)]
 
 
 def _block(settings: dict[str, Any], part: range) -> dict[str, Any]:

@@ -54,6 +54,12 @@ class Found:
         """Return how many more measurements the check takes."""
         return float(self.of["pulls"][:, limit].mean() / self.of["plain"].mean() - 1.0)
 
+    def extra_error(self, limit: int) -> float:
+        """Return the standard error of `extra`, a ratio of means."""
+        plain = self.of["plain"]
+        rest = self.of["pulls"][:, limit] - (1.0 + self.extra(limit)) * plain
+        return float(rest.std(ddof=1) / np.sqrt(len(rest)) / plain.mean())
+
     def share(self, what: int, limit: int) -> float:
         """Return the share of an outcome."""
         return float((self.of["outcome"][:, limit] == what).mean())
@@ -219,7 +225,10 @@ def add_targets(report: Report, found: dict[str, Found]) -> None:
             straight.extra(i) <= 0.18,
         ),
     ):
-        report.targets.append(Target(name, promised, f"{percent(value)} %", met))
+        words = f"{percent(value)} %"
+        if "more" in name:
+            words += f" (standard error {percent(straight.extra_error(i))})"
+        report.targets.append(Target(name, promised, words, met))
 
 
 def main() -> int:
@@ -250,7 +259,8 @@ def main() -> int:
         report.how = (
             report.how[0],
             f"Truths on which studies without a check take more than {DOZENS} measurements in the "
-            "mean are left out.",
+            "mean are left out. Shares of n studies have a standard error of at most "
+            "50 / sqrt(n) percent.",
         )
     return report.finish(RESULTS if words.only is None else RESULTS.with_stem("models-partial"))
 

@@ -90,19 +90,26 @@ SETTINGS: Mapping[str, Setting] = {
         Setting(
             "epsilon",
             "number",
-            "An arm within this distance of the best is good enough",
+            "A candidate within this distance of the best is good enough",
             0.0,
             least=0.0,
             needs="epsilon-best",
         ),
-        Setting("top", "whole", "How many of the best arms to find", 1, least=1, needs="top-m"),
         Setting(
-            "cost", "each", "Cost of a pull, of all arms or of each", 1.0, above=0.0, needs="cost"
+            "top", "whole", "How many of the best candidates to find", 1, least=1, needs="top-m"
+        ),
+        Setting(
+            "cost",
+            "each",
+            "Cost of a measurement: one number, or one for each candidate",
+            1.0,
+            above=0.0,
+            needs="cost",
         ),
         Setting(
             "batch_intercept",
             "flag",
-            "Whether all rewards of a batch share an unknown constant: plates, days",
+            "Whether batches may differ by an unknown constant, as plates and days do",
             False,
             needs="batch intercept",
         ),
@@ -117,7 +124,7 @@ SETTINGS: Mapping[str, Setting] = {
         Setting(
             "check",
             "number",
-            "Largest chance that a bend of the means hides a better arm; 0 for no check",
+            "Largest chance that a bend of the means hides a better candidate; 0 for no check",
             0.0,
             least=0.0,
             below=1.0,
@@ -126,14 +133,14 @@ SETTINGS: Mapping[str, Setting] = {
         Setting(
             "budget",
             "whole",
-            "The most pulls in all; with costs, the most cost",
+            "The most measurements in all; with costs, the most cost",
             optional=True,
             least=1,
         ),
         Setting(
             "max_pulls_per_arm",
             "whole",
-            "The most pulls of an arm",
+            "The most measurements of a candidate",
             optional=True,
             least=1,
             needs="limited pulls",

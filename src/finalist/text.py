@@ -1,6 +1,10 @@
 """Text for people: counts with their nouns, a few of many names, values cut to fit a message."""
 
+import re
 from collections.abc import Sequence
+
+#: A name that needs no quotes: no space, comma or bracket that could belong to the sentence.
+_PLAIN = re.compile(r"[^\s,;:()\[\]]+")
 
 
 def counted(count: int, word: str, words: str | None = None) -> str:
@@ -8,10 +12,32 @@ def counted(count: int, word: str, words: str | None = None) -> str:
 
     Examples
     --------
-    >>> counted(1, "arm"), counted(2000, "batch", "batches")
-    ('1 arm', '2,000 batches')
+    >>> counted(1, "candidate"), counted(2000, "batch", "batches")
+    ('1 candidate', '2,000 batches')
     """
     return f"{count:,} {word if count == 1 else words or word + 's'}"
+
+
+def quoted(name: str) -> str:
+    """Put a name in quotes unless it is one plain word, so that its ends show in a sentence.
+
+    Examples
+    --------
+    >>> quoted("tin"), quoted("long and hot"), quoted('6" nail, bent')
+    ('tin', '"long and hot"', '6" nail, bent')
+    """
+    return name if _PLAIN.fullmatch(name) or '"' in name else f'"{name}"'
+
+
+def named(names: Sequence[str], most: int = 5) -> str:
+    """Name candidates in a sentence, the first few of many, in quotes where that is needed.
+
+    Examples
+    --------
+    >>> named(["tin", "lead"]), named(["long and hot", "cold", "mild"], most=2)
+    ('tin and lead', '"long and hot", cold and 1 more')
+    """
+    return first_few([quoted(name) for name in names], most)
 
 
 def first_few(names: Sequence[str], most: int = 5) -> str:
@@ -20,10 +46,10 @@ def first_few(names: Sequence[str], most: int = 5) -> str:
     Examples
     --------
     >>> first_few(["a", "b"]), first_few(["a", "b", "c", "d"], most=2)
-    ('a, b', 'a, b and 2 more')
+    ('a and b', 'a, b and 2 more')
     """
     more = len(names) - most
-    return ", ".join(names[:most]) + (f" and {more:,} more" if more > 0 else "")
+    return ", ".join(names[:most]) + f" and {more:,} more" if more > 0 else listed(names)
 
 
 def listed(words: Sequence[object], last: str = "and") -> str:

@@ -173,7 +173,9 @@ def test_a_permuted_run_has_the_features_of_its_means():
 def test_what_was_simulated_is_read_again(tmp_path, monkeypatch):
     cell = Cell("sphere 20 x 3", 1, 86, "promised")
     with CodeStore(tmp_path / "runs.sqlite") as store:
+        assert rivals.runs_stored(cell, "GSE", 60, store) == 0
         first = rivals.measure(cell, "GSE", 60, 1, store)
+        assert [rivals.runs_stored(cell, "GSE", n, store) for n in (60, 50, 61)] == [60, 50, 60]
         more = rivals.measure(cell, "GSE", 110, 1, store)
         monkeypatch.setattr(rivals.Permuted, "run", lambda *_: pytest.fail("simulated again"))
         assert rivals.measure(cell, "GSE", 110, 1, store) == more
@@ -188,9 +190,11 @@ def test_who_has_a_place_in_a_cell():
     assert rivals.applies("uniform", few)
     assert not rivals.applies("halving", Cell("sphere 20 x 3", 1, 860, "promised"))
     assert rivals.applies("halving", Cell("bare 16 random", 1, 300, "promised"))
-    assert rivals.runs_of("Peace", few, 10_000) == 1000
-    assert rivals.runs_of("Peace", Cell("sphere 500 x 20", 1, 1800, "promised"), 10_000) == 200
-    assert rivals.runs_of("uniform", few, 10_000) == 10_000
+    many = Cell("sphere 500 x 20", 1, 1800, "promised")
+    assert [rivals.runs_of("Peace", cell, 10_000) for cell in (few, many)] == [2000, 200]
+    assert [rivals.runs_of("gauntlet", cell, 100) for cell in (few, many)] == [100, 10]
+    assert rivals.runs_of("uniform", few, 100) == 10_000
+    assert rivals.runs_of("gauntlet", Cell("paper", 1, 1010, "paper"), 100) == 2000
 
 
 # ---- targets -------------------------------------------------------------------------------

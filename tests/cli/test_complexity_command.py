@@ -85,7 +85,7 @@ def test_csv_has_a_row_per_arm_the_best_first(arms_file: Path) -> None:
 def test_the_table_has_every_quantity_in_words(arms_file: Path) -> None:
     text = run("complexity", arms_file, *ONE).stdout
     for word in (
-        "best arm",
+        "best candidate",
         "smallest gap",
         "lower bound",
         "or less for every theta",

@@ -187,11 +187,11 @@ def test_a_new_study_says_what_is_measured_and_what_can_win(table: Path) -> None
     others = write(table.parent / "others.csv", "name,a,b\nx,3,1\ny,1,3\nz,2,2\n")
     plain = write(table.parent / "plain.csv", "name,a,b\ntin,1,0\nzinc,0,1\n")
     both = run("new", "both", plain, "--sigma", 1, "--candidates", others)
-    assert "2 arms to measure, 3 candidates, gauntlet" in both.stdout
+    assert "2 to measure, 3 to choose from, strategy gauntlet" in both.stdout
     some = run("new", "some", table, *COLUMNS)
-    assert "3 arms to measure, 5 candidates, gauntlet" in some.stdout
+    assert "3 to measure, 5 to choose from, strategy gauntlet" in some.stdout
     every = run("new", "every", plain, "--sigma", 1)
-    assert ": 2 arms, gauntlet" in every.stdout
+    assert ": 2 candidates, strategy gauntlet" in every.stdout
     made = content("new", "counts", plain, "--sigma", 1, "--candidates", others)
     assert [made[key] for key in ("arms", "measurable", "candidates")] == [5, 2, 3]
 

@@ -105,13 +105,13 @@ def test_csv_has_a_row_per_run(arms_file: Path) -> None:
 def test_the_table_says_what_came_out(arms_file: Path) -> None:
     text = run("simulate", arms_file, *FEW).stdout
     for word in (
-        "pulls, mean",
+        "measurements, mean",
         "95 % interval",
         "wrong winner",
         "0 of 8",
         "(exact 95 %), allowed 5.00%",
         "every run ended with a winner",
-        "Expected reward",
+        "Expected result",
         "Share",
     ):
         assert word in text

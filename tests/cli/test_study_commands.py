@@ -58,7 +58,7 @@ def fill(path: Path, decimal: str = ".", seed: int = 0) -> Path:
         header, *rows = csv.reader(file, delimiter=delimiter)
     rng = np.random.default_rng([seed, int(rows[0][0])])
     for row in rows:
-        name = row[header.index("arm")].removeprefix("'")
+        name = row[header.index("candidate")].removeprefix("'")
         reward = MEANS[name] + SIGMA * rng.standard_normal()
         row[header.index("result")] = f"{reward:.6f}".replace(".", decimal)
         row.append("Łódź")
@@ -111,7 +111,7 @@ def test_ask_hands_out_the_same_batch_until_it_is_told(begun: Path) -> None:
     first = (begun / "batch.csv").read_text()
     run("ask", "metals", "--size", 12, "-o", "again.csv")
     assert (begun / "again.csv").read_text() == first
-    assert first.splitlines()[0] == "pull_id,arm,a,b,c,result,note"
+    assert first.splitlines()[0] == "pull_id,candidate,a,b,c,result,note"
     table = run("ask", "metals", "--size", 5, "--features").stdout
     assert "5 measurements to make of 12 that are left" in table
     assert "\x1b" not in table
@@ -122,7 +122,7 @@ def test_ask_leaves_out_the_candidates_columns_if_asked(begun: Path, option: str
     run("ask", "metals", "--features", "-o", "wide.csv")
     assert (begun / "wide.csv").read_text() == (begun / "batch.csv").read_text()
     run("ask", "metals", option, "-o", "narrow.csv")
-    assert (begun / "narrow.csv").read_text().splitlines()[0] == "pull_id,arm,result,note"
+    assert (begun / "narrow.csv").read_text().splitlines()[0] == "pull_id,candidate,result,note"
     printed = run("ask", "metals", "--format", "csv").stdout
     assert printed.splitlines() == (begun / "batch.csv").read_text().splitlines()
     pulls = content(run("ask", "metals", "--features", "--format", "json"))["pulls"]
@@ -260,7 +260,7 @@ def test_a_strategy_without_use_for_history_begins_no_study(lab: Path) -> None:
         (5, "result", "0,5", ("line 5, column 'result'", "decimal")),
         (6, "pull_id", "six", ("line 6, column 'pull_id'",)),
         (6, "pull_id", "999", ("999",)),
-        (3, "arm", "gold", ("'gold'", "mixed up")),
+        (3, "candidate", "gold", ("'gold'", "mixed up")),
     ],
 )
 def test_a_bad_cell_is_named_and_nothing_is_stored(
@@ -379,14 +379,14 @@ def test_a_study_is_deleted_only_if_that_is_meant(begun: Path) -> None:
 
 def test_status_shows_evidence_estimates_and_what_it_rests_on(begun: Path) -> None:
     run("tell", "metals", fill(begun / "batch.csv"))
-    assert "Certain now: nothing, any of the 3 arms" in run("status", "metals").stdout
+    assert "Certain now: nothing, any of the 3 candidates" in run("status", "metals").stdout
     asked = run("ask", "metals", "--size", 12)  # the pilot is enough
-    assert "tin is the best, after 12 pulls" in asked.stdout
+    assert "tin is the best, after 12 measurements" in asked.stdout
     text = run("status", "metals").stdout
-    assert text.startswith("tin is the best, after 12 pulls")
-    for word in ("Evidence against it", "+-", "█", "This rests on", "12 rewards in 2 batches"):
+    assert text.startswith("tin is the best, after 12 measurements")
+    for word in ("Evidence against it", "+-", "█", "This rests on", "12 results in 2 batches"):
         assert word in text
-    assert "12 pulls were not needed" in text
+    assert "12 measurements were not needed" in text
     rows = [line.split()[0] for line in text.splitlines() if line.startswith(" ")]
     assert rows[2] == "tin"  # after the header and its line: the best estimate
     with (begun / "arms-now.csv").open("w") as file:
@@ -463,7 +463,10 @@ def test_one_of_something_is_not_several(begun: Path) -> None:
     told = run("tell", "metals", "one.csv").stdout
     assert "Stored 1 new result." in told
     assert "11 measurements of this batch are without a result." in told
-    assert "1 reward in 0 complete batches; 11 pulls are without" in run("status", "metals").stdout
+    assert (
+        "1 result in 0 complete batches; 11 measurements are "
+        "without" in run("status", "metals").stdout
+    )
     assert "Batch 1: 1 measurement to make of 11" in run("ask", "metals", "--size", 1).stdout
     write(begun / "rest.csv", "pull_id,reward\n" + "".join(f"{p},1\n" for p in pulls[1:-1]))
     told = run("tell", "metals", "rest.csv").stdout
@@ -471,7 +474,7 @@ def test_one_of_something_is_not_several(begun: Path) -> None:
     write(begun / "before.csv", "arm,reward\ntin,1\n")
     made = run("new", "coins", "arms.csv", "--sigma", 1, "--history", "before.csv", "--budget", 1)
     assert "Old results: 1 measurement of 1 candidate;" in made.stdout
-    assert "1 pull of the budget is left." in run("status", "coins").stdout
+    assert "1 measurement of the budget is left." in run("status", "coins").stdout
 
 
 def test_an_unknown_study_suggests_close_names(begun: Path) -> None:

@@ -45,7 +45,7 @@ def test_a_whole_life(where, strategy):
     status = study.status()
     assert (status.verdict, status.winner, status.recommendation) == ("winner", "a", "a")
     assert (status.pulls, status.budget_left) == (60, 0)
-    assert "recommended after 60 pulls, the whole budget" in status.sentence
+    assert "recommended after 60 measurements, the whole budget" in status.sentence
     assert status.error_estimate is not None
     assert 0.0 < status.error_estimate < 0.05
     assert status.certainty is not None
@@ -119,7 +119,9 @@ def test_what_is_certain_is_said_with_its_confidence(where):
     status = study.status()
     assert status.certainty is not None
     assert 0.5 < status.certainty < 1.0
-    assert f"{math.floor(1000 * status.certainty) / 10:g} % (log-det bound)" in str(status.advice)
+    assert f"{math.floor(1000 * status.certainty) / 10:g} %, from a bound that holds" in str(
+        status.advice
+    )
     good = create(where, "gse", "good enough", budget=500, epsilon=0.3)
     finish(good, LAB, size=500)
     assert "better by more than 0.3" in str(good.status().advice)

@@ -107,6 +107,6 @@ def test_without_a_guarantee_too_a_failed_check_is_said_first(tmp_path, rng, wor
         status = study.status()
         if status.pulls >= 40:
             assert status.doubts
-            assert status.sentence.startswith("Nothing is certain, because the rewards scatter")
+            assert status.sentence.startswith("Nothing is certain, because the results scatter")
     assert study.status().verdict == "uncertain"
     assert "recommend" in study.status().sentence or "named" in study.status().sentence

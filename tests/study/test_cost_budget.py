@@ -121,7 +121,7 @@ def test_what_does_not_pay_for_the_next_pull_ends_a_study_with_the_reason(where)
         status = study.status(forecast=False)
         assert status.recommendation is not None
         if state == "stopped":
-            assert "does not pay for the next pull" in status.sentence
+            assert "does not pay for the next measurement" in status.sentence
 
 
 def spend_any(study):

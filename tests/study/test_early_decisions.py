@@ -47,8 +47,8 @@ def test_it_is_decided_inside_a_batch_and_the_rest_is_not_needed(where):
     assert status.winner == "a"
     made = status.pulls
     assert (status.unneeded, status.open_pulls) == (len(batch) - n, 0)
-    assert f"after {made} pulls" in status.sentence
-    assert f"{len(batch) - n} pulls were not needed." in str(status)
+    assert f"after {made} measurements" in status.sentence
+    assert f"{len(batch) - n} measurements were not needed." in str(status)
     assert status.budget_left == 100 - made
     assert study.ask().state == study.ask(worker="Ada").state == "decided"
     rows = every_pull(study)
@@ -293,7 +293,7 @@ def test_nothing_changes_while_a_test_is_under_way(where):
             break
     assert left > 1
     before = study.history()
-    with pytest.raises(ConflictError, match=rf"needs {left} more pulls.*ask\(size={left}\)"):
+    with pytest.raises(ConflictError, match=rf"needs {left} more measurements.*ask\(size={left}\)"):
         study.withdraw("d")
     assert study.history() == before
     assert f"The next test is after {left} measurements." in study.status(forecast=False).sentence
@@ -305,7 +305,7 @@ def test_nothing_changes_while_a_test_is_under_way(where):
     assert study.status(forecast=False).until_test == 0  # the batch ends it
     study.tell(TIED.rewards(batch))
     assert study.snapshot().fixed is None
-    assert "All arms are tested from here on" in study.withdraw("d")
+    assert "All candidates are tested from here on" in study.withdraw("d")
     study.tell(Lab(ARMS, np.array([1.0, 1.0, 0.0, 0.0])).rewards(study.ask(5)))
 
 
@@ -329,7 +329,7 @@ def test_a_waiting_test_counts_what_is_open(where):
     while left > 1:
         batch = study.ask(1)
         assert study.status(forecast=False).until_test == left
-        assert f"The test is {left - 1} pull" in batch.words
+        assert f"The test is {left - 1} measurement" in batch.words
         study.tell(TIED.rewards(batch))
         left -= 1
         assert study.status(forecast=False).until_test == left

@@ -73,7 +73,7 @@ def test_a_call_of_failures_alone_has_its_name(where):
     study, pulls = begun(where)
     assert study.tell({pulls[0]: "failed"}, "call 1") == 0
     assert study.tell({pulls[0]: "failed"}, "call 1") == 0
-    with pytest.raises(ConflictError, match="'call 1' was used for other rewards"):
+    with pytest.raises(ConflictError, match="'call 1' was used for other results"):
         study.tell({pulls[0]: "failed", pulls[1]: "failed"}, "call 1")
     assert states(study).count("void") == 1
     (told,) = [event for event in study.history() if event["kind"] == "told"]
@@ -83,8 +83,12 @@ def test_a_call_of_failures_alone_has_its_name(where):
 @pytest.mark.parametrize(
     ("first", "then", "message"),
     [
-        ("failed", 0.5, "pull 2 .row 2. is void, and another pull measures its arm again"),
-        (0.5, "failed", r"pull 2 .row 2. has the reward 0\.5 and it did not fail.*amend"),
+        (
+            "failed",
+            0.5,
+            "measurement 2 .row 2. is void, and its candidate is measured again",
+        ),
+        (0.5, "failed", r"measurement 2 .row 2. has the result 0\.5 and it did not fail.*amend"),
     ],
 )
 def test_what_contradicts_the_record_is_refused_with_all_of_its_sheet(where, first, then, message):
@@ -100,7 +104,9 @@ def test_what_contradicts_the_record_is_refused_with_all_of_its_sheet(where, fir
 def test_a_pull_that_failed_and_has_a_reward_in_one_sheet_is_refused(where):
     study, pulls = begun(where)
     table = sheet([(pulls[0], "failed", None), (pulls[1], 1.0, None), (pulls[0], 0.5, None)])
-    with pytest.raises(RewardError, match=r"pull 1 has two rewards: 'failed' .row 1. and 0\.5"):
+    with pytest.raises(
+        RewardError, match=r"measurement 1 has two results: 'failed' .row 1. " r"and 0\.5"
+    ):
         study.tell(table)
     twice = sheet([(pulls[0], "failed", None), (pulls[0], "Failed", "why"), (pulls[1], 1.0, None)])
     assert study.tell(twice) == 1
@@ -112,7 +118,7 @@ def test_missing_pulls_may_be_told_as_failed_and_unknown_ones_may_not(where):
     study.missing(pulls[0], "no seeds are left")
     assert study.tell({pulls[0]: "failed"}) == 0
     assert states(study).count("void") == 0
-    with pytest.raises(FinalistError, match="no pull 99"):
+    with pytest.raises(FinalistError, match="no measurement 99"):
         study.tell({99: "failed"})
 
 

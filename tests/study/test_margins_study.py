@@ -13,6 +13,7 @@ from finalist.errors import StudyError
 from finalist.inference.intervals import start_of
 from finalist.inference.leads import ahead_at_least, behind_at_most
 from finalist.planning import Forecast
+from finalist.planning.forecasts import _remedy
 from finalist.study import Study, forecasts, good_enough
 from finalist.study.forecasts import MarginForecast, below
 from finalist.study.pulls import asked_anew
@@ -346,4 +347,57 @@ def test_the_arm_that_may_be_good_enough_is_named_by_all_results_so_far(where):
     claims, past = run._claims, run._past
     claimant = cakes_of_five.names[claims._claimant(claims._needed_by_each(past))]
     sentence = study.status(forecast=False).sentence
-    assert sentence.startswith(f"{claimant} may be within 0.5 of the best after 36 pulls; ")
+    assert sentence.startswith(f"{claimant} may be within 0.5 of the best after 36 measurements; ")
+
+
+# ---- ties ----------------------------------------------------------------------------------
+
+#: Two that nobody can tell apart.
+TIED = Lab(ARMS, np.array([2.0, 2.0, 0.0]), 1.0, 4)
+HELPS = "a margin (a difference that does not matter to you), or a budget"
+
+
+@pytest.mark.usefixtures("few_draws")
+def test_a_tie_is_told_with_what_helps_instead_of_a_number(where):
+    tied = tell(cakes(where), 6, lab=TIED).status()
+    assert tied.sentence.endswith(f"They may be nearly tied. What would end this soon is {HELPS}.")
+    assert tied.forecast is not None
+    words = tied.forecast.words()
+    assert words.startswith("The candidates in front are nearly tied: ")
+    assert f"What helps is {HELPS}, after which" in words
+    assert tied.to_dict()["forecast"]["remedy"] == words
+
+
+@pytest.mark.usefixtures("few_draws")
+@pytest.mark.parametrize("words", [{"epsilon": 1.0}, {"budget": 900}, {"top": 2}], ids=str)
+def test_where_there_is_an_end_nobody_is_told_of_ties(where, words):
+    found = tell(cakes(where, **words), 6, lab=TIED).status()
+    assert "nearly tied" not in found.sentence
+    assert found.forecast is None or found.forecast.remedy is None
+
+
+def test_a_tie_is_not_told_early_or_of_candidates_that_are_apart(where):
+    assert "nearly tied" not in tell(cakes(where), 1, lab=TIED).status(forecast=False).sentence
+    apart = Lab(ARMS, np.array([2.0, 1.4, 0.0]), 1.0, 2)
+    found = tell(cakes(where, "apart"), 3, lab=apart).status(forecast=False)
+    assert found.verdict == "continue"
+    assert "nearly tied" not in found.sentence
+
+
+def test_what_helps_where_no_end_is_in_sight():
+    noise = fl.Gaussian(1.0)
+    problem = fl.Problem(ARMS, noise=noise)
+    rows = (
+        (problem, "helps is a margin (a"),
+        (fl.Problem(ARMS, noise=noise, goal=fl.EpsilonBest(0.1)), "helps is a wider margin (a"),
+        (fl.Problem(ARMS, noise=noise, goal=fl.TopM(2)), "helps is a budget, after"),
+    )
+    for asked, words in rows:
+        said = _remedy(asked, math.inf, 5000, 100, 100)
+        assert said is not None
+        assert words in said
+        assert "about 50 times" in said
+    assert _remedy(problem, 1000.0, 5000, 100, 100) is None  # ten times is worth waiting for
+    assert _remedy(problem, math.inf, 500, 100, 100) is None  # cut early: nothing is known
+    planned = fl.Problem(ARMS, noise=noise, budget=900)
+    assert _remedy(planned, math.inf, 5000, 100, 100) is None

@@ -87,9 +87,9 @@ def test_an_unknown_level_is_not_added(where):
 def test_columns_that_the_study_does_not_have_are_refused(where):
     bent = fl.Arms([[1.0, 2.0], [2.0, 2.5], [4.0, 3.0]]).with_model("bending")
     study = Study.create(where, "s", bent, sigma=1.0)
-    with pytest.raises(StudyError, match="arms to add have the features f1, f2, f3"):
+    with pytest.raises(StudyError, match="candidates to add have the features f1, f2, f3"):
         study.add(fl.Arms([[1.0, 2.0, 3.0]], names=["n"]))
-    with pytest.raises(StudyError, match="arms to add have the features f1;"):
+    with pytest.raises(StudyError, match="candidates to add have the features f1;"):
         study.add(fl.Arms([[1.0]], names=["n"]))
     study.add(fl.Arms([[3.0, 2.0]], names=["n"]))
     assert study.arms.features[-1].tolist() == [3, 2, 9, 4]

@@ -61,11 +61,12 @@ def test_a_heuristic_threshold_guarantees_nothing(where, strategy):
     status = study.status()
     assert (status.verdict, status.winner, status.recommendation) == ("winner", "a", "a")
     assert status.sentence == (
-        f"a is named the best, after {status.pulls} pulls; this threshold has no proof, so nothing "
+        f"a is named the best, after {status.pulls} measurements; this threshold has no "
+        f"proof, so nothing "
         "is guaranteed."
     )
     assert status.error_estimate is not None
-    assert str(status.advice).startswith("Recommendation: a. Another arm is better")
+    assert str(status.advice).startswith("Recommendation: a. Another candidate is better")
     assert not promises(status)
 
 
@@ -83,10 +84,12 @@ def test_a_heuristic_that_is_cut_or_stopped_says_why(where):
     status = cut.status()
     assert (status.verdict, status.winner) == ("undecided", None)
     assert status.recommendation is not None
-    assert status.sentence.startswith("The budget of 12 pulls is used up. The strategy names no")
+    assert status.sentence.startswith(
+        "The budget of 12 measurements is used up. The strategy names no"
+    )
     assert not promises(status)
     stopped = create(where, fl.LazyTS(threshold="heuristic"), "stopped", PLAIN, epsilon=0.1)
-    assert stopped.stop("enough").sentence.startswith("Stopped (enough) after 0 pulls. The")
+    assert stopped.stop("enough").sentence.startswith("Stopped (enough) after 0 measurements. The")
 
 
 # ---- a recommendation that all rewards speak against --------------------------------------
@@ -104,8 +107,8 @@ def test_it_is_said_which_arm_all_rewards_speak_for(where):
     against = [status for status in found if status.error_estimate > 0.5]
     assert 2 <= len(against) <= 15  # about a fifth
     for status in found:
-        other = f"All rewards together speak for {status.leader}."
-        loud = [words for words in status.warnings if "all rewards together speak for" in words]
+        other = f"All results together speak for {status.leader}."
+        loud = [words for words in status.warnings if "all results together speak for" in words]
         assert status.recommendation == status.winner
         if status in against:
             assert status.leader != status.winner
@@ -113,7 +116,7 @@ def test_it_is_said_which_arm_all_rewards_speak_for(where):
             assert [f"recommends {status.winner}, but" in words for words in loud] == [True]
             assert f"probability {status.error_estimate:.2g}" in loud[0]
         else:
-            assert "All rewards" not in status.advice
+            assert "All results" not in status.advice
             assert loud == []
 
 
@@ -134,7 +137,7 @@ def test_many_equal_rivals_are_no_other_arm_to_take(where):
     status = study.status()
     assert status.error_estimate > 0.5
     assert status.recommendation == status.leader
-    assert "All rewards" not in status.advice
+    assert "All results" not in status.advice
     assert status.warnings == ()
 
 
@@ -158,7 +161,8 @@ def test_nothing_is_recommended_if_every_reward_is_lost(where, strategy):
     status = study.status()
     assert (status.verdict, status.winner, status.recommendation) == ("undecided", None, None)
     assert status.sentence == (
-        "After 0 rewards of 30 pulls, the whole budget, no arm that is left can be estimated."
+        "After 0 results of 30 measurements, the whole budget, no candidate that is left "
+        "can be estimated."
     )
     assert study.ask().state == "decided"
     assert Study.open(where, "one").status().to_dict() == status.to_dict()
@@ -171,7 +175,7 @@ def test_a_winner_without_a_reward_is_none(where):
     lose(study, study.ask(), "abc")  # ranked by number: a comes first
     status = study.status()
     assert (status.winner, status.recommendation, status.leader) == (None, None, "c")
-    assert "rewards of 24 pulls" in status.sentence
+    assert "results of 24 measurements" in status.sentence
 
 
 def test_arms_that_lost_their_rewards_are_named(where):
@@ -190,7 +194,7 @@ def test_a_single_arm_needs_no_reward(where):
     arms = fl.Arms([[1.0]], ["only"])
     status = create(where, "g-budget", arms=arms, budget=3).status()
     assert (status.winner, status.recommendation, status.warnings) == ("only", "only", ())
-    assert status.sentence == "only is the only arm."
+    assert status.sentence == "only is the only candidate."
 
 
 # ---- words of a study without a guarantee -------------------------------------------------
@@ -242,11 +246,11 @@ def test_pulls_without_a_reward_are_told_apart_from_rewards(where):
         going = study.status(forecast=False)
         if going.verdict == "continue":
             lost = going.batches * 10 - going.pulls
-            assert f"After {10 * going.batches} of 60 pulls, {lost} of them without" in (
+            assert f"After {10 * going.batches} of 60 measurements, {lost} of them without" in (
                 going.sentence
             )
     status = study.status()
-    assert f"after {status.pulls} rewards of 60 pulls, the whole budget" in status.sentence
+    assert f"after {status.pulls} results of 60 measurements, the whole budget" in status.sentence
 
 
 def test_the_end_is_not_called_a_winner(where):

@@ -84,10 +84,10 @@ def test_the_assumptions_are_said(where):
     )
     said = "; ".join(study.status().assumptions)
     for words in (
-        "a size that is given for each arm, 0.3 to 0.863",
+        "a size that is given for each candidate, 0.3 to 0.863",
         "within 0.1 of a function that is linear",
         "may share a constant of their own",
-        "3 arms cannot be measured",
+        "3 candidates cannot be measured",
     ):
         assert words in said
 
@@ -120,7 +120,7 @@ def test_new_arms_bring_their_noise_and_cost(where):
     study.tell(measured(study, study.ask(), rng))
     more = fl.Arms(FEATURES[7:], NAMES[7:])
     for words, message in (
-        ({}, "give one positive sigma for each of the 2 new arms"),
+        ({}, "give one positive sigma for each of the 2 new candidates"),
         ({"sigma": [1.0, 1.0]}, "give one positive cost"),
         ({"sigma": [1.0, -1.0], "cost": 1.0}, "one positive sigma"),
     ):
@@ -140,7 +140,7 @@ def test_new_arms_bring_their_noise_and_cost(where):
 @pytest.mark.parametrize("sigma", [None, "large", [[1.0]], [1.0, 2.0], -1.0])
 def test_a_new_arm_needs_one_positive_sigma(where, sigma):
     study = Study.create(where, "one", fl.Arms(FEATURES[:6], NAMES[:6]), sigma=SIGMA[:6], seed=1)
-    with pytest.raises(StudyError, match="give one positive sigma for the new arm"):
+    with pytest.raises(StudyError, match="give one positive sigma for the new candidate"):
         study.add(fl.Arms(FEATURES[6:7], NAMES[6:7]), sigma=sigma)
 
 
@@ -267,7 +267,7 @@ def test_arms_are_added_to_a_study_with_an_intercept_without_writing_it(tmp_path
     with fl.Study.create(tmp_path / "lab.db", "level", arms, sigma=1.0, seed=1) as study:
         study.add(fl.Arms([[0.5, 2.0]], names=["d"]))
         assert study.arms.features[study.arms.index("d")].tolist() == [0.5, 2.0, 1.0]
-        with pytest.raises(StudyError, match="arms to add have the features"):
+        with pytest.raises(StudyError, match="candidates to add have the features"):
             study.add(fl.Arms([[0.5]], names=["e"]))
 
 

@@ -98,11 +98,11 @@ def test_a_budget_that_was_used_up_can_be_raised(where):
 def test_a_cut_below_what_is_measured_is_refused_and_at_it_ends_the_study(where):
     study = begun(where)
     events = len(study.history())
-    with pytest.raises(StudyError, match=r"handed out already: 36 pulls\. With 36"):
+    with pytest.raises(StudyError, match=r"handed out already: 36 measurements\. With 36"):
         study.set_budget(35)
     assert len(study.history()) == events
     study.ask(size=12)
-    with pytest.raises(StudyError, match="48 pulls"):
+    with pytest.raises(StudyError, match="48 measurements"):
         study.set_budget(47)
     study.set_budget(48)
     go_on(study, 1)
@@ -148,7 +148,7 @@ def test_a_pilot_that_is_seen_and_not_tested_keeps_its_budget(where):
 def test_strategies_that_divide_their_budget_and_studies_with_a_winner_refuse(where):
     with (
         begun(where, 1, strategy="gse", name="gse") as study,
-        pytest.raises(StudyError, match="divides its budget before the first pull"),
+        pytest.raises(StudyError, match="divides its budget before the first measurement"),
     ):
         study.set_budget(90)
     with begun(where, 99, budget=2000, delta=0.3, name="sure") as study:
@@ -183,7 +183,10 @@ def test_the_command_changes_it(where):
     begun(where).close()
     words = ("--db", where)
     assert "The budget is 80 pulls." in run("budget", "one", 80, *words).output
-    assert "44 pulls of the budget are left" in run("status", "one", "--no-forecast", *words).output
+    assert (
+        "44 measurements of the budget are "
+        "left" in run("status", "one", "--no-forecast", *words).output
+    )
     assert run("budget", "one", *words).exit_code == 2
     assert run("budget", "one", 5, *words).exit_code == 2
     assert "There is no budget." in run("budget", "one", "--none", *words).output
@@ -198,10 +201,10 @@ def test_the_page_and_the_api_change_it(where):
         after = somebody.get("/studies/1?said=rebudgeted").text
         assert "The budget is changed." in after
         assert "The budget is 80 pulls. Before, the budget is 60 pulls." in after
-        assert "80 pulls (at first 60)" in after
+        assert "80 measurements (at first 60)" in after
         low = somebody.post("/studies/1/budget", {"budget": "5"})
         assert low.status_code == 422
-        assert "handed out already: 36 pulls" in low.text
+        assert "handed out already: 36 measurements" in low.text
         assert somebody.post("/studies/1/budget", {"budget": "many"}).status_code == 422
         told = somebody.post("/api/v1/studies/1/budget", json={"budget": 90})
         assert "The budget is 90 pulls." in told.json()["words"]

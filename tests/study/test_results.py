@@ -61,19 +61,19 @@ def test_nothing_told_is_an_empty_result():
 @pytest.mark.parametrize(
     ("reward", "message"),
     [
-        (float("nan"), "reward for pull 17 is nan, which is not a finite number"),
-        (float("inf"), "reward for pull 17 is inf, which is not a finite number"),
-        (np.float64("-inf"), "reward for pull 17 is -inf"),
-        (10**400, "reward for pull 17 is 1000.*not a finite number"),
-        (1.1e150, r"reward for pull 17 is 1.1e\+150, which is beyond 1e\+150"),
-        (True, "reward for pull 17 is True, which is not a number"),
-        (np.True_, "reward for pull 17 is True, which is not a number"),
-        ("0.5", "reward for pull 17 is '0.5', which is text"),
-        (None, "reward for pull 17 is None, which is not a number"),
-        (1j, "reward for pull 17 is 1j"),
-        (Decimal("0.5"), "reward for pull 17"),
-        ([0.5], "reward for pull 17"),
-        (pd.NA, "reward for pull 17"),
+        (float("nan"), "result for measurement 17 is nan, which is not a finite number"),
+        (float("inf"), "result for measurement 17 is inf, which is not a finite number"),
+        (np.float64("-inf"), "result for measurement 17 is -inf"),
+        (10**400, "result for measurement 17 is 1000.*not a finite number"),
+        (1.1e150, r"result for measurement 17 is 1.1e\+150, which is beyond 1e\+150"),
+        (True, "result for measurement 17 is True, which is not a number"),
+        (np.True_, "result for measurement 17 is True, which is not a number"),
+        ("0.5", "result for measurement 17 is '0.5', which is text"),
+        (None, "result for measurement 17 is None, which is not a number"),
+        (1j, "result for measurement 17 is 1j"),
+        (Decimal("0.5"), "result for measurement 17"),
+        ([0.5], "result for measurement 17"),
+        (pd.NA, "result for measurement 17"),
     ],
 )
 def test_what_is_not_a_finite_number_is_refused_with_the_pull(reward, message):
@@ -90,13 +90,13 @@ def test_the_largest_reward_is_accepted():
 @pytest.mark.parametrize(
     ("pull", "message"),
     [
-        ("17", r"pull '17' is text.*Use int\(...\)"),
-        (True, "pull True is not a whole number"),
-        (np.True_, "pull True is not a whole number"),
-        (17.0, "pull 17.0 is not a whole number"),
-        (None, "pull None is not given"),
-        (2**63, "is too large for a pull"),
-        (np.uint64(2**63), "is too large for a pull"),
+        ("17", r"measurement '17' is text.*Use int\(...\)"),
+        (True, "measurement True is not a whole number"),
+        (np.True_, "measurement True is not a whole number"),
+        (17.0, "measurement 17.0 is not a whole number"),
+        (None, "measurement None is not given"),
+        (2**63, "is too large for a measurement"),
+        (np.uint64(2**63), "is too large for a measurement"),
     ],
 )
 def test_what_is_not_the_number_of_a_pull_is_refused(pull, message):
@@ -116,13 +116,13 @@ def test_a_pull_told_twice_alike_is_one():
 
 
 def test_a_pull_with_two_rewards_is_refused_with_both():
-    with pytest.raises(RewardError, match=r"pull 3 has two rewards: 0\.5 and 0\.75"):
+    with pytest.raises(RewardError, match=r"measurement 3 has two results: 0\.5 and 0\.75"):
         as_results([(3, 0.5), (1, 2.0), (3, 0.75)])
 
 
 def test_columns_of_different_lengths_and_text_that_cannot_be_stored_are_refused():
     for words in ({"value": [1.0]}, {"arm": ["a"]}, {"note": ["a", None, None]}):
-        with pytest.raises(RewardError, match="each pull needs one reward"):
+        with pytest.raises(RewardError, match="each pull_id needs one result"):
             Results(**cast(Any, {"pull": [1, 2], "value": [1.0, 2.0], **words}))
     with pytest.raises(RewardError, match="not valid Unicode"):
         Results([1], [1.0], note=["half a \ud83e character"])
@@ -131,14 +131,14 @@ def test_columns_of_different_lengths_and_text_that_cannot_be_stored_are_refused
 def test_results_name_their_rows_also_after_a_choice(file):
     results = read_results(file("pull_id,reward\n9,1\n\n7,2\n9,1\n8,3\n"))
     assert [results.where(i) for i in range(3)] == [
-        "pull 7 (line 4)",
-        "pull 8 (line 6)",
-        "pull 9 (line 2)",
+        "measurement 7 (line 4)",
+        "measurement 8 (line 6)",
+        "measurement 9 (line 2)",
     ]
     some = results.taken(np.array([False, True, True]))
-    assert [some.where(i) for i in range(2)] == ["pull 8 (line 6)", "pull 9 (line 2)"]
+    assert [some.where(i) for i in range(2)] == ["measurement 8 (line 6)", "measurement 9 (line 2)"]
     assert (some.pull.tolist(), some.value.tolist(), some.note) == ([8, 9], [3.0, 1.0], (None,) * 2)
-    assert Results([4, 3], [1, 2]).where(0) == "pull 3"
+    assert Results([4, 3], [1, 2]).where(0) == "measurement 3"
 
 
 def test_bytes_are_read_like_a_file_under_a_name():
@@ -233,7 +233,7 @@ def test_notes_of_a_frame_are_valid_json_of_any_value():
 
 
 def test_a_partly_filled_plate_gives_what_is_filled(file):
-    path = file("pull_id,arm,reward,note\n1,tin,0.5,\n2,lead,,broke\n3,zinc, 1e-3 ,late\n")
+    path = file("pull_id,candidate,result,note\n1,tin,0.5,\n2,lead,,broke\n3,zinc, 1e-3 ,late\n")
     results = as_results(str(path))
     assert told(results) == {1: 0.5, 3: 0.001}
     assert results.arm == ("tin", "zinc")
@@ -243,7 +243,7 @@ def test_a_partly_filled_plate_gives_what_is_filled(file):
 
 def test_a_file_without_a_reward_is_refused(file):
     with pytest.raises(FileFormatError, match=r"plate\.csv, line 1: no result is filled in"):
-        read_results(file("pull_id,reward\n1,\n2, \n"))
+        read_results(file("pull_id,result\n1,\n2, \n"))
     with pytest.raises(FileFormatError, match="no result is filled in"):
         read_results(file("pull_id,reward\n"))
 
@@ -287,7 +287,7 @@ def test_missing_and_repeated_columns_are_refused(file):
     with pytest.raises(FileFormatError, match="line 1: columns 2 and 3 are both 'REWARD'"):
         read_results(file("pull_id,reward,REWARD\n1,0.5,0.5\n"))
     with pytest.raises(FileFormatError, match="columns 3 and 4 are both 'well'"):
-        read_results(file("pull_id,reward,well, well\n1,0.5,a,b\n"))
+        read_results(file("pull_id,result,well, well\n1,0.5,a,b\n"))
 
 
 @pytest.mark.parametrize(
@@ -327,7 +327,7 @@ def test_with_a_decimal_comma_a_point_only_groups_thousands(file, cell):
 
 
 def test_a_decimal_comma_is_found_out_or_said(file):
-    path = file('pull_id,reward\n1,"0,5"\n2,"-1,25e2"\n3, 7 \n4,",5"\n')
+    path = file('pull_id,result\n1,"0,5"\n2,"-1,25e2"\n3, 7 \n4,",5"\n')
     assert told(read_results(path, COMMA)) == {1: 0.5, 2: -125.0, 3: 7.0, 4: 0.5}
     assert told(read_results(path)) == told(read_results(path, COMMA))
     with pytest.raises(FileFormatError, match=r"'0,5' is not a number; here a point is the dec"):
@@ -349,7 +349,7 @@ def test_what_is_not_the_number_of_a_pull_is_refused_with_line_and_column(file, 
 
 
 def test_a_whole_number_with_a_point_is_a_pull(file):
-    assert told(read_results(file("pull_id,reward\n 7.0 ,1\n8.,1\n"))) == {7: 1.0, 8: 1.0}
+    assert told(read_results(file("pull_id,result\n 7.0 ,1\n8.,1\n"))) == {7: 1.0, 8: 1.0}
     assert told(read_results(file("pull_id;reward\n7,0;1\n"), COMMA)) == {7: 1.0}
 
 
@@ -381,10 +381,10 @@ def test_five_bad_cells_leave_no_others_to_count(file):
 
 def test_a_pull_of_a_file_with_two_rewards_or_arms_is_refused_with_both_lines(file):
     with pytest.raises(
-        RewardError, match=r"pull 7 has two rewards: 0\.5 \(line 2\) and 0\.6 \(line 4\)"
+        RewardError, match=r"measurement 7 has two results: 0\.5 \(line 2\) and 0\.6 \(line 4\)"
     ):
         read_results(file("pull_id,reward\n7,0.5\n8,1\n7,0.6\n"))
-    with pytest.raises(RewardError, match=r"two arms: 'a' \(line 2\) and 'b' \(line 3\)"):
+    with pytest.raises(RewardError, match=r"two candidates: 'a' \(line 2\) and 'b' \(line 3\)"):
         read_results(file("pull_id,reward,arm\n7,0.5,a\n7,0.5,b\n"))
 
 
@@ -431,16 +431,30 @@ def written(rows, **options) -> list[str]:
 
 def test_the_worker_is_a_column_only_if_there_is_one():
     pull = {"pull_id": 7, "arm": "tin"}
-    assert written([{**pull, "worker": None}])[0] == "pull_id,arm,result,note"
+    assert written([{**pull, "worker": None}])[0] == "pull_id,candidate,result,note"
     assert written([pull, {**pull, "worker": "-Eve"}])[:3] == [
-        "pull_id,arm,worker,result,note",
+        "pull_id,candidate,worker,result,note",
         "7,tin,,,",
         "7,tin,'-Eve,,",
     ]
 
 
+@pytest.mark.parametrize(
+    ("header", "row", "notes"),
+    [
+        ("pull_id,candidate,result", "1,tin,0.5", None),
+        ("pull_id,arm,result", "1,tin,0.5", None),
+        ("pull_id,Candidate,reward", "1,tin,0.5", None),
+        ("pull_id,arm,candidate,result", "1,tin,x,0.5", '{"candidate": "x"}'),
+    ],
+)
+def test_the_name_is_read_by_the_header_of_today_and_of_0_1_0(file, header, row, notes):
+    results = read_results(file(f"{header}\n{row}\n"))
+    assert (results.arm, results.note) == (("tin",), (notes,))
+
+
 def test_no_pulls_are_a_header():
-    assert written([]) == ["pull_id,arm,result,note", ""]
+    assert written([]) == ["pull_id,candidate,result,note", ""]
 
 
 def test_a_decimal_comma_comes_with_semicolons():

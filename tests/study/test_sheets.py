@@ -78,7 +78,15 @@ def rewards(study: Study) -> dict[int, float]:
 
 # --- what is written ------------------------------------------------------------------------
 
-HEADER = ["pull_id", "arm", "Note (candidate)", "dose", "Result (candidate)", "result", "note"]
+HEADER = [
+    "pull_id",
+    "candidate",
+    "Note (candidate)",
+    "dose",
+    "Result (candidate)",
+    "result",
+    "note",
+]
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -263,7 +263,7 @@ def test_arms_that_run_out(where):
         study.tell(lab.rewards(batch))
     assert batch.state == "exhausted"
     assert [arm.pulls for arm in study.status().arms] == [6, 6]
-    assert "6 pulls" in study.status().sentence
+    assert "6 measurements" in study.status().sentence
 
 
 def test_stopping_is_allowed_at_any_time_and_so_is_going_on(where):
@@ -322,9 +322,9 @@ def test_messages_name_numbers_as_people_write_them(where):
     study = create(where)
     pull = study.ask(12)[0].pull_id
     study.tell({pull: 0.5})
-    with pytest.raises(ConflictError, match=f"pull {pull} has the reward 0.5 and not 0.75;"):
+    with pytest.raises(ConflictError, match=f"measurement {pull} has the result 0.5 and not 0.75;"):
         study.tell({pull: 0.75})
-    with pytest.raises(StudyError, match="there is no pull 99 in this study"):
+    with pytest.raises(StudyError, match="there is no measurement 99 in this study"):
         study.void(np.int64(99), "lost")
 
 
@@ -443,7 +443,7 @@ def test_missing_pulls_complete_a_batch(where):
     with pytest.raises(ConflictError):
         study.tell({batch[-1].pull_id: 1.0})
     with pytest.raises(ConflictError):
-        study.missing(batch[0].pull_id, "has a reward")
+        study.missing(batch[0].pull_id, "has a result")
     finish(study, LAB)
     assert study.status().winner == "a"
 
@@ -479,7 +479,7 @@ def test_giving_up_pulls_after_a_look_is_said_aloud(where):
     study.tell({pull.pull_id: 0.0 for pull in batch[:5]})
     for pull in batch[5:]:
         study.missing(pull.pull_id, "no time")
-    assert any("7 pulls were given up" in words for words in study.status().warnings)
+    assert any("7 measurements were given up" in words for words in study.status().warnings)
 
 
 def test_a_batch_that_was_looked_at_stays_so_when_its_reward_is_amended(where):
@@ -488,7 +488,7 @@ def test_a_batch_that_was_looked_at_stays_so_when_its_reward_is_amended(where):
     study.tell({first.pull_id: 1.0})
     study.missing(second.pull_id, "lost")
     study.amend(first.pull_id, 1.5, "a typing error")
-    assert any("1 pull was given up" in words for words in study.status().warnings)
+    assert any("1 measurement was given up" in words for words in study.status().warnings)
     assert Study.open(where, "one").status().warnings == study.status().warnings
 
 
@@ -717,7 +717,7 @@ def test_warnings(where):
     careful = create(where, "careful", sigma=5.0)
     for _ in range(6):
         careful.tell(HARD.rewards(careful.ask(12)))
-    assert any("fewer pulls" in words for words in careful.status().warnings)
+    assert any("fewer measurements" in words for words in careful.status().warnings)
 
 
 def test_a_bent_world_is_noticed(where):
@@ -769,6 +769,7 @@ def test_the_log_is_readable(where):
     frame = study.to_frame()
     assert list(frame.columns) == [
         "pull_id", "batch", "arm", "state", "reward", "worker", "issued", "told", "note",
+        "fitted", "residual",
     ]  # fmt: skip
     assert (frame.state == "told").all()
     assert frame.told.str.startswith("20").all()

@@ -289,13 +289,13 @@ def test_index_takes_any_alias(arms):
 
 def test_an_unknown_name_gets_a_suggestion():
     arms = Arms(np.eye(3), names=["alloy-7", "alloy-9", "Brass"])
-    with pytest.raises(UnknownArmError, match=r"no arm 'aloy-7'\. Did you mean 'alloy-7' or"):
+    with pytest.raises(UnknownArmError, match=r"no candidate 'aloy-7'\. Did you mean 'alloy-7' or"):
         arms.index("aloy-7")
     with pytest.raises(UnknownArmError, match="Did you mean 'Brass'"):
         arms.index("brass")
-    with pytest.raises(UnknownArmError, match="names of the 3 arms begin with 'alloy-7'"):
+    with pytest.raises(UnknownArmError, match="names of the 3 candidates begin with 'alloy-7'"):
         arms.index("q")
-    with pytest.raises(UnknownArmError, match="The only arm is 'alloy-7'"):
+    with pytest.raises(UnknownArmError, match="The only candidate is 'alloy-7'"):
         Arms([[1.0]], names=["alloy-7"]).index("q")
 
 

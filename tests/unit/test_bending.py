@@ -234,7 +234,5 @@ def test_with_other_arms_the_evidence_is_kept():
 
 def test_nothing_is_checked_unless_asked_for():
     assert evidence_of(fl.Problem(ARMS, noise=fl.Gaussian(1.0))) is None
-    off = fl.Problem(ARMS, noise=fl.Gaussian(1.0), check=0.03, misspecification=0.1)
-    assert evidence_of(off) is None
     apart = fl.Problem(fl.Arms.unstructured(5), noise=fl.Gaussian(1.0), check=0.03)
     assert evidence_of(apart) is None

@@ -1,5 +1,6 @@
 """The gauntlet with a budget, by rules 4: every pull counts for the choice at the end."""
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -139,6 +140,39 @@ def test_where_the_choice_would_hardly_err_certainty_is_planned_for(monkeypatch)
         play(by_rules(FACTORIAL, sigma=0.3, budget=budget, delta=0.05), seed=2)
     assert planned
     assert min(planned) >= 0.05
+
+
+def after_pilot(arms, budget):
+    """Return the past of a run whose pilot is over."""
+    run = fl.Gauntlet().start(by_rules(arms, sigma=1.0, budget=budget, delta=0.05), seed=1)
+    means = np.linspace(0.5, -5.0, len(arms))
+    rewards = DrawnRewards(means, 1.0, "gaussian", np.random.default_rng(1))
+    while (batch := run.next(None)).note["kind"] == "pilot":
+        run.record(batch, drawn(rewards, batch))
+    return run._past
+
+
+def test_of_many_arms_those_are_measured_that_tell_most():
+    X = np.random.default_rng(3).standard_normal((400, 3))
+    past = after_pilot(fl.Arms(X / np.linalg.norm(X, axis=1)[:, None]), 120)
+    ending = endgame.Ending.of(past, range(400), None)
+    assert (ending.weights > 0.0).all()  # a G-optimal design has a dozen
+    counts, _, M = ending.epoch(1)  # which lowers tr(M A^-1) most, before what comes later?
+    later = ending.A + (ending.W.T * ((ending.left - 1) * ending.weights)) @ ending.W
+
+    def missed(i):
+        return np.trace(M @ np.linalg.inv(later + np.outer(ending.W[i], ending.W[i])))
+
+    assert missed(int(counts.argmax())) <= min(map(missed, range(400))) * (1.0 + 1e-6)
+
+
+@pytest.mark.parametrize(("error", "tested"), [(0.4, True), (0.6, False)])
+def test_epochs_span_where_certainty_may_be_within_reach(error, tested):
+    ending = endgame.Ending.of(after_pilot(fl.Arms.unstructured(6), 600), range(6), None)
+    two = np.array([0.5, 0.5, 0.0, 0.0, 0.0, 0.0])
+    counts, _, _ = replace(ending, weights=two, error=error).epoch(30)
+    assert (counts > 0).all() == tested
+    assert counts.sum() == 30
 
 
 def test_it_errs_less_than_equal_shares_on_the_instance_of_the_paper():

@@ -303,14 +303,15 @@ def test_a_batch_that_can_test_nothing_says_so(placed):
     batch = run.next(1)
     assert batch.note["rivals"] == [-1] * 12
     assert run.purpose(batch) == (
-        "1 pull of arms that span 1 of 3 dimensions cannot test any arm; it only improves the "
-        "estimate. 3 or more pulls in a batch can."
+        "1 measurement of candidates that span 1 of 3 dimensions cannot test any candidate; "
+        "it only improves the "
+        "estimate. 3 or more measurements in a batch can."
     )
     run.record(batch, lab.measure(batch))
     assert not placed[-1][3].any()
     assert run.verdict.pulls == 13
     enough = run.next(3)
-    assert run.purpose(enough) == "All 12 arms that are still possible are tested."
+    assert run.purpose(enough) == "All 12 candidates that are still possible are tested."
 
 
 def test_a_small_batch_tests_what_it_can_and_the_others_keep_their_evidence():
@@ -324,7 +325,9 @@ def test_a_small_batch_tests_what_it_can_and_the_others_keep_their_evidence():
         tested = {arm for arm, rival in enumerate(batch.note["rivals"]) if rival >= 0}
         assert tested <= pulled
         assert {rival for rival in batch.note["rivals"] if rival >= 0} <= pulled
-        assert run.purpose(batch).startswith("2 pulls of arms that span 2 of 4 dimensions test 2")
+        assert run.purpose(batch).startswith(
+            "2 measurements of candidates that span 2 of 4 dimensions test 2"
+        )
         run.record(batch, lab.measure(batch))
         others = sorted(set(range(4)) - tested)
         np.testing.assert_array_equal(run.evidence().share[others], before.share[others])
@@ -440,7 +443,7 @@ def test_without_residuals_nothing_is_tested(placed):
     batch = run.next(3)
     assert batch.counts.tolist() == [1, 1, 1]
     assert batch.note["rivals"] == [-1, -1, -1]
-    assert run.purpose(batch).endswith("4 or more pulls in a batch can.")
+    assert run.purpose(batch).endswith("4 or more measurements in a batch can.")
     run.record(noted(batch, rivals=[1, 0, 0]), lab.measure(batch))  # not even if it is asked for
     assert not any(tested.any() for _, _, _, tested in placed)
     assert any(rival >= 0 for rival in run.next(4).note["rivals"])
@@ -667,26 +670,29 @@ def test_evidence_is_a_share_and_a_p_value(noise):
 def test_words_of_every_stage():
     arms = fl.Arms.unstructured(["tin", "zinc", "iron"])
     run = Gauntlet().start(as_problem(arms, sigma=1.0))
-    assert run.words() == "Nothing is tested yet: 0 pulls of the pilot are made."
+    assert run.words() == "Nothing is tested yet: 0 measurements are in."
     batch = run.next(1)
     run.record(batch, constant(batch, 0.0))
-    assert run.words() == "Nothing is tested yet: 1 pull of the pilot is made."
+    assert run.words() == "Nothing is tested yet: 1 measurement is in."
     batch = run.next(8)
     run.record(batch, constant(batch, 0.0))
-    assert run.words() == "Nothing is tested yet: 9 pulls of the pilot are made."
+    assert run.words() == "Nothing is tested yet: 9 measurements are in."
     batch = run.next(3)
     run.record(batch, constant(batch, [0.0, 2.0, 1.0]))
-    many = "zinc and iron and 1 more are still possible after 12 pulls; zinc minus iron is 0.25 +- "
+    many = (
+        "zinc, iron and 1 more are still possible after 12 measurements; zinc minus "
+        "iron is 0.25 +- "
+    )
     assert run.words().startswith(many)
-    assert run.words().endswith(" (95 %, log-det bound).")
+    assert run.words().endswith(" (95 %, whenever you look).")
     batch = noted(run.next(60), rivals=[1, -1, -1])
     run.record(batch, constant(batch, [0.0, 3.0, 2.9]))
     assert run.verdict.survivors == (1, 2)
-    assert run.words().startswith("zinc and iron are still both possible after 72 pulls; ")
+    assert run.words().startswith("zinc and iron are still both possible after 72 measurements; ")
     batch = noted(run.next(6000), rivals=[-1, -1, 1])
     run.record(batch, constant(batch, [0.0, 3.0, 2.0]))
     assert run.words() == (
-        "zinc is the best, after 6,072 pulls; this is wrong with probability at most 0.05."
+        "zinc is the best, after 6,072 measurements; this is wrong with probability at most 0.05."
     )
     close, _ = drive(
         as_problem(arms, epsilon=0.5, delta=0.01, sigma=1.0), [3.0, 0.0, 0.0], sigma=0.1
@@ -701,7 +707,9 @@ def test_words_name_the_smallest_when_small_is_good():
     run = Gauntlet().start(as_problem(fl.Arms.unstructured(["a", "b"]), objective="min", sigma=1.0))
     batch = run.next()
     run.record(batch, constant(batch, [2.0, 1.0]))
-    assert run.words().startswith("b and a are still both possible after 8 pulls; b minus a is -1 ")
+    assert run.words().startswith(
+        "b and a are still both possible after 8 measurements; b minus a is -1 "
+    )
 
 
 # ---- intervals ---------------------------------------------------------------------------

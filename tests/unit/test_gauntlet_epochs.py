@@ -159,7 +159,7 @@ def test_arms_change_between_epochs_only():
     run.record(batch, drawn(lab, batch))
     left = run.until_end
     assert left > 0
-    with pytest.raises(ProblemError, match=f"{left} more pull"):
+    with pytest.raises(ProblemError, match=f"{left} more measurement"):
         run.changed(problem_of(), np.arange(12), 0.025, afresh=True)
     batch = run.next(left)
     run.record(batch, drawn(lab, batch))

@@ -147,7 +147,7 @@ def test_a_batch_of_probes_says_what_it_is_for():
         step(run, STRAIGHT, rng, 8)
     batch = run.next()
     assert batch.size >= ARMS.rank + MORE
-    assert run.purpose(batch).startswith("Probes: every other arm is out if the model is right.")
+    assert run.purpose(batch).startswith("Every other candidate is out if the model is right.")
     assert "is still looked at" in run.words()
 
 

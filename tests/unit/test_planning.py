@@ -161,7 +161,7 @@ def test_a_decided_run_needs_no_more_pulls():
     assert run.verdict.decided
     soon = forecast(run, problem, estimate(TWO, rewards), 200)
     assert soon.pulls.tolist() == [0.0] * 20
-    assert soon.words() == "No more pulls are needed."
+    assert soon.words() == "No more measurements are needed."
 
 
 def test_draws_are_cut_at_the_cap():
@@ -171,7 +171,7 @@ def test_draws_are_cut_at_the_cap():
         soon = forecast(strategy.start(problem), problem, tied, 0, draws=4, cap=60)
         assert soon.pulls.tolist() == [np.inf] * 4
         assert (soon.cap, soon.median, soon.low) == (60, np.inf, np.inf)
-    assert soon.words() == "More than 60 more pulls, 4 of 4 draws were undecided after 60."
+    assert soon.words() == "More than 60 more measurements, 4 of 4 draws were undecided after 60."
     run, _ = begun(fl.XYAllocation(), problem, [0.6, 0.0], size=60, batches=1)
     ended = forecast(run, problem, sure(TWO, [2.5, 0.0]), 60, draws=40, cap=20).pulls
     assert 1 <= ended.min() <= 20  # further pulls, not those of the whole run
@@ -272,13 +272,13 @@ def test_wrong_words_of_a_forecast_are_refused():
             forecast(run, problem, fit, 0, **words)
     with pytest.raises(FinalistError, match="done is -1"):
         forecast(run, problem, fit, -1)
-    with pytest.raises(EstimateError, match="other arms"):
+    with pytest.raises(EstimateError, match="other candidates"):
         forecast(run, problem, sure(THREE, [1.0, 0.0, 0.0]), 0)
 
 
 def test_words_of_a_forecast():
     some = Forecast(np.array([90.0] + [240.0] * 17 + [np.inf] * 2), cap=5000)
-    assert some.words() == "About 240 more pulls, 2 of 20 draws were undecided after 5,000."
+    assert some.words() == "About 240 more measurements, 2 of 20 draws were undecided after 5,000."
     assert (some.low, some.median, some.high) == (90.0, 240.0, np.inf)
 
 
@@ -627,7 +627,7 @@ def test_a_name_that_stands_for_no_proof_is_marked(monkeypatch):
 
 def test_one_more_pull_is_one():
     one = Forecast(np.array([1.0, 1.0, 2.0]), cap=100)
-    assert one.words() == "About 1 more pull, with 90 % between 1 and 2."
+    assert one.words() == "About 1 more measurement, with 90 % between 1 and 2."
 
 
 def test_a_plan_of_what_uniform_cannot_do_is_of_the_strategy_alone():

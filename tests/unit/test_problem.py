@@ -271,10 +271,10 @@ def test_arms_and_candidates_are_one_set(arms):
         assert partly.sigmas[partly.arms.measurable].tolist() == [1.0, 3.0]
         assert partly.costs.tolist() == [5.0, 6.0, 7.0, 1.0]
     clash = Arms(np.array([[7.0, 7.0]]), names=["x1"])
-    with pytest.raises(ArmsError, match="'x1' is an arm and a candidate with other features"):
+    with pytest.raises(ArmsError, match="'x1' is in both tables with different features"):
         Problem(arms, candidates=clash, noise=Gaussian(1.0))
     other = Arms(pd.DataFrame({"dose": [1.0], "time": [2.0]}))
-    with pytest.raises(ArmsError, match="features dose, time and the arms f1, f2"):
+    with pytest.raises(ArmsError, match="features f1, f2, and what can be chosen has dose, time"):
         Problem(arms, candidates=other, noise=Gaussian(1.0))
 
 
@@ -289,7 +289,7 @@ def test_the_span_is_that_of_what_can_be_pulled():
     far = Arms([*rows.tolist(), [0.0, 0.0, 1.0]], measurable=[True, True, False, False])
     with pytest.raises(ProblemError, match="cannot be compared"):
         Problem(far, noise=Gaussian(1.0))
-    for mask, message in (([True], "for each of the 3 rows"), ([False] * 3, "no arm can be")):
+    for mask, message in (([True], "for each of the 3 rows"), ([False] * 3, "no candidate can be")):
         with pytest.raises(ArmsError, match=message):
             Arms(rows, measurable=mask)
 

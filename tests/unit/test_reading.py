@@ -264,7 +264,7 @@ def test_candidates_are_made_as_the_measured_ones_were():
 
 def test_candidates_described_alike_are_named():
     found = read_candidates(b"name,x\na,1\nb,2\nc,1\n")
-    assert found.remarks == ("a, c are described alike: one candidate",)
+    assert found.remarks == ("a and c are described alike: one candidate",)
     assert found.arms.aliases[0] == ("a", "c")
 
 

@@ -158,7 +158,7 @@ def test_a_study_keeps_table_and_recipe_when_arms_change(tmp_path, arms):
 
 def test_other_columns_are_still_refused(tmp_path):
     study = Study.create(tmp_path / "s.db", "s", formula_arms(), sigma=1.0)
-    with pytest.raises(StudyError, match="arms to add have the features dose"):
+    with pytest.raises(StudyError, match="candidates to add have the features dose"):
         study.add(fl.Arms(pd.DataFrame({"dose": [3.0]})))
 
 

@@ -142,7 +142,7 @@ def test_a_batch_as_a_table_there_and_back(client):
     answer = client.get(f"/studies/{number}/open.csv")
     assert answer.headers["content-type"].startswith("text/csv")
     header, *rows = answer.text.split()
-    assert header == "pull_id,arm,result,note"
+    assert header == "pull_id,candidate,result,note"
     filled = "\n".join([header, *(row[:-1] + "0.5,hot" for row in rows)])
     sent = {"Content-Type": "text/csv", "Idempotency-Key": "table-1"}
     path = f"/studies/{number}/tell.csv"

@@ -714,7 +714,7 @@ def test_arms_do_not_change_while_a_batch_is_open(at_work):
 
 def test_a_strategy_that_keeps_its_arms_says_so(somebody, tmp_path):
     plane_study(tmp_path / "lab.db", strategy="uniform")
-    assert "This strategy cannot go on with other arms; the gauntlet can." in (
+    assert "This strategy cannot go on with other candidates; the default strategy can." in (
         somebody.get("/studies/1").text
     )
     answer = somebody.post("/studies/1/withdraw", {"arm": "0-1", "reason": "x"})

@@ -45,11 +45,20 @@ def test_charts_come_as_there_is_something_to_draw(tmp_path, look):
             "estimates",
             "pulls",
             "forecast",
+            "residuals",
         }
         assert study.status().forecast is not None
         study.stop("enough")
         assert "forecast" not in available(study.snapshot())
-    assert list(available(look)) == ["evidence", "estimates", "pulls", "forecast", "plane"]
+    assert list(available(look)) == [
+        "evidence",
+        "estimates",
+        "pulls",
+        "forecast",
+        "effects",
+        "residuals",
+        "plane",
+    ]
 
 
 def test_the_ellipse_is_that_of_the_intervals(look):

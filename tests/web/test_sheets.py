@@ -156,9 +156,9 @@ def test_the_api_takes_workbooks_and_failures(place):
         rows = {"results": [{"pull_id": 7, "reward": "FAILED!"}]}
         assert client.post("/studies/1/tell", json=rows).status_code == 422
         narrow = client.get("/studies/1/open.csv", params={"columns": "false"}).text
-        assert narrow.startswith("pull_id,arm,result,note")
+        assert narrow.startswith("pull_id,candidate,result,note")
         assert client.get("/studies/1/open.csv").text.startswith(
-            "pull_id,arm,dose,Tone,result,note"
+            "pull_id,candidate,dose,Tone,result,note"
         )
 
 

@@ -5,11 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from finalist.charts.theme import DARK, INK, MUTED
+from finalist.charts.theme import CANDIDATES, DARK, INK, MUTED
+from finalist.web.pages.standing import COLOURS
 from finalist.web.render import HERE
 
 STYLE = (HERE / "static" / "style.css").read_text()
-SCRIPT = (HERE / "static" / "app.js").read_text()
+ROWS = (HERE / "static" / "rows.css").read_text()
+SCRIPTS = {name: (HERE / "static" / f"{name}.js").read_text() for name in ("app", "bench")}
 #: Text on ground, as the style sheet uses them.
 TEXT = [
     *(
@@ -70,7 +72,7 @@ def test_dark_defines_what_light_defines():
     blocks = re.findall(r":root[^{]*\{(.*?)\}", STYLE, re.S)
     names = [set(re.findall(r"--([a-z-]+):", block)) for block in blocks]
     assert names[0] == names[1]
-    used = set(re.findall(r"var\(--([a-z-]+)\)", STYLE))
+    used = set(re.findall(r"var\(--([a-z-]+)\)", STYLE + ROWS))
     assert used <= names[0]
     assert names[0] <= used
 
@@ -83,6 +85,17 @@ def test_charts_can_be_read_on_the_cards_of_both_themes():
         assert contrast(DARK[ink].lower(), dark) >= 4.5
 
 
+def test_a_candidate_has_the_same_colour_in_rows_and_in_pictures():
+    blocks = re.findall(r":root[^{]*\{(.*?)\}", ROWS, re.S)
+    light, dark = (re.findall(r"--c([0-7]): (#[0-9a-f]{6});", block) for block in blocks)
+    assert [colour for _, colour in light] == [colour.lower() for colour in CANDIDATES]
+    assert [colour for _, colour in dark] == [DARK[colour].lower() for colour in CANDIDATES]
+    assert len(CANDIDATES) == COLOURS
+    for theme, found in (("light", light), ("dark", dark)):
+        for _, colour in found:
+            assert contrast(colour, colours(theme)["card"]) >= 3.0, (theme, colour)
+
+
 def test_focus_is_seen_and_motion_can_be_off():
     assert re.search(r":focus-visible \{[^}]*outline: 3px solid var\(--primary\)", STYLE)
     assert re.findall(r"outline: none", STYLE) == ["outline: none"]  # of <main>, for the skip link
@@ -91,12 +104,12 @@ def test_focus_is_seen_and_motion_can_be_off():
 
 
 def test_nothing_is_fetched_or_run_from_elsewhere():
-    assert "url(" not in STYLE
-    assert "@import" not in STYLE
+    assert "url(" not in STYLE + ROWS
+    assert "@import" not in STYLE + ROWS
     for word in ("eval(", "Function(", "innerHTML = ", "outerHTML", "insertAdjacentHTML", "http:",
                  "https:", "document.write", "setAttribute(\"style", ".style."):  # fmt: skip
-        assert word not in SCRIPT, word
-    assert len(SCRIPT) < 10_000
+        assert all(word not in script for script in SCRIPTS.values()), word
+    assert all(len(script) < 10_000 for script in SCRIPTS.values())
 
 
 def test_templates_hold_no_scripts_and_trust_no_text():

@@ -54,7 +54,7 @@ def checked(
     if values.shape[1] == 0:
         raise ArmsError(f"there is no feature column. {NO_FEATURE}")
     if values.shape[0] == 0:
-        raise ArmsError("there are no arms: the features have no row. Pass at least one arm.")
+        raise ArmsError("there are no candidates: the features have no row. Pass at least one.")
     reserved = next(filter(is_name, columns), None)
     if reserved is not None:
         raise ArmsError(f"column {reserved!r} would name the arms. Give the feature another name.")
@@ -69,14 +69,14 @@ def checked(
         i, j = divmod(int(bad.argmax()), values.shape[1])
         raise ArmsError(
             _cell(i, list(columns)[j], values[i, j], checked_names) + " is not a finite number"
-            f"{more(int(bad.sum()))}. Correct it or leave the arm out."
+            f"{more(int(bad.sum()))}. Correct it or leave the candidate out."
         )
     values += 0.0  # turns -0.0 into 0.0
     return Table(values, checked_names, tuple(columns), cells)
 
 
 def _cell(i: int, column: str, value: object, names: tuple[str, ...] | None) -> str:
-    arm = "" if names is None else f" (arm {show(names[i])})"
+    arm = "" if names is None else f" (candidate {show(names[i])})"
     return f"row {i + 1}{arm}, column {column!r}: {show(value)}"
 
 
@@ -104,7 +104,8 @@ def read_array(features: Any, names: Iterable[object] | None) -> Table:
     array = _rectangular(features)
     if array.ndim != 2:
         raise ArmsError(
-            f"features has shape {array.shape}; it must be 2-D: one row per arm, one column per "
+            f"features has shape {array.shape}; it must be 2-D: one row per candidate, one "
+            f"column per "
             "feature. Use reshape(-1, 1) for a single feature."
         )
     columns = [f"f{j}" for j in range(1, array.shape[1] + 1)]
@@ -121,7 +122,7 @@ def _rectangular(features: Any) -> np.ndarray:
         odd = next((i for i, size in enumerate(sizes) if size != sizes[0]), 0)
         raise ArmsError(
             f"row {odd + 1} has {sizes[odd]} features and row 1 has {sizes[0]}. "
-            "Give every arm the same features."
+            "Give every candidate the same features."
         ) from error
 
 
@@ -249,7 +250,7 @@ def read_formula(formula: str, table: Any, names: Iterable[object] | None) -> Ta
         if not isinstance(parsed, SimpleFormula):
             raise ArmsError(
                 f"the formula {formula!r} has more than a right-hand side, such as 'dose'. "
-                "Arms have no reward yet: leave out what is before '~'."
+                "There are no results yet: leave out what is before '~'."
             )
         used = {str(variable) for variable in parsed.required_variables}
         _check_variables(frame, used)
@@ -284,5 +285,5 @@ def _check_variables(frame: "nw.DataFrame[Any]", used: set[str]) -> None:
         if missing.size:
             raise ArmsError(
                 f"row {missing[0] + 1}, column {column!r}: the value is missing"
-                f"{more(missing.size)}. Fill it in or leave the arm out."
+                f"{more(missing.size)}. Fill it in or leave the candidate out."
             )

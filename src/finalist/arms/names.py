@@ -37,7 +37,7 @@ def check_names(
         if first.setdefault(str(name), i) != i:
             raise error(
                 f"{where(i)}: the name {show(name)} is taken already, by {where(first[name])}. "
-                "Give each arm a name of its own."
+                "Give each candidate a name of its own."
             )
     return tuple(first)
 
@@ -78,7 +78,7 @@ class Names:
     def find(self, name: object) -> int:
         """Return the number of the arm with this name, or suggest another name."""
         if not (isinstance(name, str) and name in self.index):
-            raise UnknownArmError(f"there is no arm {show(name)}. {self._advice(name)}")
+            raise UnknownArmError(f"there is no candidate {show(name)}. {self._advice(name)}")
         return self.index[name]
 
     def _advice(self, name: object) -> str:
@@ -87,8 +87,8 @@ class Names:
             return f"Did you mean {' or '.join(map(repr, similar))}?"
         some = ", ".join(map(show, self.first[:3]))
         if len(self.first) == 1:
-            return f"The only arm is {some}."
-        return f"The names of the {len(self.first)} arms begin with {some}."
+            return f"The only candidate is {some}."
+        return f"The names of the {len(self.first)} candidates begin with {some}."
 
 
 def _similar(name: str, names: Iterable[str]) -> list[str]:

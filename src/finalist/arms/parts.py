@@ -92,7 +92,7 @@ class Parts:
         K = len(self.features)
         return replace(
             self,
-            measurable=_role("can be pulled", measurable, K),
+            measurable=_role("can be measured", measurable, K),
             candidate=_role("can win", candidate, K),
         )
 
@@ -149,7 +149,7 @@ def _role(what: str, mask: Mask | None, K: int) -> Mask:
     """Return a read-only copy of a mask; an empty one is refused."""
     role = np.ones(K, dtype=bool) if mask is None else np.array(mask, dtype=bool)
     if not role.any():
-        raise ArmsError(f"no arm {what}; mark at least one.")
+        raise ArmsError(f"no candidate {what}; mark at least one.")
     role.flags.writeable = False
     return role
 
@@ -161,15 +161,15 @@ def join(arms: Parts, candidates: Parts) -> Parts:
     """
     if arms.recipe.name == "separate":
         raise ArmsError(
-            "separate arms say nothing about candidates that are not measured. Use a model that "
-            "relates them, such as 'straight'."
+            "with the model 'separate', measuring some candidates says nothing about others. Use a "
+            "model that relates them, such as 'straight'."
         )
     one = arms.table()
     other = candidates.table().like(one)
     if other.feature_names != arms.feature_names:
         raise ArmsError(
-            f"the candidates have the features {', '.join(candidates.feature_names)} and the "
-            f"arms {', '.join(arms.feature_names)}; use the same, in the same order."
+            f"what can be measured has the features {', '.join(arms.feature_names)}, and what can "
+            f"be chosen has {', '.join(candidates.feature_names)}; use the same, in the same order."
         )
     if candidates.given is None:
         other = other._replace(names=tuple(f"z{i}" for i in range(1, len(other.features) + 1)))
@@ -195,8 +195,8 @@ def _named_again(
     for i, name in enumerate(second, start=len(first)):
         if name in seen and owner[i] != owner[seen[name]]:
             raise ArmsError(
-                f"{show(name)} is an arm and a candidate with other features; give one of them "
-                "another name."
+                f"{show(name)} is in both tables with different features; give one of them another "
+                "name."
             )
         again[i] = name in seen
     return again

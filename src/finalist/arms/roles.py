@@ -91,7 +91,7 @@ class Rows:
             what = "the cell is empty" if cell is None else f"{show(cell)} is no value"
             told = f"{self.cells.where(i, column)}: {what}{more(gone.size)}."
             if self.given:
-                raise FileFormatError(f"{told} Fill it in or leave the arm out.")
+                raise FileFormatError(f"{told} Fill it in or leave the candidate out.")
             raise UnclearTableError(
                 f"{told} Fill it in, or leave out such candidates or this column:",
                 ("drop-incomplete", said(column, "ignore")),
@@ -108,7 +108,7 @@ class Rows:
         what = {"number": "a finite number", "yes/no": "yes or no"}.get(role, "a positive number")
         if self.given:
             text = bad.size == len(self.cells) and role == "number"
-            advice = _AS_GIVEN if text else "Correct it or leave the arm out."
+            advice = _AS_GIVEN if text else "Correct it or leave the candidate out."
             raise FileFormatError(f"{where}: {cell} is not {what}{more(bad.size)}. {advice}")
         other: tuple[Role, ...] = ("ignore", "category") if role == "number" else ("ignore",)
         raise UnclearTableError(

@@ -15,7 +15,9 @@ from finalist.charts.theme import (
     AnyChart,
     data,
     finish,
+    first_of,
     labels,
+    not_shown,
 )
 from finalist.errors import ChartError
 from finalist.files import printable
@@ -63,7 +65,9 @@ def weights_panel(
 
     _check(names, weights)
     support = np.flatnonzero(weights > 0)
-    shown = support[np.argsort(-weights[support], kind="stable")][:MAX_ARMS]
+    order = support[np.argsort(-weights[support], kind="stable")]
+    arms = first_of(names, order)
+    shown = list(arms.values())
     notes = [_share(weights[i]) for i in shown]
     if pulls is not None:
         notes = [
@@ -72,7 +76,7 @@ def weights_panel(
         ]
     rows: list[dict[str, Any]] = [
         {"arm": label, "weight": float(weights[i]), "note": note}
-        for label, i, note in zip(labels([names[i] for i in shown]), shown, notes, strict=True)
+        for label, i, note in zip(arms, shown, notes, strict=True)
     ]
     base = alt.Chart(data(rows)).encode(y=arm_axis())
     bars = base.mark_bar(color=PALETTE[0], height={"band": 0.68}, cornerRadiusEnd=2).encode(
@@ -83,11 +87,8 @@ def weights_panel(
     )
     total = "" if pulls is None else f", {counted(int(pulls.sum()), 'pull')} in all"
     subtitle = [f"{counted(len(support), 'arm')} of {len(names)} to pull{total}"]
-    if len(support) > len(shown):
-        rest = max(float(weights[support].sum() - weights[shown].sum()), 0.0)
-        subtitle.append(
-            f"Not shown: {len(support) - len(shown)} more with {_share(rest)} of the pulls"
-        )
+    rest = max(float(weights[support].sum() - weights[shown].sum()), 0.0)
+    subtitle += not_shown(order, shown, f"more with {_share(rest)} of the pulls")
     return (bars + text).properties(width=width, height=_height(len(shown))), subtitle
 
 
@@ -124,9 +125,8 @@ def designs_chart(
         _check(names, weights)
     heaviest = np.max(list(designs.values()), axis=0)
     support = np.flatnonzero(heaviest > 0)
-    shown = np.sort(support[np.argsort(-heaviest[support], kind="stable")][:MAX_ARMS])
-    titles = labels(list(designs), width=40)
-    arm_labels = labels([names[i] for i in shown])
+    heavy = support[np.argsort(-heaviest[support], kind="stable")][:MAX_ARMS]
+    shown, titles = first_of(names, np.sort(heavy)), labels(list(designs), width=40)
     rows: list[dict[str, Any]] = [
         {
             "design": heading,
@@ -135,7 +135,7 @@ def designs_chart(
             "note": _share(weights[i]),
         }
         for heading, weights in zip(titles, designs.values(), strict=True)
-        for label, i in zip(arm_labels, shown, strict=True)
+        for label, i in shown.items()
     ]
     colours = [PALETTE[j % len(PALETTE)] for j in range(len(titles))]
     base = alt.Chart().encode(y=arm_axis())
@@ -157,8 +157,7 @@ def designs_chart(
         spacing=28,
     )
     subtitle = [f"{counted(len(support), 'arm')} of {len(names)} pulled by at least one design"]
-    if len(support) > len(shown):
-        subtitle.append(f"Not shown: {len(support) - len(shown)} more with smaller weights")
+    subtitle += not_shown(support, shown, "more with smaller weights")
     return finish(chart, title, subtitle)
 
 
@@ -193,12 +192,10 @@ def gaps_chart(
     _check(names, gaps)
     order = np.argsort(gaps, kind="stable")
     best, behind = int(order[0]), order[1:]
-    shown = behind[:MAX_ARMS]
+    shown = first_of(names, behind)
     rows: list[dict[str, Any]] = [
         {"arm": label, "gap": float(gaps[i]), "note": f"{gaps[i]:.3g}", "hardest": rank == 0}
-        for rank, (label, i) in enumerate(
-            zip(labels([names[i] for i in shown]), shown, strict=True)
-        )
+        for rank, (label, i) in enumerate(shown.items())
     ]
     positive = [row["gap"] for row in rows if row["gap"] > 0]
     wide = len(positive) == len(rows) > 1 and max(positive) > _LOGARITHMIC * min(positive)
@@ -210,8 +207,7 @@ def gaps_chart(
     if title is None:
         title = f"How far each arm is behind {printable(names[best], 40)}, the best"
     subtitle = ["The closer an arm, the more pulls it takes to rule it out."]
-    if len(behind) > len(shown):
-        subtitle.append(f"Not shown: {len(behind) - len(shown)} more that are further behind")
+    subtitle += not_shown(behind, shown, "more that are further behind")
     return finish((marks + text).properties(width=420, height=_height(len(shown))), title, subtitle)
 
 

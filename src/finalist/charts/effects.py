@@ -8,13 +8,13 @@ from jaxtyping import Float, Int
 
 from finalist.charts.theme import (
     ACCENT,
-    MAX_ARMS,
     MUTED,
     PALETTE,
     AnyChart,
     data,
     finish,
-    labels,
+    first_of,
+    not_shown,
 )
 from finalist.errors import ChartError
 
@@ -56,7 +56,8 @@ def effects_chart(
     known = np.flatnonzero(np.isfinite(change))
     if len(known) == 0:
         raise ChartError("no column has an effect yet: record some results first.")
-    order = known[np.argsort(-np.abs(change[known]), kind="stable")][:MAX_ARMS]
+    order = known[np.argsort(-np.abs(change[known]), kind="stable")]
+    shown = first_of(names, order)
     rows: list[dict[str, Any]] = [
         {
             "column": name,
@@ -64,7 +65,7 @@ def effects_chart(
             "low": float(low[i] if np.isfinite(low[i]) else change[i]),
             "high": float(high[i] if np.isfinite(high[i]) else change[i]),
         }
-        for name, i in zip(labels([names[i] for i in order]), order, strict=True)
+        for name, i in shown.items()
     ]
     axis = alt.Axis(title=None, domain=False, ticks=False, grid=False)
     base = alt.Chart().encode(y=alt.Y("column:N", sort=None, axis=axis))
@@ -73,9 +74,7 @@ def effects_chart(
     dots = base.mark_circle(size=80, opacity=1, color=PALETTE[0]).encode(x="change:Q")
     zero = alt.Chart().mark_rule(color=MUTED, strokeDash=[4, 4]).encode(x=alt.datum(0.0))
     layers = alt.layer(zero, lines, dots, data=data(rows))
-    remarks = [*subtitle]
-    if len(known) > len(order):
-        remarks.append(f"Not shown: {len(known) - len(order)} smaller effects")
+    remarks = [*subtitle, *not_shown(order, shown, "smaller effects")]
     return finish(layers.properties(width=_WIDTH, height={"step": 28}), title, remarks)
 
 

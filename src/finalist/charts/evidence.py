@@ -22,7 +22,7 @@ from finalist.errors import ChartError
 
 #: Most arms with a name; the others are grey and counted in the subtitle.
 MAX_NAMES = 12
-_WIDTH, _PHONE = 560, 220
+_WIDTH, _PHONE = 560, 200
 #: Height of the picture below the rejection line, in pixels.
 _FLOOR = 270
 #: Space per letter of a slanted label, and around it, in pixels.
@@ -76,7 +76,7 @@ def evidence_chart(
     _check(pulls, evidence, names, winners)
     ends = _ends(evidence)
     out = evidence[ends, np.arange(len(names))] >= 1.0
-    width, letters = (_PHONE, 14) if narrow else (_WIDTH, LABEL_WIDTH)
+    width, letters = (_PHONE, 18) if narrow else (_WIDTH, LABEL_WIDTH)
     named = _named(ends, out, winners)[: MAX_NAMES // 2 if narrow else MAX_NAMES]
     short = labels([names[i] for i in named], letters)
     own = [_colour(i, winners, colours) for i in range(len(names))]
@@ -207,7 +207,7 @@ def _lines(
             for b in range(int(ends[i]) + 1)
         ]
         lines = alt.Chart(data(rows)).mark_line(strokeWidth=width, opacity=opacity)
-        found = own_colours([colours[i] for i in arms])
+        found = own_colours()
         return lines.encode(**axes, detail="id:N", color=found)
 
     rest = [i for i in range(len(ends)) if i not in named]
@@ -260,7 +260,7 @@ def _tops(
     ]
     base = alt.Chart(data(rows))
     dots = base.mark_circle(size=38, opacity=1).encode(
-        x="pulls:Q", y="evidence:Q", color=own_colours([own[i] for i in arms])
+        x="pulls:Q", y="evidence:Q", color=own_colours()
     )
     strokes = base.mark_rule(color=_GREY, strokeWidth=1).encode(
         x="pulls:Q", x2="place:Q", y="evidence:Q", y2="foot:Q"
@@ -292,5 +292,5 @@ def _sides(
         x=alt.value(width + 8),
         y="evidence:Q",
         text="arm:N",
-        color=own_colours([own[i] for i in arms]),
+        color=own_colours(),
     )

@@ -8,7 +8,7 @@ from finalist.errors import ChartError
 
 #: A candidate at one look: name, state, how far it is behind, and the ends of that.
 Seen = tuple[str, str, float, float | None, float | None]
-_WIDTH, _STEP = 150, 20
+_WIDTH, _STEP = 110, 20
 _GREY = "#B8C0C8"
 
 
@@ -46,7 +46,7 @@ def looks_chart(looks: Mapping[str, Sequence[Seen]], order: Sequence[str]) -> An
         axis = alt.Axis(title=None, domain=False, ticks=False, labels=number == 0, labelLimit=140)
         y = alt.Y("name:N", sort=list(order), axis=axis)
         x = alt.X("low:Q", scale=alt.Scale(domain=domain, nice=False), axis=None)
-        look = own_colours([row["colour"] for row in rows])
+        look = own_colours()
         lines = alt.Chart().mark_rule(strokeWidth=5, strokeCap="round", opacity=0.5)
         dots = alt.Chart().mark_circle(size=70, opacity=1)
         layers = [

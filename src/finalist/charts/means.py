@@ -83,7 +83,7 @@ def means_chart(
     horizontal = alt.X("x:Q", scale=scale, axis=alt.Axis(title=column, tickCount=5, grid=False))
     vertical = alt.Y("y:Q", scale=scale, axis=alt.Axis(title=label, tickCount=5))
     drawn = alt.Chart(data(line)).mark_line(color=MUTED, strokeWidth=1.8)
-    base, colour_ = alt.Chart(data(points)), own_colours([row["colour"] for row in points])
+    base, colour_ = alt.Chart(data(points)), own_colours()
     whiskers = base.mark_rule(strokeWidth=3, opacity=0.45)
     seen = [row for row in points if row["measured"]]
     rings = alt.Chart(data(seen)).mark_point(size=90, filled=True, opacity=1, stroke=INK)
@@ -92,10 +92,6 @@ def means_chart(
         whiskers.encode(x=horizontal, y=alt.Y("low:Q", scale=scale), y2="high:Q", color=colour_),
     ]
     if seen:
-        layers.append(
-            rings.encode(
-                x=horizontal, y=vertical, color=own_colours([row["colour"] for row in seen])
-            )
-        )
+        layers.append(rings.encode(x=horizontal, y=vertical, color=own_colours()))
     chart = alt.layer(*layers).properties(width=_PHONE if narrow else _WIDTH, height=_HEIGHT)
     return finish(chart, title, subtitle)

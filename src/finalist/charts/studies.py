@@ -14,13 +14,13 @@ from finalist.charts.layers import check_plane, cross_layer, outline_layer, over
 from finalist.charts.theme import (
     ACCENT,
     INK,
-    MAX_ARMS,
     MUTED,
     PALETTE,
     AnyChart,
     data,
     finish,
-    labels,
+    first_of,
+    not_shown,
 )
 from finalist.errors import ChartError
 
@@ -79,7 +79,7 @@ def intervals_chart(
     winners = set() if winner is None else set(np.atleast_1d(winner).tolist())
     words = [first, "possible", "out", "measured only"]
     order = known[np.lexsort((-sign * estimate[known], group[known]))]
-    shown = order[:MAX_ARMS]
+    shown = first_of(names, order)
     rows: list[dict[str, Any]] = [
         {
             "arm": label,
@@ -88,7 +88,7 @@ def intervals_chart(
             "high": _finite(high[i], estimate[i]),
             "what": words[0 if i in winners else 1 + group[i]],
         }
-        for label, i in zip(labels([names[i] for i in shown]), shown, strict=True)
+        for label, i in shown.items()
     ]
     found = [word for word in words if any(row["what"] == word for row in rows)]
     colours = dict(zip(words, (ACCENT, PALETTE[0], _GREY, PALETTE[2]), strict=True))
@@ -104,9 +104,7 @@ def intervals_chart(
         x=alt.X("low:Q", scale=scale, axis=axis), x2="high:Q"
     )
     dots = base.mark_circle(size=80, opacity=1).encode(x="estimate:Q")
-    remarks = list(subtitle)
-    if len(order) > len(shown):
-        remarks.append(f"Not shown: {len(order) - len(shown)} more candidates")
+    remarks = [*subtitle, *not_shown(order, shown, "more candidates")]
     layers = alt.layer(lines, dots, data=data(rows))
     return finish(layers.properties(width=_WIDTH, height=_height(len(rows))), title, remarks)
 
@@ -145,10 +143,11 @@ def allocation_chart(
     best = np.zeros(len(names)) if optimal is None else total * np.asarray(optimal, dtype=float)
     larger = np.maximum(counts, best)
     some = np.flatnonzero(larger >= 0.5)
-    shown = some[np.argsort(-larger[some], kind="stable")][:MAX_ARMS]
+    some = some[np.argsort(-larger[some], kind="stable")]
+    shown = first_of(names, some)
     rows: list[dict[str, Any]] = [
         {"arm": label, "pulls": int(counts[i]), "best": round(float(best[i]), 3)}
-        for label, i in zip(labels([names[i] for i in shown]), shown, strict=True)
+        for label, i in shown.items()
     ]
     base = alt.Chart().encode(y=arm_axis())
     bars = base.mark_bar(color=PALETTE[0], height={"band": 0.62}, cornerRadiusEnd=2).encode(
@@ -165,9 +164,7 @@ def allocation_chart(
     if optimal is not None:
         marks = base.mark_tick(color=ACCENT, thickness=3, height={"band": 0.9}, opacity=1)
         layers.insert(1, marks.encode(x="best:Q"))
-    words = list(subtitle)
-    if len(some) > len(shown):
-        words.append(f"Not shown: {len(some) - len(shown)} more candidates with fewer measurements")
+    words = [*subtitle, *not_shown(some, shown, "more candidates with fewer measurements")]
     chart = alt.layer(*layers, data=data(rows))
     return finish(chart.properties(width=_WIDTH, height=_height(len(rows))), title, words)
 

@@ -5,10 +5,13 @@ those of Okabe and Ito, which colour-blind readers can tell apart. Altair is imp
 a chart is made, not before.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Sized
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import numpy as np
+from jaxtyping import Int
 
 from finalist.errors import ChartError
 from finalist.files import check_folder, printable, write_file
@@ -34,6 +37,7 @@ CANDIDATES = (
     "#3D7482",
 )
 ACCENT = "#D55E00"
+GREYS = ("#B8C0C8", "#8A96A3")
 INK = "#1F2933"
 MUTED = "#616E7C"
 RULE = "#E4E7EB"
@@ -81,14 +85,15 @@ def candidate_colour(place: int) -> str:
     return CANDIDATES[place % len(CANDIDATES)]
 
 
-def own_colours(colours: Sequence[str]) -> Any:
+def own_colours() -> Any:
     """Return the encoding of rows that hold a colour of their own, in a field of that name.
 
-    As a scale and not as it is: the dark theme exchanges colours, but not in data.
+    As a scale and not as it is: the dark theme exchanges colours, but not in data. The same one for
+    all layers of a chart, which share a scale: candidates' colours, the accent and two greys.
     """
     import altair as alt
 
-    found = sorted(set(colours))
+    found = [*CANDIDATES, ACCENT, *GREYS]
     return alt.Color("colour:N", scale=alt.Scale(domain=found, range=found), legend=None)
 
 
@@ -111,6 +116,24 @@ def labels(names: Sequence[str], width: int = LABEL_WIDTH) -> list[str]:
         taken.add(label)
         unique.append(label)
     return unique
+
+
+def first_of(names: Sequence[str], order: Int[np.ndarray, " n"]) -> dict[str, int]:
+    """Return the first of some arms, by label: all that a chart has room for.
+
+    Examples
+    --------
+    >>> first_of(["a", "b", "c"], np.array([2, 0]))
+    {'c': 2, 'a': 0}
+    """
+    some = [int(i) for i in order[:MAX_ARMS]]
+    return dict(zip(labels([names[i] for i in some]), some, strict=True))
+
+
+def not_shown(order: Int[np.ndarray, " n"], shown: Sized, words: str) -> list[str]:
+    """Say how many of an order there is no room for, if any."""
+    left = len(order) - len(shown)
+    return [f"Not shown: {left} {words}"] if left else []
 
 
 def round_numbers(low: float, high: float) -> list[float]:

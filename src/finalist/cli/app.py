@@ -18,7 +18,7 @@ from finalist.errors import FinalistError, UnclearTableError
 from finalist.files import printable
 from finalist.loading import OBJECTS
 
-_HELP = """Find the best of K candidates with few costly, noisy measurements.
+_HELP = """Find the best of your candidates with few costly, noisy measurements.
 
 A table of candidates (Excel, LibreOffice, CSV, Parquet) has a header and one row per candidate:
 its name, and columns that describe it. Start with: finalist demo

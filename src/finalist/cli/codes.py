@@ -10,8 +10,8 @@ CONTINUE = 10
 INTERRUPTED = 130
 
 EPILOG = f"""Exit codes: {DONE} done; {CONTINUE} the study goes on (tell, status, and ask while
-every pull is with other workers); {WRONG} wrong input, explained in one line on stderr that starts
-with 'Error:' (wrong files with line and column); 1 anything unexpected."""
+all measurements are with other workers); {WRONG} wrong input, explained in one line on stderr that
+starts with 'Error:' (wrong files with line and column); 1 anything unexpected."""
 
 
 def of_verdict(verdict: str) -> int:

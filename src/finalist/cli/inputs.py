@@ -174,8 +174,8 @@ def read_vectors(path: Path, arms: "Arms", wanted: Sequence[str] = ()) -> list[l
     missing = [column for column in wanted if column not in cells]
     if missing:
         raise FileFormatError(
-            f"{cells.top()}there is no column {missing[0]!r}, a feature of the arms. "
-            "Use the columns of the file of arms."
+            f"{cells.top()}there is no column {missing[0]!r}, a feature of the candidates. "
+            "Use the columns of the table of candidates."
         )
     columns = [cells.numbers(column) for column in wanted]
     for column, values in zip(wanted, columns, strict=True):
@@ -189,8 +189,8 @@ def read_vectors(path: Path, arms: "Arms", wanted: Sequence[str] = ()) -> list[l
     surplus = [c for c in cells.names if c not in wanted and not np.isnan(cells.numbers(c)).all()]
     if surplus:
         raise FileFormatError(
-            f"{cells.top()[:-2]}, column {surplus[0]!r}: the arms have no such feature. "
-            "Use the columns of the file of arms."
+            f"{cells.top()[:-2]}, column {surplus[0]!r}: the candidates have no such feature. "
+            "Use the columns of the table of candidates."
         )
     rows: list[list[float]] = np.column_stack(columns).tolist()
     return rows
@@ -290,7 +290,7 @@ def configured(
         changes[word] = _value(value)
     if theta is None and "theta_norm" in known and "theta_norm" not in changes:
         raise ProblemError(
-            f"{name} needs to know how large expected rewards are; add --set theta_norm=..., a "
+            f"{name} needs to know how large expected results are; add --set theta_norm=..., a "
             "bound on their root mean square."
         )
     return strategies.configured(name, changes, arms, theta)

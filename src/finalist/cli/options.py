@@ -38,7 +38,7 @@ def _file(*flags: str, metavar: str, words: str) -> Any:
 ArmsFile = Annotated[
     Path,
     _file(
-        metavar="ARMS",
+        metavar="TABLE",
         words="Table of candidates: .csv, .tsv, .txt, .xlsx, .ods, .parquet; or .npy.",
     ),
 ]
@@ -54,7 +54,7 @@ ChartOption = Annotated[
     Path | None,
     typer.Option("--chart", metavar="FILE", help="Draw the result; .png, .svg or .pdf."),
 ]
-AllOption = Annotated[bool, typer.Option("--all", help="Show every arm, however many.")]
+AllOption = Annotated[bool, typer.Option("--all", help="Show every candidate, however many.")]
 #: Required unless a column or --noise bernoulli gives it; see `inputs.noise_size`.
 SigmaOption = Annotated[
     float | None,
@@ -94,7 +94,7 @@ ThetaFileOption = Annotated[
     _file(
         "--theta-file",
         metavar="FILE",
-        words="The parameter in a file: numbers, or the columns of ARMS with a single row.",
+        words="The parameter in a file: numbers, or the columns of TABLE with a single row.",
     ),
 ]
 CandidatesOption = Annotated[
@@ -102,7 +102,7 @@ CandidatesOption = Annotated[
     _file(
         "--candidates",
         metavar="FILE",
-        words="What the winner is chosen from, by measuring ARMS; the same columns.",
+        words="What the winner is chosen from, by measuring those of TABLE; the same columns.",
     ),
 ]
 DirectionsOption = Annotated[
@@ -111,7 +111,7 @@ DirectionsOption = Annotated[
         "--directions",
         metavar="FILE",
         words="Minimise the largest variance over these directions instead: a file with the "
-        "columns of ARMS, one direction per row.",
+        "columns of TABLE, one direction per row.",
     ),
 ]
 OldResultsFile = Annotated[
@@ -123,7 +123,7 @@ CandidateColumnOption = Annotated[
         "--candidate-column",
         "COLUMN",
         "Column of the old results that names candidates.",
-        "arm, candidate, name or the only text",
+        "candidate, arm, name or the only text",
     ),
 ]
 ResultColumnOption = Annotated[
@@ -140,13 +140,13 @@ MeasurableOption = Annotated[
     typer.Option(
         "--measurable-column",
         metavar="COLUMN",
-        help="Column of ARMS with yes or no: which can be measured.",
+        help="Column of TABLE with yes or no: which can be measured.",
     ),
 ]
 SigmaColumnOption = Annotated[
     str | None,
     typer.Option(
-        "--sigma-column", metavar="COLUMN", help="Column of ARMS with the noise of each arm."
+        "--sigma-column", metavar="COLUMN", help="Column of TABLE with the noise of each candidate."
     ),
 ]
 CostColumnOption = Annotated[
@@ -154,14 +154,14 @@ CostColumnOption = Annotated[
     typer.Option(
         "--cost-column",
         metavar="COLUMN",
-        help="Column of ARMS with the cost of a pull of each arm.",
+        help="Column of TABLE with the cost of a measurement of each candidate.",
     ),
 ]
 InterceptOption = Annotated[
     bool,
     typer.Option(
         "--intercept",
-        help="Give all arms a last feature, 'intercept', that is 1: results have a level.",
+        help="Add a last feature, 'intercept', that is 1: results have a level of their own.",
     ),
 ]
 

@@ -141,5 +141,6 @@ def parse_status(answer: dict[str, Any]) -> Status:
     soon = None
     if found is not None:
         pulls = [math.inf if count is None else count for count in found["pulls"]]
-        soon = Forecast(np.array(pulls, dtype=float), found["cap"])
+        remedy = found.get("remedy")
+        soon = Forecast(np.array(pulls, dtype=float), found["cap"], remedy=remedy)
     return Status(**words, ahead=foreseen(soon, margins))

@@ -32,7 +32,7 @@ with loading():
     from numba import njit
     from numba.core.caching import NullCache
     from numba.core.compiler import CompileResult
-    from numba.core.runtime import rtsys
+    from numba.core.runtime.nrt import rtsys
     from numba.core.serialize import dumps
 
 _DIGEST = sha256().digest_size

@@ -71,7 +71,7 @@ class BendEvidence:
         With other arms there are other bends; they begin with the evidence that there was.
         """
         bends = Bends.of(problem.arms)
-        if problem.check == 0.0 or problem.misspecification > 0.0 or bends.count == 0:
+        if problem.check == 0.0 or bends.count == 0:
             return None
         start = 0.0 if before is None else before.log_total
         alarm = before is not None and before.alarm
@@ -87,13 +87,22 @@ class BendEvidence:
         h, scale = self.size(before)
         found, known = (Residuals.of(Z, self.bends, cells) for cells in (block, before))
         self.log_m = self.log_m + log_e(found, known, h, problem.scale, scale)
-        self.alarm = self.alarm or self.log_total >= -np.log(ALARM)
+        self.alarm = self.alarm or (self.strong and problem.misspecification == 0.0)
 
     @property
     def log_total(self) -> float:
         """The log of M, which a model that is right rarely lets reach 1 / `ALARM`."""
         top = float(self.log_m.max())
         return top + float(np.log(self.bends.weights @ np.exp(self.log_m - top)))
+
+    @property
+    def strong(self) -> bool:
+        """Whether there is as much evidence as an alarm takes.
+
+        Where means may be off the model, a model that is right within that may reach it too: then
+        there is no alarm.
+        """
+        return self.log_total >= -np.log(ALARM)
 
     @property
     def strongest(self) -> str:

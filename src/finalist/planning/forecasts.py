@@ -21,8 +21,9 @@ from finalist.simulation.task import finish, whole
 from finalist.strategies import Run
 from finalist.text import counted
 
-#: A draw is cut after FURTHER times the pulls so far, counting at least EARLY per dimension.
-FURTHER, EARLY = 50, 20
+#: A draw is cut after FURTHER times the pulls so far, counting at least EARLY per dimension. A
+#: median beyond FAR times as many is not worth waiting for.
+FURTHER, EARLY, FAR = 50, 20, 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,11 +38,14 @@ class Forecast(Quantiles):
         Further pulls after which a draw was cut.
     cost : (draws,) array or None
         Cost of those pulls, if pulls of different arms cost different amounts.
+    remedy : str or None
+        What helps, in words, if candidates are so close that no end is in sight.
     """
 
     pulls: Float[np.ndarray, " draws"]
     cap: int
     cost: Float[np.ndarray, " draws"] | None = None
+    remedy: str | None = None
 
     @property
     def high(self) -> float:
@@ -54,19 +58,21 @@ class Forecast(Quantiles):
         Examples
         --------
         >>> Forecast(np.array([180.0, 240.0, 510.0]), cap=10_000).words()
-        'About 240 more pulls, with 90 % between 180 and 510.'
+        'About 240 more measurements, with 90 % between 180 and 510.'
         >>> Forecast(np.array([18.0, 24.0, 51.0]), 10_000, np.array([30.0, 40.0, 90.0])).words()
-        'About 24 more pulls, with 90 % between 18 and 51. They cost about 40, between 30 and 90.'
+        'About 24 more measurements, ... between 18 and 51. They cost about 40, between 30 and 90.'
         """
+        if self.remedy is not None:
+            return self.remedy
         if self.high == 0:
-            return "No more pulls are needed."
+            return "No more measurements are needed."
         if math.isfinite(self.high):
             spread = f"with 90 % between {about(self.low)} and {about(self.high)}"
         else:
             spread = (
                 f"{self.undecided} of {len(self.pulls)} draws were undecided after {self.cap:,}"
             )
-        pulls = "pull" if self.median == 1 else "pulls"
+        pulls = "measurement" if self.median == 1 else "measurements"
         words = f"{expected(self.median, self.cap).capitalize()} more {pulls}, {spread}."
         if self.cost is None or not math.isfinite(self.high):
             return words
@@ -145,7 +151,22 @@ def forecast(
         counts, _ = finish(twin, rewards, len(means), most)
         if twin.verdict.decided:
             pulls[i], cost[i] = counts.sum(), counts @ problem.costs
-    return Forecast(pulls, most, None if problem.cost == 1.0 else cost)
+    remedy = _remedy(problem, quantile(pulls, 0.5), most, done, least)
+    return Forecast(pulls, most, None if problem.cost == 1.0 else cost, remedy)
+
+
+def _remedy(problem: Problem, median: float, cap: int, done: int, least: int) -> str | None:
+    """Say what helps where candidates stay tied; None if an end is in sight or a budget sets it."""
+    if median <= FAR * least or cap < FAR * least or problem.budget is not None or done == 0:
+        return None
+    times = int(min(median, cap) / done)
+    wider = "a wider margin" if problem.epsilon > 0.0 else "a margin"
+    helps = f"{wider} (a difference that does not matter to you), or " if problem.top == 1 else ""
+    return (
+        "The candidates in front are nearly tied: to tell which is better would take about "
+        f"{times:,} times the measurements made so far, or more. What helps is {helps}a budget, "
+        "after which the best estimate is recommended."
+    )
 
 
 def twin_of(run: Run, problem: Problem) -> Run:
@@ -162,7 +183,7 @@ def _known_scale(problem: Problem, estimate: Estimate) -> float:
     arms = batch_arms(problem)
     if estimate.arms is not arms and estimate.arms != arms:
         raise EstimateError(
-            "the estimate is for other arms than the problem; compute it for these arms."
+            "the estimate is for other candidates than the problem; compute it for these."
         )
     return math.sqrt(estimate.residual_variance) if problem.scale is None else problem.scale
 
@@ -178,9 +199,9 @@ def _possible_means(
         pulled = estimate.statistics.count > 0
         if np.count_nonzero(pulled) < 2:
             raise EstimateError(
-                f"{counted(int(pulled.sum()), 'arm has', 'arms have')} rewards, which does "
-                "not say how far arms are apart. Record rewards of two arms or more, or use plan, "
-                "which needs no rewards."
+                f"{counted(int(pulled.sum()), 'candidate has', 'candidates have')} results, which "
+                "does not say how far apart candidates are. Record results of two or more, or use "
+                "plan, which needs none."
             )
         means = Z[pulled] @ phi
         # In span coordinates arms vary by 1 in every direction: the spread is shared equally.

@@ -1,6 +1,17 @@
 """What a budget is counted in: pulls, or their cost where pulls do not cost 1.
 
 Studies that were begun by rules 1 to 3 count pulls whatever they cost.
+
+Examples
+--------
+>>> from finalist.arms import Arms
+>>> from finalist.problem import Gaussian, Problem
+>>> plain = Problem(Arms.unstructured(2), noise=Gaussian(1.0))
+>>> dear = plain.with_(cost=2.5)
+>>> affordable(plain, 60), affordable(dear, 60)
+(60, 24)
+>>> of_budget(plain, 60), of_budget(dear, 60), of_budget(plain, 1)
+('60 pulls', 'a cost of 60', '1 pull')
 """
 
 from typing import TYPE_CHECKING
@@ -33,28 +44,10 @@ def cheapest(problem: "Problem") -> float:
 
 
 def affordable(problem: "Problem", amount: float) -> int:
-    """Return how many pulls an amount of the budget is enough for at most.
-
-    Examples
-    --------
-    >>> from finalist.arms import Arms
-    >>> from finalist.problem import Gaussian, Problem
-    >>> plain = Problem(Arms.unstructured(2), noise=Gaussian(1.0))
-    >>> affordable(plain, 60), affordable(plain.with_(cost=2.5), 60)
-    (60, 24)
-    """
+    """Return how many pulls an amount of the budget is enough for at most."""
     return int(amount / cheapest(problem))
 
 
 def of_budget(problem: "Problem", amount: float) -> str:
-    """Say how much of a budget something is.
-
-    Examples
-    --------
-    >>> from finalist.arms import Arms
-    >>> from finalist.problem import Gaussian, Problem
-    >>> plain = Problem(Arms.unstructured(2), noise=Gaussian(1.0))
-    >>> of_budget(plain, 60), of_budget(plain.with_(cost=2.5), 60), of_budget(plain, 1)
-    ('60 pulls', 'a cost of 60', '1 pull')
-    """
-    return f"a cost of {amount:,.6g}" if in_cost(problem) else counted(int(amount), "pull")
+    """Say how much of a budget something is."""
+    return f"a cost of {amount:,.6g}" if in_cost(problem) else counted(int(amount), "measurement")

@@ -23,6 +23,9 @@ Feature = Literal[
 #: Every word that `Problem.needs` can contain.
 FEATURES: frozenset[Feature] = frozenset(get_args(Feature))
 
+#: What people read instead of the word.
+_SAID = {"sigma per arm": "sigma per candidate", "limited pulls": "limited measurements"}
+
 
 def refuse_missing(consumer: str, needs: frozenset[Feature], supported: frozenset[Feature]) -> None:
     """Raise `NotYetSupportedError` if more is needed than a consumer supports."""
@@ -31,12 +34,12 @@ def refuse_missing(consumer: str, needs: frozenset[Feature], supported: frozense
         raise ProblemError(f"{sorted(unknown)} are not features; known: {sorted(FEATURES)}.")
     missing = sorted(needs - supported)
     if missing:
-        words = ", ".join(repr(word) for word in missing)
-        beyond = ", ".join(sorted(supported)) or "nothing else"
+        words = ", ".join(repr(_SAID.get(word, word)) for word in missing)
+        beyond = ", ".join(_SAID.get(word, word) for word in sorted(supported)) or "nothing else"
         remedy = ""
         if "unknown sigma" in missing:
-            remedy = " Give sigma=, or use the strategy 'gauntlet', which works without."
+            remedy = " Give sigma=, or use the default strategy, 'gauntlet', which works without."
         raise NotYetSupportedError(
-            f"not yet supported by {consumer}: {words}. It takes the best arm, the largest "
+            f"not yet supported by {consumer}: {words}. It takes the best candidate, the largest "
             f"mean, one known sigma, cost 1, and beyond that: {beyond}.{remedy}"
         )

@@ -84,7 +84,9 @@ class TopM(Goal):
 
     def __post_init__(self) -> None:
         if isinstance(self.m, bool) or not isinstance(self.m, (int, np.integer)) or self.m < 1:
-            raise ProblemError(f"m is {self.m!r}; it is the number of arms to find, 1 or more.")
+            raise ProblemError(
+                f"m is {self.m!r}; it is the number of candidates to find, 1 or more."
+            )
         object.__setattr__(self, "m", int(self.m))
 
     @property

@@ -121,7 +121,7 @@ class Problem:
         given = len(self.arms)  # before the candidates join them
         arms, candidates = joined(self.arms, self.candidates)
         self._store(arms=arms, candidates=candidates)
-        store_positive(self, "cost", self.cost, "Use cost=1 if all pulls cost the same.")
+        store_positive(self, "cost", self.cost, "Use cost=1 if all measurements cost the same.")
         self._store(delta=checked_delta(self.delta))
         _check_choices(self)
         for name in ("budget", "max_pulls_per_arm"):
@@ -170,7 +170,9 @@ class Problem:
         if sigma is None:
             raise ProblemError("sigma is unknown; give sigma=, or estimate it from the residuals.")
         if not isinstance(sigma, float):
-            raise ProblemError("sigma differs between arms; use `sigmas`, or give one number.")
+            raise ProblemError(
+                "sigma differs between candidates; use `sigmas`, or give one number."
+            )
         return sigma
 
     @property
@@ -282,12 +284,12 @@ def _check_sizes(problem: Problem) -> None:
         wrong = least if least < SIGMAS[0] else most
         raise ProblemError(
             f"sigma is {wrong:g}; it lies between {SIGMAS[0]:g} and {SIGMAS[1]:g}, so that its "
-            "square is a number. Give rewards and sigma in another unit."
+            "square is a number. Give results and sigma in another unit."
         )
     if not most / least <= LARGEST_RATIO:
         raise ProblemError(
             f"sigma goes from {least:g} to {most:g}; the largest may be {LARGEST_RATIO:g} times "
-            "the smallest. Leave out arms whose noise says nothing."
+            "the smallest. Leave out candidates whose noise says nothing."
         )
 
 

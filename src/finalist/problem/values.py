@@ -58,7 +58,7 @@ def checked_bias(value: object) -> float:
     if not (0 <= bias < float("inf")):
         raise ProblemError(
             f"misspecification is {bias}; it is how far a mean may be from the linear model, in "
-            "units of the reward, 0 or more."
+            "units of the result, 0 or more."
         )
     return bias
 
@@ -77,7 +77,9 @@ def checked_limit(name: str, value: object) -> int | None:
         return None
     whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
     if not (whole and 1 <= int(value) < 2**63):  # type: ignore[call-overload]
-        raise ProblemError(f"{name} is {value!r}; it is a number of pulls, 1 or more, or None.")
+        raise ProblemError(
+            f"{name} is {value!r}; it is a number of measurements, 1 or more, or None."
+        )
     return int(value)  # type: ignore[call-overload, no-any-return]
 
 
@@ -101,7 +103,7 @@ def store_positive(owner: object, name: str, value: object, remedy: str) -> None
         raise ProblemError(f"{name} is {value!r}; it is a number, or one per arm. {remedy}")
     bad = np.flatnonzero(~(np.isfinite(array) & (array > 0)))
     if len(bad):
-        where = f" for arm {bad[0]}" if array.ndim else ""
+        where = f" for candidate {bad[0]}" if array.ndim else ""
         shown = np.ravel(array)[bad[0]]
         raise ProblemError(f"{name}{where} is {shown}; it is positive and finite. {remedy}")
     stored = tuple(map(float, array)) if array.ndim else float(array)
@@ -124,8 +126,9 @@ def one_per_arm(name: str, values: tuple[float, ...], arms: Arms, given: int) ->
     else:
         either = "" if pulled == len(arms) else f", or for the {pulled} that can be pulled"
         raise ProblemError(
-            f"{name} has {counted(len(values), 'value')} for {len(arms)} arms; give one per "
-            f"arm{either}, in the order of arms.names (arms with identical features are one arm)."
+            f"{name} has {counted(len(values), 'value')} for {len(arms)} candidates; give one per "
+            f"candidate{either}, in the order of arms.names (candidates with identical "
+            f"features are one candidate)."
         )
     return tuple(all_of.tolist())
 

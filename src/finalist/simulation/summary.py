@@ -95,19 +95,19 @@ class Summary:
         spread = f"10 % of the runs below {_n(few)}, 10 % above {_n(many)}"
         return [
             ("runs", self._run_count(), f"of {self._marked()}"),
-            ("pulls, mean", _n(self.mean), mean),
-            ("pulls, median", _n(self.median), spread),
-            ("pulls, range", f"{self.min:,} to {self.max:,}", "fewest and most of a run"),
+            ("measurements, mean", _n(self.mean), mean),
+            ("measurements, median", _n(self.median), spread),
+            ("measurements, range", f"{self.min:,} to {self.max:,}", "fewest and most of a run"),
             *self._cost(),
             *self._ends(),
-            ("batches, mean", _n(self.mean_batches), "times a run chose what to pull"),
+            ("batches, mean", _n(self.mean_batches), "times a run chose what to measure"),
             ("seconds, mean", f"{self.mean_seconds:.3g}", "processor time of a run"),
         ]
 
     def _cost(self) -> list[tuple[str, str, str]]:
         if self.mean_cost is None:
             return []
-        return [("cost, mean", _n(self.mean_cost), "of the pulls of a run")]
+        return [("cost, mean", _n(self.mean_cost), "of the measurements of a run")]
 
     def _ends(self) -> list[tuple[str, str, str]]:
         """Return how many answers were wrong, and how many runs have one."""
@@ -125,7 +125,11 @@ class Summary:
             ]
         sure = f"{self.certain:,} of {self.runs:,}"
         return [
-            ("wrong arm", wrong, f"{words}; recommended after {self.budget:,} pulls or fewer"),
+            (
+                "wrong candidate",
+                wrong,
+                f"{words}; recommended after {self.budget:,} measurements or fewer",
+            ),
             *self._regret(),
             ("certain", sure, f"decided with their guarantee, delta = {self.delta:.2%}"),
         ]
@@ -160,8 +164,8 @@ class Summary:
         lines = [f"{name:<15}{value:<15}{words}" for name, value, words in self.facts()]
         pairs = sorted(zip(self.mean_pulls_per_arm, self.arms, strict=True), key=lambda p: -p[0])
         shown = ", ".join(f"{printable(arm, 20)} {_n(n)}" for n, arm in pairs[:_MAX_ARMS])
-        more = "" if len(pairs) <= _MAX_ARMS else f", {len(pairs) - _MAX_ARMS} more arms"
-        return "\n".join([*lines, f"pulls per arm  {shown}{more}"])
+        more = "" if len(pairs) <= _MAX_ARMS else f", {len(pairs) - _MAX_ARMS} more candidates"
+        return "\n".join([*lines, f"measurements per candidate  {shown}{more}"])
 
 
 def _n(value: float) -> str:
@@ -205,6 +209,7 @@ def per_arm(name: str, given: ArrayLike, K: int, meaning: str) -> Float[np.ndarr
     values = np.array(given, dtype=float)
     if values.shape != (K,) or not np.isfinite(values).all():
         raise SimulationError(
-            f"{name} has shape {values.shape}; give {K} finite numbers, one per arm: {meaning}."
+            f"{name} has shape {values.shape}; give {K} finite numbers, one per candidate: "
+            f"{meaning}."
         )
     return values

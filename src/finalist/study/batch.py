@@ -20,12 +20,13 @@ if TYPE_CHECKING:
 AskState = Literal["open", "waiting", "decided", "stopped", "budget", "exhausted"]
 
 _REASONS: dict[AskState, str] = {
-    "open": "There are pulls to measure.",
-    "waiting": "Every pull of the batch is with another worker; ask again when theirs are told.",
+    "open": "There are measurements to make.",
+    "waiting": "Every measurement of the batch is with another worker; ask again when "
+    "theirs are told.",
     "decided": "The strategy is done; nothing is left to measure.",
     "stopped": "The study was stopped; `resume` goes on.",
     "budget": "The budget is used up.",
-    "exhausted": "Every arm has been measured as often as it can be.",
+    "exhausted": "Every candidate has been measured as often as it can be.",
 }
 
 

@@ -2,8 +2,10 @@
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from finalist.arms import Arms
-from finalist.inference.bending import BendEvidence
+from finalist.inference.bending import ALARM, BendEvidence
 from finalist.inference.pooling import BatchSums
 from finalist.inference.residuals import Cells
 from finalist.inference.statistics import BatchResults
@@ -12,7 +14,7 @@ from finalist.strategies import Run
 from finalist.strategies.abilities import ModelFindings, Modelled
 from finalist.strategies.model_words import about
 from finalist.study.check import Check
-from finalist.text import counted, first_few
+from finalist.text import counted, named
 
 if TYPE_CHECKING:
     from finalist.study.state import State
@@ -21,7 +23,9 @@ if TYPE_CHECKING:
 def findings_of(state: "State") -> ModelFindings | None:
     """Return what is known of bends: by the strategy, or else by batches; None if unchecked."""
     if isinstance(state.run, Modelled) and state.replay.follows:
-        return state.run.model()
+        modelled = state.run.model()
+        if modelled is not None:
+            return modelled
     found = state.bends
     if found is None:
         return None
@@ -33,7 +37,8 @@ def first_evidence(
     run: Run, problem: Problem, before: BendEvidence | None = None
 ) -> BendEvidence | None:
     """Begin to look for bends, or go on with other arms; None where the strategy does so."""
-    return None if isinstance(run, Modelled) else BendEvidence.of(problem, before)
+    strategy_does = isinstance(run, Modelled) and run.model() is not None
+    return None if strategy_does else BendEvidence.of(problem, before)
 
 
 def look_for_bends(state: "State", rewards: BatchResults) -> None:
@@ -56,6 +61,8 @@ def bend_checks(
     arms = problem.arms
     if found is None:
         return []
+    if problem.misspecification > 0.0:
+        return _within(found, problem)
     if found.alarm:
         return [
             Check(
@@ -71,21 +78,40 @@ def bend_checks(
     unknown = end is not None and found.outcome == "open" and found.chance is not None
     if found.outcome != "hidden" and not unknown:
         return []
-    one, other = (first_few([arms.names[i] for i in who]) for who in (found.winners, found.bent))
+    one, other = (named([arms.names[i] for i in who]) for who in (found.winners, found.bent))
     assert found.chance is not None
     made = counted(pulls, "measurement")
     if found.winners == found.bent:
         seen = (
-            f"A bend may hide a better arm than {one}: the chance is {about(found.chance)} after "
+            f"A bend may hide a better candidate than {one}: the chance is "
+            f"{about(found.chance)} after "
             f"{made}, and {about(found.limit)} is accepted"
         )
     else:
         seen = (
             f"The model says {one}, one with {found.sought} says {other}, and {made} cannot tell "
-            "which is right"
+            f"for certain which is right: the chance that a bend hides a better arm is "
+            f"{about(found.chance)}"
         )
     more = f"Measure both, or go on: {remedy(found, arms)}."
     return [Check("bend", seen, True, more, next_model(found.strongest, arms))]
+
+
+def _within(found: ModelFindings, problem: Problem) -> list[Check]:
+    """Show evidence of a bend where means may be off the model: no alarm, since that may be it."""
+    if found.evidence < -np.log(ALARM):
+        return []
+    go_on = remedy(found, problem.arms)
+    return [
+        Check(
+            "bend",
+            f"The means seem to bend: {found.strongest} is missing in the model. Here they may be "
+            f"off it by {problem.misspecification:g}, so that this alone contradicts nothing",
+            False,
+            f"If they bend by more, go on with a model that has it: {go_on}.",
+            next_model(found.strongest, problem.arms),
+        )
+    ]
 
 
 def _or_noise(problem: Problem) -> str:

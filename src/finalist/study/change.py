@@ -32,7 +32,7 @@ def withdraw(log: Log, names: Sequence[str]) -> str:
         out = {now.arms.index(name) for name in names}
         kept = np.array([i for i in range(len(now.arms)) if i not in out], dtype=np.int64)
         if len(out) == 0 or len(kept) < 2:
-            raise StudyError("withdraw at least one arm, and leave two or more.")
+            raise StudyError("withdraw at least one candidate, and leave two or more.")
         return _change_arms(log, writer, now, subset(now.arms, kept), kept, afresh=True)
 
 
@@ -48,12 +48,13 @@ def require_between(now: State) -> None:
     """Refuse to change arms while a batch is open, or after the decision."""
     if now.open is not None:
         raise ConflictError(
-            f"batch {now.open.number} is open; the arms can change when it is complete."
+            f"batch {now.open.number} is open; the candidates can change when it is complete."
         )
     left = until_end(now)
     if left > 0:
         raise ConflictError(
-            f"the test under way needs {counted(left, 'more pull')}; the arms can change after "
+            f"the test under way needs {counted(left, 'more measurement')}; the candidates "
+            f"can change after "
             f"that. Ask for them: ask(size={left})."
         )
     if now.verdict.decided:
@@ -96,15 +97,16 @@ def _change_arms(
             body[name] = _of_new(name, old, new, kept)
         elif new is not None:
             raise StudyError(
-                f"{name} is given for the new arms, and this study has one {name} for all."
+                f"{name} is given for the new candidates, and this study has one {name} for all."
             )
     problem = changed_problem(now.problem, arms, body)
     changeable(now.run).changed(problem, kept, level, afresh=afresh)  # or refuse
     writer.add_arms(log.row.id, stage, *arms_table(arms))
     log.append(writer, now, "changed", body)
     words = (
-        f"{'All arms are' if afresh else 'The new arms are'} tested from here on at the level "
-        f"{level:.3g}. The arms have changed {counted(stage, 'time')}"
+        f"{'All candidates are' if afresh else 'The new candidates are'} tested from here "
+        f"on at the level "
+        f"{level:.3g}. The candidates have changed {counted(stage, 'time')}"
     )
     risk = risk_of(now)
     if risk is None:
@@ -124,9 +126,10 @@ def _of_new(
         except (TypeError, ValueError):
             given = np.array([np.nan])
         if given.shape not in ((1,), (count,)) or not (given > 0).all():
-            each = "the new arm" if count == 1 else f"each of the {count} new arms"
+            each = "the new candidate" if count == 1 else f"each of the {count} new candidates"
             raise StudyError(
-                f"{name} differs between the arms of this study; give one positive {name} for "
+                f"{name} differs between the candidates of this study; give one positive "
+                f"{name} for "
                 f"{each}, {name}=[...]."
             )
         values[added] = given
@@ -147,14 +150,16 @@ def set_budget(log: Log, budget: int | None) -> str:
         name = now.settings.strategy.name
         if promise_of(now.settings.strategy) == "budget":
             raise StudyError(
-                f"strategy {name!r} divides its budget before the first pull, so this cannot "
+                f"strategy {name!r} divides its budget before the first measurement, so "
+                f"this cannot "
                 "change. Start a new study with these results as earlier measurements."
             )
         problem, old, used = now.problem, now.problem.budget, now.pulls.spent
         if limit is not None and limit < used:
             raise StudyError(
                 f"budget is {limit}; measured or handed out already: {of_budget(problem, used)}. "
-                f"With {math.ceil(used)} the study ends when these pulls have their results; or "
+                f"With {math.ceil(used)} the study ends when these measurements have their "
+                f"results; or "
                 "stop it."
             )
         if limit == old:
@@ -178,7 +183,7 @@ def _require_tested(now: State) -> None:
     if run.waits(issued):
         first = "tell the results of the open batch, then " if batch is not None else ""
         raise ConflictError(
-            "the results of the pilot are still to be tested, and a budget that is chosen by them "
+            "the first results are still to be tested, and a budget that is chosen by them "
             f"would spoil the test. The budget can change as soon as that test is planned: {first}"
             "ask for the next batch."
         )

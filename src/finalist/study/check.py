@@ -30,7 +30,8 @@ class Check:
         if self.fails:
             lost = broken(True) if promised else LEFT_OUT
             return f"{self.seen}: {lost}. {self.remedy}"
-        return f"{self.seen}. {self.remedy if promised else TOO_CAUTIOUS}"
+        said = promised or self.kind != "noise"
+        return f"{self.seen}. {self.remedy if said else TOO_CAUTIOUS}"
 
     @property
     def reason(self) -> str:

@@ -120,9 +120,9 @@ def _noise(problem: Problem, fit: Estimate, level: float) -> Check | None:
     ratio = scatter / sigma
     score = freedom * (ratio * ratio)  # infinite, not an error, for a sigma that is next to nothing
     given = f"sigma = {sigma:.3g} says"
-    seen = f"The rewards scatter by {scatter:.3g} around the model"
+    seen = f"The results scatter by {scatter:.3g} around the model"
     if problem.precisions is not None:
-        seen, given = f"The rewards scatter {scatter:.3g} times as much", "their sigmas say"
+        seen, given = f"The results scatter {scatter:.3g} times as much", "their sigmas say"
     # A model that may be wrong by c adds up to c^2 for every pull to the squares.
     beyond = float(fit._weights().sum()) * (problem.misspecification / sigma) ** 2
     above = chdtrc(freedom, score) if beyond == 0.0 else 1.0 - chndtr(score, freedom, beyond)
@@ -139,7 +139,7 @@ def _noise(problem: Problem, fit: Estimate, level: float) -> Check | None:
             "noise",
             f"{seen}, less than {given}",
             False,
-            "The guarantee holds, but a smaller sigma would need fewer pulls.",
+            "The guarantee holds, but a smaller sigma would need fewer measurements.",
         )
     return None
 
@@ -161,10 +161,11 @@ def _fit(problem: Problem, fit: Estimate, level: float) -> Check | None:
     missing = "squares, interactions" if problem.arms.has_intercept else "a constant, squares"
     return Check(
         "fit",
-        f"The means of the arms are not linear in their features{more} (lack of fit, "
+        f"The means of the candidates are not linear in their features{more} (lack of fit, "
         f"F = {test.f:.3g}, {_shown(p_value)})",
         True,
-        f"Add features ({missing}), allow for it (misspecification), or use arms without features.",
+        f"Add features ({missing}), allow for it (misspecification), or use candidates "
+        f"without features.",
     )
 
 

@@ -5,11 +5,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from finalist.errors import EstimateError
 from finalist.planning import Forecast
 from finalist.planning.figures import about, expected
+from finalist.planning.forecasts import EARLY, FAR
 from finalist.study.forecasts import MarginForecast
 from finalist.study.snapshot import Snapshot
-from finalist.text import counted, first_few
+from finalist.text import counted, first_few, quoted
+
+#: So few standard errors tell two candidates apart in no test that holds whenever one looks.
+_APART = 2.2
 
 
 def at_most(value: float) -> str:
@@ -42,7 +47,7 @@ def _within(snapshot: Snapshot) -> list[str]:
     found, problem = snapshot.standing, snapshot.problem
     if found is None or found.within is None or not found.within < _worth_saying(snapshot):
         return []
-    name = snapshot.arms.names[found.arm]
+    name = quoted(snapshot.arms.names[found.arm])
     known = f"Known now: {name} is within {at_most(found.within)} of the best"
     if problem.noise.sigma is None:
         sure = f"{100.0 * (1.0 - problem.delta):.4g} %"
@@ -76,7 +81,7 @@ def _reach(snapshot: Snapshot, reach: Sequence[int]) -> str:
     on = "95 % intervals for all candidates and times"
     if not reach:
         return f"All others are shown to be worse by more than {margin} ({on})."
-    some = first_few([f"{names[i]} ({_behind(snapshot, i)})" for i in reach])
+    some = first_few([f"{quoted(names[i])} ({_behind(snapshot, i)})" for i in reach])
     words = f"Possibly within reach too, as not shown to be worse by more than {margin}: {some}."
     rest = others - len(reach)
     if rest == 0:
@@ -93,6 +98,37 @@ def _behind(snapshot: Snapshot, arm: int) -> str:
     if np.isnan(lead):
         return "not estimated"
     return f"about {abs(lead):.2g} {'behind' if lead >= 0.0 else 'ahead'}"
+
+
+def nearly_tied(snapshot: Snapshot) -> bool:
+    """Return whether the two in front would still be close after many more measurements.
+
+    By ordinary standard errors: after FAR times the measurements so far their difference would be
+    less than `_APART` of them. With fewer than EARLY measurements per dimension nothing is said.
+    """
+    problem, verdict, fit = snapshot.problem, snapshot.verdict, snapshot.fit
+    asked = problem.top == 1 and problem.epsilon == 0.0 and problem.budget is None
+    early = verdict.pulls < EARLY * snapshot.arms.rank
+    if not asked or early or snapshot.end is not None or not snapshot.certain:
+        return False
+    front = sorted(verdict.survivors, key=lambda i: -problem.sign * snapshot.means[i])[:2]
+    sigma = _noise(snapshot)
+    if len(front) < 2 or np.isnan(snapshot.means[front]).any() or sigma is None:
+        return False
+    Z = fit.arms.coordinates[front]
+    error = sigma * float(fit.widths(Z[:1] - Z[1:])[0])
+    lead = abs(snapshot.means[front[0]] - snapshot.means[front[1]])
+    return bool(lead * math.sqrt(FAR) < _APART * error)
+
+
+def _noise(snapshot: Snapshot) -> float | None:
+    """Return the scale of the widths, from the residuals if sigma is unknown; None without any."""
+    if snapshot.problem.scale is not None:
+        return snapshot.problem.scale
+    try:
+        return math.sqrt(snapshot.fit.residual_variance)
+    except EstimateError:
+        return None
 
 
 def saving(margins: Sequence[MarginForecast], soon: Forecast | None) -> str | None:

@@ -37,7 +37,7 @@ def impossible(state: "State", event: EventRow, rewards: Any) -> str | None:
     if state.complete() and not _decides(event):
         return "the open batch is complete, and it is not decided on"
     if (rewards is not None and len(rewards[0]) > 0) and event.kind not in ("told", "amended"):
-        return "it has rewards"
+        return "it has results"
     check = _CHECKS.get(event.kind)
     return None if check is None else check(state, event, rewards)
 
@@ -51,7 +51,7 @@ def _history(state: "State", event: EventRow, _: Any) -> str | None:
         return "earlier measurements come once, before the first batch"
     arms = np.asarray(event.body["arms"])
     if len(arms) != len(event.body["rewards"]) or not _within(arms, 0, len(state.arms)):
-        return "its arms are not those of the study"
+        return "its candidates are not those of the study"
     return None
 
 
@@ -64,14 +64,14 @@ def _issued(state: "State", event: EventRow, _: Any) -> str | None:
     if state.end is not None:
         return f"batch {number} is issued after the end of the study ({state.end})"
     if not _within(np.asarray(event.body["arms"]), 0, len(state.arms)):
-        return "its arms are not those of the study"
+        return "its candidates are not those of the study"
     return None
 
 
 def _assigned(state: "State", event: EventRow, _: Any) -> str | None:
     pulls = np.asarray(event.body["pulls"], dtype=np.int64)
     if not _are(state, pulls, Fate.OPEN).all() or (state.pulls.worker[pulls - 1] != -1).any():
-        return "it gives out pulls that are not there to give out"
+        return "it gives out measurements that are not there to give out"
     return None
 
 
@@ -79,16 +79,16 @@ def _told(state: "State", event: EventRow, rewards: Any) -> str | None:
     pulls = np.empty(0, dtype=np.int64) if rewards is None else np.asarray(rewards[0])
     wrong = pulls[~(_are(state, pulls, Fate.OPEN) | _are(state, pulls, Fate.UNNEEDED))]
     if len(wrong):
-        return f"pull {wrong[0]} has a reward, or takes none"
+        return f"measurement {wrong[0]} has a result, or takes none"
     if event.body.get("count", len(pulls)) != len(pulls):
-        return f"it has {len(pulls)} of {event.body['count']} rewards"
+        return f"it has {len(pulls)} of {event.body['count']} results"
     return None
 
 
 def _amended(state: "State", event: EventRow, rewards: Any) -> str | None:
     pull = event.body["pull"]
     if rewards is None or list(rewards[0]) != [pull]:
-        return f"it is of pull {pull}, and its reward is of another or not there"
+        return f"it is of measurement {pull}, and its result is of another or not there"
     return _of_open_batch(state, pull, Fate.TOLD)
 
 
@@ -112,13 +112,13 @@ def _decided(state: "State", event: EventRow, _: Any) -> str | None:
 
 def _changed(state: "State", event: EventRow, _: Any) -> str | None:
     if state.open is not None or state.verdict.decided:
-        return "the arms change while a batch is open, or after the decision"
+        return "the candidates change while a batch is open, or after the decision"
     if until_end(state) > 0:
-        return "the arms change before the test under way is over"
+        return "the candidates change before the test under way is over"
     if event.body["stage"] != state.stage + 1:
         return f"it is stage {event.body['stage']} and stage {state.stage + 1} is due"
     if not _within(np.asarray(event.body["kept"]), -1, len(state.arms)):
-        return "its arms are not those of the study"
+        return "its candidates are not those of the study"
     return None
 
 
@@ -139,9 +139,9 @@ def until_end(state: "State") -> int:
 
 def _of_open_batch(state: "State", pull: int, fate: Fate) -> str | None:
     if not _are(state, np.array([pull]), fate)[0]:
-        return f"pull {pull} is not {fate.name.lower()}"
+        return f"measurement {pull} is not {fate.name.lower()}"
     if state.open is None or state.pulls.batch[pull - 1] != state.open.number:
-        return f"the batch of pull {pull} is decided on"
+        return f"the batch of measurement {pull} is decided on"
     return None
 
 

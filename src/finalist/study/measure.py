@@ -86,7 +86,7 @@ def issue(log: Log, state: State, size: int | None, worker: str | None) -> None:
         with log.writing() as (writer, now):
             if now.last == last:
                 reason = f"the {of_budget(now.problem, now.left or 0.0)} that is left of the budget"
-                reason += " does not pay for the next pull"
+                reason += " does not pay for the next measurement"
                 log.append(writer, now, "decided", {"stopped": reason})
         return
     order = batch.order
@@ -180,7 +180,7 @@ def _earlier(
     # Before there were rules, nothing was written down about notes.
     if any(event.body.get(word, digest) != digest for word, digest in call.items()):
         raise ConflictError(
-            f"client_id {client_id!r} was used for other rewards or notes (event {event.number}); "
+            f"client_id {client_id!r} was used for other results or notes (event {event.number}); "
             "use a new one for each call."
         )
     return int(event.body["count"]), int(event.body.get("failed", 0))
@@ -199,14 +199,14 @@ def void(log: Log, pull_id: int, reason: str) -> Pull:
     with log.writing() as (writer, now):
         row = row_of(now, pull_id)
         if now.pulls.fate[row] == Fate.VOID:
-            raise ConflictError(f"pull {pull_id} is void already.")
+            raise ConflictError(f"measurement {pull_id} is void already.")
         require_needed(now, pull_id)
         _require_open(now, pull_id, "void")
         if now.pulls.fate[row] != Fate.OPEN:
             raise ConflictError(
-                f"pull {pull_id} is {Fate(now.pulls.fate[row]).name.lower()}, so it is not "
+                f"measurement {pull_id} is {Fate(now.pulls.fate[row]).name.lower()}, so it is not "
                 "lost. Drawing again what has been seen breaks the guarantee; correct a wrong "
-                "reward with `amend`."
+                "result with `amend`."
             )
         log.append(writer, now, "voided", {"pull": row + 1, "reason": reason})
         return cast(Pull, batch_of(now, np.array([len(now.pulls)]))[0])
@@ -222,8 +222,8 @@ def missing(log: Log, pull_id: int, reason: str) -> None:
         require_needed(now, pull_id)
         if now.pulls.fate[row] != Fate.OPEN:
             raise ConflictError(
-                f"pull {pull_id} is {Fate(now.pulls.fate[row]).name.lower()}, so it is not "
-                "missing. Correct a wrong reward with `amend`."
+                f"measurement {pull_id} is {Fate(now.pulls.fate[row]).name.lower()}, so it is not "
+                "missing. Correct a wrong result with `amend`."
             )
         log.append(writer, now, "missing", {"pull": row + 1, "reason": reason})
         decide(log, writer, now)
@@ -237,7 +237,7 @@ def amend(log: Log, pull_id: int, reward: float, reason: str) -> None:
         told = Results([row + 1], [reward])
         require_needed(now, pull_id)
         if now.pulls.fate[row] != Fate.TOLD:
-            raise ConflictError(f"pull {pull_id} has no reward; use `tell`.")
+            raise ConflictError(f"measurement {pull_id} has no result; use `tell`.")
         _require_open(now, pull_id, "amend")
         now.problem.noise.refuse(told.value, told.where)
         old = float(now.pulls.reward[row])
@@ -250,6 +250,7 @@ def _require_open(now: State, pull_id: int, verb: str) -> None:
     batch = int(now.pulls.batch[pull_id - 1])
     if now.open is None or now.open.number != batch:
         raise ConflictError(
-            f"pull {pull_id} cannot be changed ({verb}): its batch {batch} is decided on. "
-            f"study.fork(name, until={batch}) starts anew from before that batch."
+            f"measurement {pull_id} cannot be changed ({verb}): its batch {batch} is decided on. "
+            f"A fork at batch {batch} starts again from before it: 'finalist fork NAME NEW --until "
+            f"{batch}', or study.fork(new, until={batch})."
         )

@@ -20,7 +20,7 @@ from finalist.strategies import promise_of
 from finalist.strategies.abilities import Rationing
 from finalist.study.checks import doubts_of
 from finalist.study.state import State
-from finalist.text import counted
+from finalist.text import counted, named
 
 #: Draws of the parameter, fewer of them where all draws of all arms would be more than this.
 DRAWS, MAX_WORK = 2000, 5_000_000
@@ -224,7 +224,7 @@ def chances(
         also = f", within {stated:g} of the best {percent(close)}" if close is not None else ""
         return f"with a chance of {percent(chance)}{also}"
 
-    who = ", ".join(names[i] for i in outlook.arms)
+    who = named([names[i] for i in outlook.arms])
     if ended:
         words = f"By this estimate the recommendation is right {said(right, near)}."
     else:

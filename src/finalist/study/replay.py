@@ -144,6 +144,7 @@ def changeable(run: Run) -> Changeable:
     """Return a run that can go on with other arms, or refuse."""
     if not isinstance(run, Changeable):
         raise StudyError(
-            "this strategy cannot go on with other arms; the gauntlet can. Or create a new study."
+            "this strategy cannot go on with other candidates; the default strategy can. Or "
+            "create a new study."
         )
     return run

@@ -23,7 +23,7 @@ from finalist.study.batch import AskState, Batch, named_pulls
 from finalist.study.pulls import Fate
 from finalist.study.results import Results
 from finalist.study.state import State
-from finalist.text import first_few, show
+from finalist.text import named, show
 
 #: Characters of a name, a note or a reason.
 MAX_TEXT = 10_000
@@ -52,7 +52,7 @@ def check_size(size: object) -> None:
     if size is None:
         return
     if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 1:
-        raise StudyError(f"size is {show(size)}; it is a number of pulls, 1 or more.")
+        raise StudyError(f"size is {show(size)}; it is a number of measurements, 1 or more.")
 
 
 # ---- asking ------------------------------------------------------------------------------
@@ -144,16 +144,17 @@ def row_of(state: State, pull_id: object) -> int:
 def _no_pull(pull_id: object, state: State) -> str:
     count = len(state.pulls)
     issued = f"they are numbered 1 to {count}" if count else "nothing has been asked for"
-    return f"there is no pull {show(pull_id)} in this study; {issued}."
+    return f"there is no measurement {show(pull_id)} in this study; {issued}."
 
 
 def require_needed(state: State, pull_id: int) -> None:
     """Refuse to give up or change a pull that the study was decided without."""
     if state.pulls.fate[pull_id - 1] == Fate.UNNEEDED:
-        winners = first_few([state.arms.names[i] for i in state.verdict.winners])
+        winners = named([state.arms.names[i] for i in state.verdict.winners])
         verb = "wins" if len(state.verdict.winners) == 1 else "win"
         raise NotNeededError(
-            f"pull {pull_id} is not needed any more: the study is decided without it, {winners} "
+            f"measurement {pull_id} is not needed any more: the study is decided without "
+            f"it, {winners} "
             f"{verb}. There is nothing to do."
         )
 
@@ -168,13 +169,17 @@ def check_told(state: State, told: Results) -> Bool[np.ndarray, " n"]:
     for i in np.flatnonzero((fate == Fate.TOLD) & (old != told.value))[:1]:
         said = "it did not fail" if told.failed[i] else f"not {told.value[i]}"
         raise ConflictError(
-            f"{told.where(i)} has the reward {old[i]} and {said}; correct a wrong one with `amend`."
+            f"{told.where(i)} has the result {old[i]} and {said}; correct a wrong one with `amend`."
         )
     lost = (fate == Fate.VOID) | (fate == Fate.MISSING)
     for i in np.flatnonzero(lost & ~told.failed)[:1]:
-        again = ", and another pull measures its arm again" if fate[i] == Fate.VOID else ""
+        again = (
+            (", and its candidate is measured again under another number")
+            if fate[i] == Fate.VOID
+            else ""
+        )
         raise ConflictError(
-            f"{told.where(i)} is {Fate(fate[i]).name.lower()}{again}; it cannot have a reward."
+            f"{told.where(i)} is {Fate(fate[i]).name.lower()}{again}; it cannot have a result."
         )
     measured = told.taken(~told.failed)
     state.problem.noise.refuse(measured.value, measured.where)
@@ -192,6 +197,6 @@ def _check_arms(state: State, told: Results) -> None:
             continue
         if told.arm[i] not in state.arms.aliases[arm]:
             raise RewardError(
-                f"{told.where(i)} is of the arm {state.arms.names[arm]!r} and the table says "
+                f"{told.where(i)} is of the candidate {state.arms.names[arm]!r} and the table says "
                 f"{told.arm[i]!r}; were rows mixed up? Nothing was taken."
             )

@@ -9,9 +9,9 @@ from finalist.problem.budget import affordable, in_cost, of_budget
 from finalist.strategies import guaranteed, promise_of
 from finalist.study.check import broken
 from finalist.study.checks import better_by_all
-from finalist.study.pulls import Fork, asked_anew
+from finalist.study.good_enough import nearly_tied
 from finalist.study.snapshot import Snapshot
-from finalist.text import counted, first_few
+from finalist.text import counted, named, quoted
 
 
 def counted_arms(arms: Arms) -> str:
@@ -21,18 +21,25 @@ def counted_arms(arms: Arms) -> str:
     --------
     >>> duels = Arms([[1.0, -1.0]], names=["a against b"])
     >>> counted_arms(duels), counted_arms(duels.with_candidates(Arms.unstructured(["a", "b"])))
-    ('1 arm', '1 arm to measure, 2 candidates')
+    ('1 candidate', '1 to measure, 2 to choose from')
     """
     if arms.measurable.all() and arms.candidate.all():
-        return counted(len(arms), "arm")
+        return counted(len(arms), "candidate")
     measured, can_win = int(arms.measurable.sum()), int(arms.candidate.sum())
-    return f"{counted(measured, 'arm')} to measure, {counted(can_win, 'candidate')}"
+    return f"{measured:,} to measure, {can_win:,} to choose from"
 
 
 def sentence(snapshot: Snapshot) -> str:
     """Say what is certain, and when more will be where tests wait for several batches."""
-    left = counted(snapshot.until_test, "measurement")
-    return _sentence(snapshot) + (f" The next test is after {left}." if snapshot.until_test else "")
+    words = _sentence(snapshot)
+    if snapshot.until_test:
+        words += f" The next test is after {counted(snapshot.until_test, 'measurement')}."
+    if nearly_tied(snapshot):
+        words += (
+            " They may be nearly tied. What would end this soon is a margin (a difference that "
+            "does not matter to you), or a budget."
+        )
+    return words
 
 
 def _sentence(snapshot: Snapshot) -> str:
@@ -48,11 +55,12 @@ def _sentence(snapshot: Snapshot) -> str:
         return snapshot.said
     if verdict.winner is not None:
         return (
-            f"{names[verdict.winner]} is {snapshot.problem.goal.phrase}, after "
-            f"{counted(verdict.pulls, 'pull')}; this is wrong with probability at most {risk}."
+            f"{quoted(names[verdict.winner])} is {snapshot.problem.goal.phrase}, after "
+            f"{counted(verdict.pulls, 'measurement')}; this is wrong with probability at "
+            f"most {risk}."
         )
     top = snapshot.problem.top
-    sought = "The best arm is" if top == 1 else f"The {top} best arms are"
+    sought = "The best candidate is" if top == 1 else f"The {top} best candidates are"
     return (
         f"{_so_far(snapshot)}{sought} among {_some(snapshot)} ({len(verdict.survivors)} of "
         f"{len(snapshot.problem.candidates)}); this is wrong with probability at most {risk}."
@@ -61,14 +69,17 @@ def _sentence(snapshot: Snapshot) -> str:
 
 def _so_far(snapshot: Snapshot) -> str:
     """Say why it has ended without a winner, or how far it is."""
-    pulls, limit = counted(snapshot.verdict.pulls, "pull"), snapshot.problem.max_pulls_per_arm
+    pulls, limit = (
+        counted(snapshot.verdict.pulls, "measurement"),
+        snapshot.problem.max_pulls_per_arm,
+    )
     return {
         "stopped": f"Stopped ({snapshot.stopped}) after {pulls}. ",
         "budget": f"The budget, {of_budget(snapshot.problem, snapshot.problem.budget or 0)}, is "
         "used up. "
         if in_cost(snapshot.problem)
-        else f"The budget of {counted(snapshot.problem.budget or 0, 'pull')} is used up. ",
-        "exhausted": f"Every arm has had its {counted(limit or 0, 'pull')}. ",
+        else f"The budget of {counted(snapshot.problem.budget or 0, 'measurement')} is used up. ",
+        "exhausted": f"Every candidate has had its {counted(limit or 0, 'measurement')}. ",
     }.get(snapshot.end or "", f"After {pulls}: ")
 
 
@@ -76,14 +87,17 @@ def _unproven_sentence(snapshot: Snapshot, known: bool) -> str:
     """Say what a strategy has come to without a guarantee, and why there is none."""
     verdict, names = snapshot.verdict, snapshot.arms.names
     if len(snapshot.problem.candidates) == 1:
-        return f"{snapshot.problem.candidates.names[0]} is the only arm."
+        return f"{quoted(snapshot.problem.candidates.names[0])} is the only candidate."
     if guaranteed(snapshot.strategy):
         return _uncertain_sentence(snapshot, known)
     what = snapshot.problem.goal.phrase
     if verdict.winner is None:
         found = f"{_so_far(snapshot)}The strategy names no winner"
     else:
-        found = f"{names[verdict.winner]} is named {what}, after {counted(verdict.pulls, 'pull')}"
+        found = (
+            f"{quoted(names[verdict.winner])} is named {what}, after "
+            f"{counted(verdict.pulls, 'measurement')}"
+        )
     return f"{found}; this threshold has no proof, so nothing is guaranteed."
 
 
@@ -95,12 +109,12 @@ def _doubtful(snapshot: Snapshot) -> str:
 
 def _uncertain_sentence(snapshot: Snapshot, known: bool) -> str:
     """Say what a strategy with a proof has come to where its guarantee does not hold."""
-    verdict, pulls = snapshot.verdict, counted(snapshot.verdict.pulls, "pull")
+    verdict, pulls = snapshot.verdict, counted(snapshot.verdict.pulls, "measurement")
     if verdict.winner is not None and known:
-        who = first_few([snapshot.arms.names[i] for i in verdict.winners])
+        who = named([snapshot.arms.names[i] for i in verdict.winners])
         what = "is the best estimate" if len(verdict.winners) == 1 else "are the best estimates"
         return f"{who} {what} after {pulls}."
-    left = f"{len(verdict.survivors)} of {counted(len(snapshot.problem.candidates), 'arm')}"
+    left = f"{len(verdict.survivors)} of {counted(len(snapshot.problem.candidates), 'candidate')}"
     if snapshot.end is None:
         return f"After {pulls} the test has left {left}."
     return f"{_so_far(snapshot)}The test has left {left}."
@@ -110,25 +124,27 @@ def _budget_sentence(snapshot: Snapshot, known: bool) -> str:
     """Say what a strategy that keeps a budget has come to; it guarantees nothing."""
     verdict, names, budget = snapshot.verdict, snapshot.arms.names, snapshot.problem.budget
     if len(names) == 1:
-        return f"{names[0]} is the only arm."
+        return f"{quoted(names[0])} is the only candidate."
     lost = snapshot.lost
     made = verdict.pulls + lost
     if verdict.winner is not None:
-        after = counted(made, "pull")
+        after = counted(made, "measurement")
         if lost:
-            after = f"{counted(verdict.pulls, 'reward')} of {after}"
+            after = f"{counted(verdict.pulls, 'result')} of {after}"
         if not known:
-            return f"After {after}, the whole budget, no arm that is left can be estimated."
+            return f"After {after}, the whole budget, no candidate that is left can be estimated."
         return (
-            f"{names[verdict.winner]} is recommended after {after}, the whole budget; this "
+            f"{quoted(names[verdict.winner])} is recommended after {after}, the whole budget; this "
             "strategy guarantees no probability of error."
         )
     stopped = "" if snapshot.stopped is None else f"Stopped ({snapshot.stopped}). "
-    without = f", {lost:,} of them without a reward," if lost else ""
+    without = f", {lost:,} of them without a result," if lost else ""
     verb = "is" if len(verdict.survivors) == 1 else "are"
     return (
-        f"{stopped}After {made:,} of {budget:,} pulls{without} {_some(snapshot)} {verb} compared "
-        f"({len(verdict.survivors)} of {len(names)} arms); nothing is certain, and the winner will "
+        f"{stopped}After {made:,} of {budget:,} measurements{without} {_some(snapshot)} "
+        f"{verb} still "
+        f"compared ({len(verdict.survivors)} of {len(names)} candidates); nothing is "
+        f"certain, and the winner will "
         "be a recommendation without a guarantee."
     )
 
@@ -137,17 +153,21 @@ def _zone_sentence(snapshot: Snapshot) -> str:
     """Say what a strategy with an indifference zone has come to, and what that is worth."""
     verdict, names, problem = snapshot.verdict, snapshot.arms.names, snapshot.problem
     if len(names) == 1:
-        return f"{names[0]} is the only arm."
+        return f"{quoted(names[0])} is the only candidate."
     if verdict.winner is None:
-        left = f"{len(verdict.survivors)} of {len(names)} arms are left"
+        left = f"{len(verdict.survivors)} of {len(names)} candidates are left"
         found, whom = f"{_so_far(snapshot)}{left}", "the winner will be the best"
     else:
-        pulls = counted(verdict.pulls, "pull")
-        found, whom = f"{names[verdict.winner]} is selected, after {pulls}", "it is the best"
+        pulls = counted(verdict.pulls, "measurement")
+        found, whom = (
+            (f"{quoted(names[verdict.winner])} is selected, after {pulls}"),
+            "it is the best",
+        )
     if snapshot.doubts:
         return f"{found}."
     return (
-        f"{found}. If the best arm leads every other by {problem.epsilon:g} or more, {whom} with "
+        f"{found}. If the best candidate leads every other by {problem.epsilon:g} or more, "
+        f"{whom} with "
         f"probability at least {1.0 - sum(snapshot.levels):.3g}; of smaller leads nothing is "
         "proven."
     )
@@ -155,7 +175,7 @@ def _zone_sentence(snapshot: Snapshot) -> str:
 
 def _some(snapshot: Snapshot) -> str:
     """Name the arms that are left, the first few of many."""
-    return first_few([snapshot.arms.names[i] for i in snapshot.verdict.survivors])
+    return named([snapshot.arms.names[i] for i in snapshot.verdict.survivors])
 
 
 def advice(snapshot: Snapshot) -> str | None:
@@ -164,20 +184,24 @@ def advice(snapshot: Snapshot) -> str | None:
         return None
     arm, error, sure = snapshot.recommendation, snapshot.error_estimate, snapshot.certainty
     if arm is None:
-        return "No recommendation: no arm that is left can be estimated from the rewards."
+        return "No recommendation: no candidate that is left can be estimated from the results."
     if snapshot.problem.top > 1:
         return _several(snapshot)
     better, other = snapshot.problem.goal.better, _better(snapshot)
-    words = f"Recommendation: {snapshot.arms.names[arm]}."
+    words = f"Recommendation: {quoted(snapshot.arms.names[arm])}."
     if error is not None:
         words += (
-            f" Another arm is {better} with probability {error:.2g}: an estimate, not a guarantee."
+            f" Another candidate is {better} with probability {error:.2g}: an estimate, not "
+            f"a guarantee."
         )
     if other is not None:
-        words += f" All rewards together speak for {snapshot.arms.names[other]}."
+        words += f" All results together speak for {quoted(snapshot.arms.names[other])}."
     if sure is not None and sure > 0.0:
         share = min(math.floor(1000.0 * sure), 999) / 10.0
-        words += f" No arm is {better}, with a confidence of at least {share:g} % (log-det bound)."
+        words += (
+            f" No candidate is {better}, with a confidence of at least {share:g} %, "
+            f"from a bound that holds whenever you look."
+        )
     return words
 
 
@@ -199,9 +223,9 @@ def _several(snapshot: Snapshot) -> str:
     means = snapshot.problem.sign * snapshot.means
     known = [i for i in snapshot.verdict.survivors if not np.isnan(means[i])]
     best = sorted(known, key=lambda i: -means[i])[: snapshot.problem.top]
-    names = ", ".join(snapshot.arms.names[i] for i in best)
     return (
-        f"Recommendation: {names}, by the estimates of the arms that are left; this is not a "
+        f"Recommendation: {named([snapshot.arms.names[i] for i in best], len(best))}, by "
+        f"the estimates of the candidates that are left; this is not a "
         "guarantee."
     )
 
@@ -216,12 +240,13 @@ def warnings(snapshot: Snapshot) -> list[str]:
     if snapshot.late is not None:
         count, first = snapshot.late
         found.append(
-            f"{counted(count, 'pull was', 'pulls were')} given up as missing when rewards of the "
+            f"{counted(count, 'measurement was', 'measurements were')} given up as missing "
+            f"when results of the "
             f"same batch were in, the first in batch {first}. If that had to do with how the "
             f"batch looked, {broken(had)}."
         )
     found += [
-        f"Nothing here is certain: {doubt}. Start a new study, and bring in these rewards as "
+        f"Nothing here is certain: {doubt}. Start a new study, and bring in these results as "
         "earlier measurements."
         for doubt in snapshot.contradictions
     ]
@@ -240,7 +265,8 @@ def _too_small(snapshot: Snapshot) -> list[str]:
     if most >= rank:
         return []
     return [
-        f"The budget pays for {counted(most, 'pull')}, and comparing all arms takes {rank} at "
+        f"The budget pays for {counted(most, 'measurement')}, and comparing all candidates "
+        f"takes {rank} at "
         "least: the recommendation will be the best of what could be compared. Raise the budget, "
         "leave candidates out, or describe them by fewer columns."
     ]
@@ -251,98 +277,15 @@ def _against(snapshot: Snapshot, arm: int) -> list[str]:
     names, found, other = snapshot.arms.names, [], _better(snapshot)
     if other is not None:
         found.append(
-            f"The strategy recommends {names[arm]}, but all rewards together speak for "
-            f"{names[other]}: another arm is better with probability "
+            f"The strategy recommends {quoted(names[arm])}, but all results together speak for "
+            f"{quoted(names[other])}: another candidate is better with probability "
             f"{snapshot.error_estimate:.2g} by the estimate. Measure both again, or take the "
             "second."
         )
     left_out = [names[i] for i in np.flatnonzero(np.isnan(snapshot.means)) if i != arm]
     if left_out:
         found.append(
-            f"The recommendation leaves out {first_few(left_out)}: the rewards there are, without "
+            f"The recommendation leaves out {named(left_out)}: the results there are, without "
             "those that were lost or never measured, do not tell their means."
         )
     return found
-
-
-def assumptions(snapshot: Snapshot) -> list[str]:
-    """Say what the guarantee rests on."""
-    what = snapshot.problem.noise.assumption(_size(snapshot))
-    found = [
-        f"{what}, independent between pulls",
-        _model(snapshot),
-        "no reward was left out, measured again or changed because of its value",
-    ]
-    void, missing = snapshot.void, snapshot.missing
-    if missing or void:
-        found.append(
-            f"1 {'void' if void else 'missing'} pull was lost whatever its value"
-            if void + missing == 1
-            else f"{void} void and {missing} missing pulls were lost whatever their value"
-        )
-    if len(snapshot.levels) > 1:
-        often = counted(snapshot.stage, "time")
-        found.append(f"the arms changed {often}; the levels {_sum(snapshot.levels)} add up")
-    if snapshot.problem.noise.sigma is None:
-        found.append("intervals take sigma from the residuals, at the upper end of what is likely")
-    if snapshot.history_pulls:
-        earlier = counted(snapshot.history_pulls, "earlier measurement")
-        verb = "steers" if snapshot.history_pulls == 1 else "steer"
-        found.append(f"{earlier} {verb} the design, no test")
-    if snapshot.fork is not None and guaranteed(snapshot.strategy):
-        found.append(forked(snapshot.fork, sum(snapshot.levels)))
-    return found
-
-
-def forked(fork: Fork, risk: float) -> str:
-    """Say where a study with this risk comes from, and what the probabilities add up to.
-
-    Examples
-    --------
-    >>> forked(Fork("seeds", None, "bending", 0.05), 0.05)
-    'this study has the model bending and fresh evidence, ... 0.05 + 0.05 = 0.1 in all'
-    """
-    changed = asked_anew(fork.model, fork.epsilon)
-    if changed:
-        return (
-            f"this study has {changed} and fresh evidence, and measures where the "
-            f"results of {fork.source} suggest; if you rely on both, the probabilities of error "
-            f"add up: {fork.risk:.3g} + {risk:.3g} = {fork.risk + risk:.3g} in all"
-        )
-    return (
-        f"this is a fork of {fork.source} from before batch {fork.until}: each of the two "
-        "is wrong with its own probability, and these add up if both are looked at, or if the "
-        "fork was made because of rewards"
-    )
-
-
-def _size(snapshot: Snapshot) -> str:
-    """Describe a known sigma."""
-    sigma = snapshot.problem.noise.sigma
-    if isinstance(sigma, tuple):
-        measured = snapshot.problem.sigmas[snapshot.arms.measurable]  # others have none
-        low, high = measured.min(), measured.max()
-        return f"of a size that is given for each arm, {low:.3g} to {high:.3g}"
-    return f"of size {sigma}"
-
-
-def _model(snapshot: Snapshot) -> str:
-    """Say what is assumed of the means."""
-    problem, arms = snapshot.problem, snapshot.arms
-    linear = "linear in the features"
-    if problem.misspecification > 0:
-        linear = f"within {problem.misspecification:g} of a function that is {linear}"
-    what = f"the expected reward is {linear}"
-    if arms.recipe.words():
-        what += f" ({arms.recipe.words()})"
-    if arms.rank == len(arms) and arms.measurable.all():
-        what = "nothing about how the arms are related"
-    if problem.batch_intercept:
-        what += ", and all rewards of a batch may share a constant of their own"
-    if not arms.measurable.all():
-        what += f"; {counted(int((~arms.measurable).sum()), 'arm')} cannot be measured"
-    return what
-
-
-def _sum(levels: tuple[float, ...]) -> str:
-    return " + ".join(f"{level:.3g}" for level in levels)

@@ -11,6 +11,7 @@ from finalist.extras import need
 from finalist.planning import Forecast
 from finalist.problem.budget import in_cost
 from finalist.study import good_enough, sentences
+from finalist.study.assumptions import assumptions
 from finalist.study.effects import Effect
 from finalist.study.forecasts import Ahead, MarginForecast, foreseen
 from finalist.study.outlook import Chances, Outlook, chances
@@ -233,7 +234,9 @@ class Status:
         if self.outlook is not None:
             lines.append(self.outlook.words)
         if self.unneeded:
-            lines.append(f"{counted(self.unneeded, 'pull was', 'pulls were')} not needed.")
+            lines.append(
+                f"{counted(self.unneeded, 'measurement was', 'measurements were')} not needed."
+            )
         if self.forecast is not None:
             lines.append(self.forecast.words())
         lines += filter(None, [self.saving])
@@ -245,6 +248,7 @@ def _forecast(forecast: Forecast) -> dict[str, Any]:
     return {k: v if math.isfinite(v) else None for k, v in values.items()} | {
         "cap": forecast.cap,
         "words": forecast.words(),
+        "remedy": forecast.remedy,
     }
 
 
@@ -260,7 +264,7 @@ def status(
     >>> from finalist.testing.studies import small_study
     >>> with small_study() as study:
     ...     print(status(study.snapshot()))
-    Nothing is tested yet: 0 pulls of the pilot are made.
+    Nothing is tested yet: 0 measurements are in.
     """
     names, verdict, chosen = snapshot.arms.names, snapshot.verdict, snapshot.recommendation
     known = ~np.isnan(snapshot.means) & snapshot.arms.candidate
@@ -295,7 +299,7 @@ def status(
         until_test=snapshot.until_test,
         budget_left=snapshot.budget_left,
         budget_in=None if snapshot.budget_left is None else _budget_in(snapshot),
-        assumptions=tuple(sentences.assumptions(snapshot)),
+        assumptions=tuple(assumptions(snapshot)),
         warnings=tuple(sentences.warnings(snapshot)),
         doubts=snapshot.doubts,
         old_results=None if snapshot.history is None else str(snapshot.history),

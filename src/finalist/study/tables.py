@@ -95,7 +95,9 @@ def subset(arms: Arms, kept: Int[np.ndarray, " n"]) -> Arms:
 def union(arms: Arms, more: Arms) -> tuple[Arms, Int[np.ndarray, " n"]]:
     """Return arms with others added, and for each the number it had before, -1 if it is new."""
     if not isinstance(more, Arms):
-        raise StudyError(f"arms to add are of type {type(more).__name__}; use Arms(features).")
+        raise StudyError(
+            f"candidates to add are of type {type(more).__name__}; use Arms(features)."
+        )
     if arms.recipe.name == "separate":
         raise StudyError(
             "the candidates of this study are separate, each with an effect of its own, so none "
@@ -105,17 +107,19 @@ def union(arms: Arms, more: Arms) -> tuple[Arms, Int[np.ndarray, " n"]]:
     second = more._parts.table().like(first)
     if second.feature_names != first.feature_names:
         raise StudyError(
-            f"arms to add have the features {', '.join(more.feature_names)}; this study has "
+            f"candidates to add have the features {', '.join(more.feature_names)}; this study has "
             f"{', '.join(arms.feature_names)}."
         )
     assert first.names is not None
     assert second.names is not None
     taken = sorted(set(first.names) & set(second.names))
     if taken:
-        raise StudyError(f"there is already an arm {taken[0]!r}; give another name.")
+        raise StudyError(f"there is already a candidate {taken[0]!r}; give another name.")
     both = Arms._from_table(first.stacked(second))
     if len(both) == len(arms):
-        raise StudyError("the arms to add have the features of arms that are there already.")
+        raise StudyError(
+            "the candidates to add have the same features as some that are there already."
+        )
     kept = np.full(len(both), -1)
     for number, name in enumerate(arms.names):
         kept[both.index(name)] = number

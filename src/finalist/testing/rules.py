@@ -144,19 +144,21 @@ def _of_confidence() -> dict[str, Check]:
 
 def _of_budgets() -> dict[str, Check]:
     """Return the rules about budgets."""
-    found: dict[str, Check] = _by_name(budgets.a_budget_is_needed)
-    for size in (None, 1, 7, 96):
-        words = "own size" if size is None else f"plates of {size}"
-        spent = partial(budgets.never_more_than_the_budget, size=size)
-        found[f"never more than the budget, {words}"] = spent
-    found |= _by_name(
-        budgets.who_is_out_stays_out,
-        budgets.lost_pulls_are_spent,
-        budgets.all_rewards_may_be_lost,
-        budgets.a_small_budget_is_better_than_a_guess,
-    )
+    sizes = {"own size": None, "plates of 1": 1, "plates of 7": 7, "plates of 96": 96}
+    spent = budgets.never_more_than_the_budget
+    spends: dict[str, Check] = {
+        f"never more than the budget, {words}": partial(spent, size=size)
+        for words, size in sizes.items()
+    }
     large = budgets.a_large_budget_finds_the_best_arm
-    return found | _for_each("a large budget finds the best arm", large, "task", budgets.LARGE)
+    shared = (budgets.lost_pulls_are_spent, budgets.all_rewards_may_be_lost)
+    better = budgets.a_small_budget_is_better_than_a_guess
+    return {
+        **_by_name(budgets.a_budget_is_needed),
+        **spends,
+        **_by_name(budgets.who_is_out_stays_out, *shared, better),
+        **_for_each("a large budget finds the best arm", large, "task", budgets.LARGE),
+    }
 
 
 def _of_zones() -> dict[str, Check]:

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from finalist.charts.theme import AnyChart
     from finalist.complexity import Complexity
 
-HELP = """Say how many pulls it takes to find the best arm, for a given theta.
+HELP = """Say how hard a problem is if the truth, theta, is known.
 
 \b
 Example:
-  finalist complexity arms.csv --theta 2,0,-0.5 --sigma 0.3
+  finalist complexity candidates.csv --theta 2,0,-0.5 --sigma 0.3
 
 The expected reward of an arm is the sum of its features times theta. --format csv has one
 row per arm: name, mean, gap, oracle_weight. --format json has everything under the keys
@@ -163,30 +163,38 @@ def facts(arms: "Arms", result: "Complexity") -> list[tuple[str, str, str]]:
     bounds, delta = result.bounds, result.problem.delta
     number = output.number
     return [
-        ("best arm", printable(arms.names[result.best], 30), "what a study should find"),
+        ("best candidate", printable(arms.names[result.best], 30), "what a study should find"),
         ("smallest gap", number(result.delta_min), "how far the runner-up is behind it"),
         (
             "lower bound",
             number(result.lower_bound),
-            f"mean pulls of a method with error {delta:g} or less for every theta",
+            f"mean of a method with error {delta:g} or less for every theta",
         ),
         (
             "oracle budget N*",
             number(result.oracle_budget),
-            "pulls of an oracle that is told theta and must prove its answer",
+            "measurements of an oracle that is told theta and must prove its answer",
         ),
-        ("H_LB", number(result.h_lb), "difficulty when arms share what is learnt about theta"),
-        ("H_MAB", number(result.h_mab), "difficulty when every arm is measured for itself"),
+        (
+            "H_LB",
+            number(result.h_lb),
+            "difficulty when candidates share what is learnt about theta",
+        ),
+        ("H_MAB", number(result.h_mab), "difficulty when every candidate is measured for itself"),
         ("T*", number(result.t_star), "2 sigma^2 H_LB, the scale of the lower bound"),
-        ("M*", number(result.m_star), "pulls after which no two losing arms can tie for the lead"),
+        (
+            "M*",
+            number(result.m_star),
+            "measurements after which no two losing candidates can tie for the lead",
+        ),
         (
             "Lemma 2",
             f"{number(bounds.lemma2_lower)} to {number(bounds.lemma2_upper)}",
             "range in which H_LB must lie",
         ),
-        ("Theorem 1", number(bounds.theorem1), "pulls that suffice for the G-allocation"),
-        ("Theorem 2", number(bounds.theorem2), "pulls that suffice for the XY-allocation"),
-        ("Theorem 3", number(bounds.theorem3), "scale of the pulls of XY-Adaptive"),
+        ("Theorem 1", number(bounds.theorem1), "measurements that suffice for the G-allocation"),
+        ("Theorem 2", number(bounds.theorem2), "measurements that suffice for the XY-allocation"),
+        ("Theorem 3", number(bounds.theorem3), "scale of the measurements of XY-Adaptive"),
     ]
 
 
@@ -196,5 +204,5 @@ def _table(arms: "Arms", result: "Complexity", everything: bool) -> str:
         for name, mean, gap, weight in _rows(arms, result)
     ]
     table = output.arms_table(["Name", "Mean", "Gap", "Oracle weight"], rows, everything)
-    merged = f"{len(arms)} distinct arms; {output.merged(arms.aliases)}"
+    merged = f"{len(arms)} distinct candidates; {output.merged(arms.aliases)}"
     return output.to_text(*table, output.facts_table(facts(arms, result)), merged)

@@ -23,16 +23,16 @@ if TYPE_CHECKING:
     from finalist.arms import Arms
     from finalist.design import Design
 
-HELP = """Say how to share measurements among the arms.
+HELP = """Say how to share measurements among the candidates.
 
 \b
 Example:
-  finalist design arms.csv --criterion xy --pulls 96
+  finalist design candidates.csv --criterion xy --pulls 96
 
-The table has the arms to pull, the heaviest first; --format csv has the same rows in full
-precision. Name the columns of ARMS that are not features: --sigma-column, --cost-column,
---measurable-column; the weights are shares of the pulls.
---format json has every arm, in the order of the file, under the keys
+Prints the candidates to measure, the heaviest first; the weights are shares of the measurements.
+Name the columns of TABLE that are not features: --sigma-column, --cost-column, --measurable-column.
+--format csv has the same rows in full precision; --format json has all, in the order of the file,
+under the keys
 
 \b
   criterion, value, lower_bound, gap, tol, status, solved, iterations,
@@ -44,10 +44,10 @@ Values that are infinite or were not asked for are null.
 
 
 _MEANING = {
-    "g": "largest variance of an arm's estimated reward",
-    "d": "largest variance of an arm's estimated reward",
-    "xy": "largest variance of a difference of two arms",
-    "v": "mean variance of the arms' estimated rewards",
+    "g": "largest variance of a candidate's estimated result",
+    "d": "largest variance of a candidate's estimated result",
+    "xy": "largest variance of a difference of two candidates",
+    "v": "mean variance of the candidates' estimated results",
     "directions": "largest variance over the directions given",
 }
 
@@ -59,8 +59,10 @@ def design(
     criterion: Annotated[
         Literal["g", "d", "xy", "v"] | None,
         typer.Option(
-            help="What to minimise: the largest variance of an arm (g; d has the same optimum), "
-            "of a difference of two arms (xy), or the mean over arms (v). By default xy.",
+            help="What to minimise: the largest variance of a candidate (g; d has the same "
+            "optimum), "
+            "of a difference of two candidates (xy), or the mean over candidates (v). By "
+            "default xy.",
         ),
     ] = None,
     directions: DirectionsOption = None,
@@ -112,7 +114,7 @@ def design(
         if answer.form is Format.csv:
             text = output.to_csv(header, rows)
         else:
-            noise = "sigma = 1" if table.sigma is None else "sigma of each arm"
+            noise = "sigma = 1" if table.sigma is None else "sigma of each candidate"
             unit = f"{noise}, {'1 pull' if table.cost is None else '1 unit of cost'}"
             text = _table(arms, result, header, rows, answer.everything, unit)
     output.deliver(text, answer.out)
@@ -180,8 +182,12 @@ def _table(
             "solved" if result.solved else "not solved",
             "" if result.solved else result.status,
         ),
-        ("rank", f"{arms.rank} of {d}", "dimensions of the features that the arms span"),
-        ("arms", f"{len(arms):,} of {named:,}", f"distinct arms; {output.merged(arms.aliases)}"),
+        ("dimensions", f"{arms.rank} of {d}", "of the features that the candidates span"),
+        (
+            "candidates",
+            f"{len(arms):,} of {named:,}",
+            f"distinct candidates; {output.merged(arms.aliases)}",
+        ),
     ]
     table = output.arms_table([name.capitalize() for name in header], cells, everything)
     return output.to_text(*table, output.facts_table(facts))

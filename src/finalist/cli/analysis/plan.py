@@ -46,8 +46,10 @@ With --budget they end there at the latest, and what counts is how good the one 
 then: how often the right one, and how often one --within so much of the best. The table is read as
 by 'finalist new': columns have roles (--column Tone=category), and a model makes the features
 (--model). --theta has a number for each feature and may leave out the level. With costs, the plan
-counts cost instead of measurements. --format csv has one row per strategy: name, median, low (5 %),
-high (90 %), mean, undecided, wrong. --format json has everything under the keys
+counts cost instead of measurements.
+
+--format csv has one row per strategy: name, median, low (5 %), high (90 %), mean, undecided, wrong.
+--format json has everything under the keys
 
 \b
   words, gap, sigma, delta, draws, max_pulls, seed, lower_bound, unit,

@@ -15,20 +15,20 @@ from finalist.files import printable
 if TYPE_CHECKING:
     from finalist.region import Net, Region
 
-HELP = """Make a file of arms for a region: find the best point of a box or a ball.
+HELP = """Make the candidates of a region: of a box or a ball.
 
 \b
 Example:
-  finalist region box --low 150,10 --high 250,60 --names celsius,minutes -o arms.csv
-  finalist new oven arms.csv --measurable-column measurable --epsilon 0.08 --delta 0.04 --sigma 1
+  finalist region box --low 150,10 --high 250,60 --names celsius,minutes -o candidates.csv
+  finalist new oven candidates.csv --measurable-column measurable --epsilon 0.08 --sigma 1
   finalist region box --low 150,10 --high 250,60 --names celsius,minutes --study oven
 
-The mean is a linear or quadratic function of the coordinates. The arms are the points of a grid.
-All can win, but only the few points of the G-optimal design over the whole region are measured.
---study says how far the winner of a study of these arms is from the best point of the region: give
-the same region, and a --delta larger than that of the study, because the points between those of
-the grid need a share. --epsilon prints the command that begins such a study. --format csv has the
-file of arms; --format json has the keys
+The mean is a linear or quadratic function of the coordinates. The candidates are the points of a
+grid. All can win, but only the few points of the G-optimal design over the whole region are
+measured. --study says how far the winner of a study of these candidates is from the best point of
+the region: give the same region, and a --delta larger than that of the study, because the points
+between those of the grid need a share. --epsilon prints the command that begins such a study.
+--format csv has the table of candidates; --format json has the keys
 
 \b
   shape, basis, low, high, names, per_axis, points, measured, design (value,
@@ -80,7 +80,8 @@ def region(
     db: DbOption = None,
     form: FormatOption = Format.table,
     out: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write the arms here.")
+        Path | None,
+        typer.Option("-o", "--output", metavar="FILE", help="Write the candidates here."),
     ] = None,
 ) -> None:
     """Make the net, write it, judge a study."""
@@ -184,7 +185,7 @@ def _table(content: dict[str, Any], out: Path | None) -> str:
         (
             "largest variance",
             output.number(design["value"]),
-            "of an estimated mean in the region, sigma = 1, 1 pull; "
+            "of an estimated mean in the region, sigma = 1, 1 measurement; "
             f"{output.number(design['lower_bound'])} or more for any design",
         ),
     ]
@@ -193,17 +194,16 @@ def _table(content: dict[str, Any], out: Path | None) -> str:
         rows = [[arm["name"], f"{arm['weight']:.6f}"] for arm in design["arms"]]
         parts += output.arms_table(["Measured", "Weight"], rows, everything=False)
     parts.append(output.facts_table(facts))
-    if content["question"] is not None:
-        parts.append(_next(content["question"], out))
     if found is not None:
         parts.append(printable(found["sentence"]))
-    return output.to_text(*parts)
+    text = output.to_text(*parts)
+    return text if content["question"] is None else text + _next(content["question"], out)
 
 
 def _next(question: dict[str, Any], out: Path | None) -> str:
     """Return the command that begins a study of these arms."""
-    file = "arms.csv" if out is None else str(out)
+    file = "candidates.csv" if out is None else str(out)
     words = ["new", "NAME", file, "--measurable-column", "measurable", "--sigma", "SIZE"]
     for word in ("epsilon", "delta", "check"):
         words += [f"--{word}", f"{question[word]:g}"]
-    return f"Next:\n  {printable(shlex.join(['finalist', *words]))}"
+    return f"Next:\n  {printable(shlex.join(['finalist', *words]))}\n"

@@ -13,19 +13,20 @@ from finalist.cli.options import (
 )
 from finalist.files import printable
 
-HELP = """Estimate sigma, the noise of one measurement, from old results.
+HELP = """Estimate the noise of a measurement from old results.
 
 \b
 Example:
   finalist sigma old.csv
   finalist sigma yields.xlsx --candidate-column Variety --result-column Yield
 
-FILE has a row for each measurement: a column that names the candidate ('arm', 'candidate' or
-'name') and one with the result ('result' or 'reward'). Other names are given with
---candidate-column and --result-column, or found out if only one column has text and only one has
-numbers. Candidates that were measured more than once tell sigma: the standard deviation within
-candidates, pooled, with an interval that holds with 95 % if the noise is normal and of one size.
-It is an estimate: with few repeats, 'finalist new --sigma unknown' is the safe choice.
+FILE has a row for each measurement: a column that names the candidate ('candidate', 'arm' or
+'name') and one with the result ('result' or 'reward'). Give other names with --candidate-column and
+--result-column; they are found if only one column has text and only one has numbers.
+
+Candidates that were measured more than once show sigma: the standard deviation within candidates,
+pooled, with an interval that holds with 95 % if the noise is normal and of one size. It is an
+estimate: with few repeats, 'finalist new --sigma unknown' is the safe choice.
 --format json has the keys sigma, low, high, level, degrees_of_freedom, measurements, candidates,
 resolved, remark, words, read_as (list).
 """

@@ -27,22 +27,22 @@ if TYPE_CHECKING:
     from finalist.charts.theme import AnyChart
     from finalist.simulation import Simulation
 
-HELP = """Try a strategy many times on drawn rewards, for a given theta.
+HELP = """Try a strategy many times on simulated results.
 
 \b
 Example:
-  finalist simulate arms.csv --theta 2,0,-0.5 --sigma 0.3 --runs 200
+  finalist simulate candidates.csv --theta 2,0,-0.5 --sigma 0.3 --runs 200
 
 Run i depends only on --seed and i, not on the number of runs or processes. With --budget a run
-ends after at most that many pulls, and the winner is the arm recommended then: without a
-guarantee, except in runs that are 'certain', which decided before. '(no proof)' marks a strategy
+ends after at most that many measurements, and the winner is the candidate recommended then: without
+a guarantee, except in runs that are 'certain', which decided before. '(no proof)' marks a strategy
 whose delta is not proven; it is never certain. The strategies od-linbai, gse, peace, g-budget,
 sequential-halving and top-two are for a fixed budget and never certain. The regret is how much
-worse the winner is than the best arm. Name the columns of ARMS that are not features:
---sigma-column, --cost-column, --measurable-column. With --top, the winner is the first of the arms
-found. --format csv has one row per run: run, winner, decided,
-correct, pulls, batches, seconds, regret (not with --top), with costs cost, with a budget certain,
-and a column 'pulls: NAME' for each arm. --format json has everything under the keys
+worse the winner is than the best candidate. With --top, the winner is the first of those found.
+Name the columns of TABLE that are not features: --sigma-column, --cost-column, --measurable-column.
+--format csv has one row per run: run, winner, decided, correct, pulls, batches, seconds, regret
+(not with --top), with costs cost, with a budget certain, and a column 'pulls: NAME' for each
+candidate. --format json has everything under the keys
 
 \b
   name, strategy, delta, seed, requested, summary (runs, undecided,
@@ -74,7 +74,7 @@ def simulate(
     rewards: Annotated[
         Literal["gaussian", "bounded", "bernoulli"] | None,
         typer.Option(
-            help="What is drawn: normal noise, noise of +sigma or -sigma, rewards 0 and 1. "
+            help="What is drawn: normal noise, noise of +sigma or -sigma, results 0 and 1. "
             "By default what --noise says."
         ),
     ] = None,
@@ -84,7 +84,9 @@ def simulate(
     max_pulls: MaxPullsOption = 10**9,
     size: Annotated[
         int | None,
-        typer.Option(metavar="N", help="Pulls of a batch: plates of 96.", show_default="its own"),
+        typer.Option(
+            metavar="N", help="Measurements of a batch: plates of 96.", show_default="its own"
+        ),
     ] = None,
     answer: AnswerOptions,
 ) -> None:
@@ -178,7 +180,7 @@ def _table(result: "Simulation", means: "np.ndarray", everything: bool) -> str:
         ]
         for i in order
     ]
-    header = ["Name", "Expected reward", "Pulls, mean", "Share", "Won"]
+    header = ["Name", "Expected result", "Measurements, mean", "Share", "Won"]
     table = output.arms_table(header, rows, everything)
     return output.to_text(output.facts_table(summary.facts()), *table)
 
@@ -211,8 +213,11 @@ def _picture(result: "Simulation") -> "AnyChart":
     asked = "allowed" if result.certain.any() else "asked for"
     wrong = f"{summary.errors:,} with a wrong winner, {100 * result.delta:g} % {asked}"
     if result.budget is not None:
-        count = f"{printable(result.name)}, {len(result):,} runs of {result.budget:,} pulls at most"
-        wrong = f"{summary.errors:,} recommended a wrong arm"
+        count = (
+            f"{printable(result.name)}, {len(result):,} runs of {result.budget:,} "
+            f"measurements at most"
+        )
+        wrong = f"{summary.errors:,} recommended a wrong candidate"
     if summary.mean_regret is not None:
         wrong += f", {summary.mean_regret:.3g} worse than the best on average"
-    return finish(line, "Pulls until the decision", [count, wrong])
+    return finish(line, "Measurements until the decision", [count, wrong])

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from finalist.lab.benchmark import Report
 
-HELP = """Run strategies on many instances and compare their pulls with the lower bound.
+HELP = """Compare strategies with a lower bound, on many problems.
 
 \b
 Example:
@@ -28,7 +28,7 @@ Example:
 The suites:
   quick     4 small instances, for a first look (a minute)
   standard  16 instances: the paper's, a sphere, Gaussian and unstructured
-            arms, a cube, many arms in the plane, factors, real tables
+            candidates, a cube, many in the plane, factors, real tables
             (100 runs of everything: an hour on two cores)
 
 \b

@@ -69,11 +69,11 @@ def demo_paper(out: Path) -> None:
     shares = race.parts[0].tables[0]
     typer.echo(output.to_text(_RACE, f"{shares.title}:", reproduce.table_of(shares)))
     with output.working("Drawing..."):
-        arms.to_csv(out / "arms.csv")
-        files = [out / "arms.csv", *_charts(arms, designs, out), *paper.write(race, out)]
+        arms.to_csv(out / "candidates.csv")
+        files = [out / "candidates.csv", *_charts(arms, designs, out), *paper.write(race, out)]
     output.list_files(files)
     typer.echo("\nNext, plan 1000 pulls of these arms, or of your own file:")
-    typer.echo(f"  finalist design {out / 'arms.csv'} --criterion xy --pulls 1000")
+    typer.echo(f"  finalist design {out / 'candidates.csv'} --criterion xy --pulls 1000")
 
 
 def _weights(

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from finalist.lab.paper.experiment import Announce, Case, Extent
     from finalist.lab.tables import Table
 
-HELP = """Reproduce the experiments of Soare, Lazaric and Munos (NIPS 2014).
+HELP = """Reproduce the experiments of Soare et al. (NIPS 2014).
 
 \b
 Example:

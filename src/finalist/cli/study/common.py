@@ -57,7 +57,9 @@ StudyName = Annotated[
     str, typer.Argument(metavar="NAME", help="The study.", autocompletion=study_names)
 ]
 NewName = Annotated[str, typer.Argument(metavar="NAME", help="A name for the new study.")]
-PullNumber = Annotated[int, typer.Argument(metavar="PULL", help="The number of the pull.")]
+PullNumber = Annotated[
+    int, typer.Argument(metavar="NUMBER", help="The number of the measurement: its pull_id.")
+]
 DbOption = Annotated[
     str | None,
     typer.Option(

@@ -84,7 +84,7 @@ class PlaceOptions:
         """The database for people."""
         return shown(self.db)
 
-    def say(self, words: str, **content: Any) -> None:
+    def say(self, words: str, /, **content: Any) -> None:
         """Report what was done to it."""
         say(self.form, words, where=self.shown, **content)
 

@@ -9,18 +9,18 @@ from finalist.cli import output
 from finalist.cli.options import OutputOption
 from finalist.cli.study.common import DbOption, DecimalOption, StudyName, opened, shown
 
-EXPORT_HELP = """Write every pull as CSV, or everything as JSON.
+EXPORT_HELP = """Write every measurement as CSV, or everything as JSON.
 
 \b
 Example:
   finalist export seeds -o seeds.json
 
-CSV has one row per pull: pull_id, batch, arm, state, reward, worker, issued, told, note. JSON has
-everything under the keys
+CSV has one row per measurement: pull_id, batch, arm, state, reward, worker, issued, told, note.
+JSON has everything under the keys
 
 \b
   name, created, settings, arms (feature_names, and a list of names, all
-  names of one arm, features, measurable, candidate), events (number, at,
+  names of one candidate, features, measurable, candidate), events (number, at,
   kind and what each kind has), pulls (list of the columns above)
 
 The default is JSON if FILE ends in .json, otherwise CSV.
@@ -33,9 +33,10 @@ REPORT_HELP = """Write everything about a study into one HTML file.
 Example:
   finalist report seeds -o report.html
 
-It has the verdict, what is certain, every arm with evidence, estimate and interval, the charts,
-the settings, what the guarantee rests on, and the latest events. The file is self-contained: it
-can be kept, e-mailed and printed. Without -o it is named after the study, in this folder.
+It has the verdict, what is certain, every candidate with evidence, estimate and interval, the
+charts, the settings, what the guarantee rests on, and the latest events. The file is
+self-contained: it can be kept, e-mailed and printed. Without -o it is named after the study, in
+this folder.
 """
 
 

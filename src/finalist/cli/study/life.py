@@ -35,19 +35,19 @@ Example:
 
 --format json has the keys name, verdict.
 """
-BUDGET_HELP = """Go on with another budget, or without one.
+BUDGET_HELP = """Continue with another budget, or without one.
 
 \b
 Example:
   finalist budget seeds 80
   finalist budget seeds --none
 
-The budget is the most measurements in all, those that are made already among them. What is
-measured next is planned for it. What is certain stays certain, whenever and for whatever reason a
-budget changes. A budget below what is measured or handed out is refused. --format json has the
+The budget is the most measurements in all, including those already made. What is measured next is
+planned for it. What is certain stays certain, whenever and for whatever reason a budget changes. A
+budget below what is measured or handed out is refused. --format json has the
 keys name, budget, left, words.
 """
-FORK_HELP = """Start a new study from before a batch, or with another model or margin.
+FORK_HELP = """Start again from before a batch, or with another question.
 
 \b
 Example:
@@ -55,15 +55,16 @@ Example:
   finalist fork seeds seeds-bending --model bending
   finalist fork seeds seeds-enough --epsilon 0.5
 
-With --until 3 it has everything told before batch 3, and that batch open, without its results: tell
+With --until 3 it has all results before batch 3, and that batch open, without its results: enter
 them again, corrected. If you fork because of how the results look, you have two answers, each wrong
 with probability delta.
 
 With --model or --epsilon (a margin; 0 for none) it begins with fresh evidence and a delta of its
-own; all results of the old study steer where it measures and are never tested. The command says
+own; all results of the old study guide where it measures and are never tested. The command says
 what the two deltas add up to. 'finalist status' says what a margin would change.
 
---format json has the keys name, fork_of, until, model, epsilon, history (how many results steer).
+--format json has the keys name, fork_of, until, model, epsilon, history (how many results
+guide it).
 """
 DELETE_HELP = """Delete a study with all its events, for good.
 
@@ -79,10 +80,10 @@ LIST_HELP = """List the studies of a database.
 Example:
   finalist list --db lab.db
 
---format csv has one row per study; --format json has them under the key 'studies', each with name,
-created, strategy, arms, pulls, verdict, certain, winner, risk (null if nothing is certain: the
-winner is a recommendation), error (null unless the study cannot be read). '(no proof)' marks a
-strategy whose delta is not proven.
+'(no proof)' marks a strategy whose delta is not proven. --format csv has one row per study;
+--format json has them under 'studies', each with the keys name, created, strategy, arms, pulls,
+verdict, certain, winner, risk (null if nothing is certain: the winner is a recommendation), error
+(null unless the study cannot be read).
 """
 
 
@@ -152,7 +153,7 @@ def fork(
     epsilon: Annotated[
         float | None,
         typer.Option(
-            "--epsilon", metavar="MARGIN", help="A margin: so far from the best is good enough."
+            "--epsilon", metavar="MARGIN", help="A margin: so near the best is good enough."
         ),
     ] = None,
     db: DbOption = None,
@@ -163,10 +164,10 @@ def fork(
         found = started.snapshot()
     words = (
         f"Study {printable(new, 60)!r} has everything of {printable(name, 60)!r} before batch "
-        f"{until}. Tell the rewards of that batch again."
+        f"{until}. Enter the results of that batch again."
     )
     if found.fork is not None and until is None:
-        from finalist.study.sentences import forked
+        from finalist.study.assumptions import forked
 
         words = (
             f"Study {printable(new, 60)!r} begins: "
@@ -186,7 +187,7 @@ def delete(
     with opened(db, name) as study:
         if not yes:
             raise StudyError(
-                f"this deletes study {printable(name, 60)!r} and all its rewards for good. "
+                f"this deletes study {printable(name, 60)!r} and all its results for good. "
                 "Repeat it with --yes if you mean it."
             )
         study.delete()
@@ -225,6 +226,10 @@ _COLUMNS = (
 )
 
 
+#: Verdicts without a winner, for people.
+_VERDICTS = {"continue": "in progress", "undecided": "not decided"}
+
+
 def _row(db: str | None, name: str) -> dict[str, Any]:
     """Return the row of a study; one that cannot be read does not hide the others."""
     row: dict[str, Any] = dict.fromkeys(_COLUMNS) | {"name": name}
@@ -252,7 +257,7 @@ def _strategy(kept: dict[str, Any]) -> str:
 def _table(rows: list[dict[str, Any]], everything: bool) -> Any:
     cells = []
     for row in rows:
-        verdict = row["verdict"] or f"cannot be read: {row['error']}"
+        verdict = _VERDICTS.get(row["verdict"]) or f"cannot be read: {row['error']}"
         if row["winner"] is not None:
             what = "winner" if row["certain"] else "recommended"
             if row["verdict"] == "uncertain":
@@ -261,5 +266,5 @@ def _table(rows: list[dict[str, Any]], everything: bool) -> Any:
         plain = [row["strategy"], row["arms"], row["pulls"], (row["created"] or "")[:16]]
         shown_ = ["" if value is None else str(value) for value in plain]
         cells.append([row["name"], *shown_, printable(verdict, output.NAME_WIDTH)])
-    header = ["Study", "Strategy", "Arms", "Pulls", "Created", "Verdict"]
+    header = ["Study", "Strategy", "Candidates", "Measurements", "Created", "Verdict"]
     return output.arms_table(header, cells, everything)

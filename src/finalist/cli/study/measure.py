@@ -38,10 +38,10 @@ ASK_HELP = """Say what to measure next.
 Example:
   finalist ask seeds --size 96 -o batch.xlsx
 
-With -o it writes a sheet to fill in, .xlsx, .csv or .tsv: the candidates with their own columns and
-an empty column 'result'. Write the measured values there, 'failed' if a measurement failed, and
-pass the file to 'finalist tell'. Measure in the order of the rows. The same
-batch is returned until all of it is told. If there is nothing to measure, no file is written.
+With -o it writes a sheet to fill in (.xlsx, .csv or .tsv): the candidates with their own columns
+and an empty column 'result'. Measure in the order of the rows. Write the measured values there, or
+'failed' where a measurement failed, and pass the file to 'finalist tell'. You get the same batch
+until all its results are in. If there is nothing to measure, no file is written.
 --format csv prints what a CSV file would contain; --format json has the keys
 
 \b
@@ -56,24 +56,25 @@ Example:
   finalist tell seeds batch.xlsx
 
 The file is a sheet from 'finalist ask', filled in: .xlsx, .ods, CSV or text with tabs. The columns
-'pull_id' and 'result' are required, in any order; rows may be sorted, and some may be missing. An
-empty result is a measurement not yet made; 'failed' is one that failed, and it is made again. The
-column 'reward' counts where 'result' is empty. 'arm' is checked, the candidates' own columns are
-ignored, and other columns are kept as notes. A wrong cell is reported by line and column, and
-nothing is stored. Telling the same again changes nothing. Encoding, delimiter and decimal sign are
-found out and said. --format json has the keys new (how many results), again (how many failed and
+'pull_id' (the number of the measurement) and 'result' are required, in any order; rows may be
+sorted, and some may be missing. An empty result is a measurement not made yet; 'failed' is one that
+failed, and it is made again. A column 'reward' is read as 'result'. The column 'candidate' (or
+'arm') is checked, the candidates' own columns are ignored, and other columns are kept as notes. A
+wrong cell is reported by line and column, and then nothing is stored. Entering the same results
+twice changes nothing. Encoding, delimiter and decimal sign are detected and shown.
+--format json has the keys new (how many results), again (how many failed and
 are measured again), file, read_as, status (as in 'finalist status', without a forecast).
 """
-VOID_HELP = """Give up a failed measurement; the same arm is measured again.
+VOID_HELP = """Give up a failed measurement; it is made again.
 
 \b
 Example:
   finalist void seeds 17 --reason "the plate was dropped"
 
-The reason must have nothing to do with the value: omitting rewards because of their values breaks
-the guarantee. --format json has the keys name, void, replacement (pull_id, arm, worker).
+The reason must have nothing to do with the value: leaving out results because of their values
+breaks the guarantee. --format json has the keys name, void, replacement (pull_id, arm, worker).
 """
-MISSING_HELP = """Continue without a measurement, if the arm cannot be measured again.
+MISSING_HELP = """Continue without a measurement that cannot be made again.
 
 \b
 Example:
@@ -82,7 +83,7 @@ Example:
 As with 'finalist void', the loss must have nothing to do with the value. --format json has the keys
 name, missing, status (as in 'finalist status', without a forecast).
 """
-AMEND_HELP = """Correct a reward, as long as no decision has used it.
+AMEND_HELP = """Correct a result, as long as no decision has used it.
 
 \b
 Example:
@@ -101,7 +102,7 @@ def ask(
     ] = None,
     worker: Annotated[
         str | None,
-        typer.Option(metavar="WHO", help="Who asks; every worker gets pulls of their own."),
+        typer.Option(metavar="WHO", help="Who asks; every worker gets measurements of their own."),
     ] = None,
     columns: Annotated[
         bool | None,
@@ -197,7 +198,7 @@ def _table(batch: "Batch", columns: bool, everything: bool) -> str:
 
     own = batch.own_columns() if columns else OwnColumns()
     with_worker = any(pull.worker is not None for pull in batch)
-    header = ["Candidate", "Pull", *(["Worker"] if with_worker else [])]
+    header = ["Candidate", "Number", *(["Worker"] if with_worker else [])]
     header += [printable(name, output.NAME_WIDTH) for name in own.headers]
     cells = [
         [
@@ -283,7 +284,10 @@ def void(name: StudyName, about: PullOptions) -> None:
     """Give up a pull."""
     with opened(about.db, name) as study:
         new = study.void(about.pull, about.reason)
-    words = f"Pull {about.pull} is void. Pull {new.pull_id} replaces it: {printable(new.arm)}."
+    words = (
+        f"Measurement {about.pull} is void. Measurement {new.pull_id} replaces it: "
+        f"{printable(new.arm)}."
+    )
     say(about.form, words, name=name, void=about.pull, replacement=vars(new))
 
 
@@ -294,7 +298,9 @@ def missing(name: StudyName, about: PullOptions) -> None:
     with opened(about.db, name) as study:
         study.missing(pull, about.reason)
         found = study.status(forecast=False)
-    words = f"Pull {pull} is missing; the study goes on without it.\n{printable(found.sentence)}"
+    words = (
+        f"Measurement {pull} is missing; the study goes on without it.\n{printable(found.sentence)}"
+    )
     say(about.form, words, name=name, missing=pull, status=found.to_dict())
 
 
@@ -302,10 +308,10 @@ def missing(name: StudyName, about: PullOptions) -> None:
 def amend(
     name: StudyName,
     about: PullOptions,
-    reward: Annotated[float, typer.Argument(metavar="REWARD", help="What it should have been.")],
+    reward: Annotated[float, typer.Argument(metavar="RESULT", help="What it should have been.")],
 ) -> None:
     """Correct a reward."""
     with opened(about.db, name) as study:
         study.amend(about.pull, reward, about.reason)
-    words = f"The reward of pull {about.pull} is {reward!r} now."
+    words = f"The result of measurement {about.pull} is {reward!r} now."
     say(about.form, words, name=name, amended=about.pull, reward=reward)

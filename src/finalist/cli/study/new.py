@@ -25,31 +25,32 @@ if TYPE_CHECKING:
     from finalist.study import Status
 
 #: How to give an unknown size of the noise here.
-_UNKNOWN = "'unknown': the gauntlet then estimates Gaussian noise from the rewards"
+_UNKNOWN = "'unknown': it is then estimated from the results"
 
 HELP = """Begin a study: an experiment kept on disk.
 
 \b
 Example:
-  finalist new seeds arms.csv --sigma 1 --delta 0.05
+  finalist new seeds candidates.csv --sigma 1 --delta 0.05
   finalist ask seeds --size 96 -o batch.csv   # fill in the column 'result'
   finalist tell seeds batch.csv
   finalist status seeds
 
---sigma is the size of the noise of one measurement, or 'unknown'; a sigma that is too small makes
-the answer worthless, so there is no default (only --noise bernoulli needs none). --history is a
-file of old results, read as by 'finalist sigma': they show sigma, test the model before the first
-measurement and guide choices, and they are never evidence. With them --sigma may be left out: it is
-then unknown, as an estimate is not knowledge.
+TABLE has a row for each candidate. Encoding, delimiter and decimal sign are detected and shown.
+What each column is (name, number, category, yes/no, ...) is guessed and shown; correct a guess with
+--column Tone=category. --model bending is for an optimum in between ('finalist plan --models' shows
+what each model costs). Results have a level of their own unless --no-intercept is given.
 
-With --budget, the best remaining arm is recommended when that many pulls are spent;
-the strategies od-linbai, gse, peace, g-budget, sequential-halving and top-two are made for this,
-require it, and guarantee no error probability.
+--sigma is the size of the noise of one measurement, or 'unknown'. If it is too small the answer is
+worthless, so there is no default (only --noise bernoulli needs none). --history is a file of old
+results, read as by 'finalist sigma'. They show sigma, test the model before the first measurement
+and guide what is measured, but they never count as evidence. With them --sigma may be left out: it
+then counts as unknown, because an estimate is not knowledge.
 
-ARMS is a table with a row for each candidate. Encoding, delimiter and decimal sign are found out
-and said. What each column is (name, number, category, yes/no, ...) is guessed and shown; --column
-Tone=category says otherwise. --model bending is for an optimum in between ('finalist plan --models'
-shows what each model costs). Results have a level of their own unless --no-intercept is given.
+With --budget, the best candidate left is recommended once so many measurements are made. The
+strategies od-linbai, gse, peace, g-budget, sequential-halving and top-two are made for this: they
+require it, and they guarantee no probability of error.
+
 --format json has the keys name, where,
 created, arms, measurable and candidates (how many there are of each), history, old_results,
 warnings, settings, model, columns (list of name, role, why), read_as, remarks.
@@ -84,7 +85,7 @@ def new(
     result_column: ResultColumnOption = None,
     known_only: Annotated[
         bool,
-        typer.Option("--known-only", help="Leave out old results of candidates not in ARMS."),
+        typer.Option("--known-only", help="Leave out old results of candidates not in TABLE."),
     ] = False,
     db: DbOption = None,
     form: PrintedOption = Printed.table,
@@ -143,7 +144,8 @@ def new(
         }
     sheet = "batch.xlsx" if arms_file.suffix.lower() in (".xlsx", ".ods") else "batch.csv"
     told = _found(table) + (
-        f"Study {printable(name, 60)!r} is in {shown(db)}: {counted_arms(every)}, {strategy}.\n"
+        f"Study {printable(name, 60)!r} is in {shown(db)}: {counted_arms(every)}, strategy "
+        f"{strategy}.\n"
         + "".join(f"{printable(words)}\n" for words in _of_old(found, said))
         + f"Next:\n  {command(db, 'ask', name, '-o', sheet)}"
     )

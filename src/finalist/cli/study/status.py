@@ -12,7 +12,7 @@ from finalist.cli.options import AllOption, ChartOption, Format, FormatOption, O
 from finalist.cli.study.common import DbOption, StudyName, opened
 from finalist.errors import ChartError
 from finalist.files import printable
-from finalist.text import counted, first_few
+from finalist.text import counted, named
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -26,10 +26,10 @@ HELP = """Say what is certain now, and what is still needed.
 Example:
   finalist status seeds --chart evidence.png
 
-For each arm: the evidence against it (an arm is out at 1), the estimate of its mean with an
-interval that holds with 95 % for all arms and times together, and its pulls. --chart draws the
-evidence over the pulls. --format csv has one row per arm; --format json has everything under the
-keys
+For each candidate: the evidence against it (it is ruled out at 1), the estimate of its mean with an
+interval that holds with 95 % for all candidates and times together, and its measurements. --chart
+draws the evidence over the measurements. --format csv has one row per candidate; --format json has
+everything under the keys
 
 \b
   name, verdict (continue, winner, uncertain, undecided), certain,
@@ -39,22 +39,23 @@ keys
   near, near_at_end, to_come, words), margins (list of epsilon, median, low,
   high, cap), saving, sentence, pulls, open_pulls, unneeded, batches,
   until_test, budget_left, budget_in (pulls, cost), assumptions, warnings, doubts,
-  old_results, forecast (median, low, high, cap, words), unit,
+  old_results, forecast (median, low, high, cap, words, remedy), unit,
   arms (list of name, pulls, estimate, low, high, evidence, p_value,
   rival, survives, measurable, candidate, behind, behind_low,
   behind_high), effects (list of name, step, slope, slope_low, slope_high,
   change, change_low, change_high)
 
-'recommendation' is the arm to take when a study has ended. Without a guarantee (the budget is
-spent, or the strategy is for a fixed budget or has no proof; then 'risk' is null) it is null if
-no remaining arm has an estimate. It comes with two figures, unless an assumption fails:
-'error_estimate', the probability that another arm is better, which is an estimate,
-and 'certainty', the confidence with which none is, from a bound that holds at all times.
+'recommendation' is the candidate to take when a study has ended. Without a guarantee (the budget is
+spent, or the strategy is for a fixed budget or has no proof; then 'risk' is null) it is null if no
+candidate left has an estimate. It comes with two figures, unless an assumption fails:
+'error_estimate', the probability that another candidate is better, which is an estimate, and
+'certainty', the confidence with which none is, from a bound that holds at all times.
 
-'within' is how far the arm in front is behind the best at most, with probability 1 - delta at all
-times. 'within_reach' are, in a study with a margin (epsilon), the others that are not shown to be
-worse by more; 'good_enough' has both in words. 'margins' is what new studies with a margin would
-need ('finalist fork --epsilon'), where the study has none and a long way to go; 'saving' says so.
+'within' is how far, at most, the candidate in front is behind the best, with probability 1 - delta
+at all times. 'within_reach' lists, in a study with a margin (epsilon), the others that are not
+shown to be worse by more; 'good_enough' says both in words. 'margins' is what new studies with a
+margin would need ('finalist fork --epsilon'), where the study has none and a long way to go;
+'saving' says it in words.
 
 'effects' are what each column does to the mean of a result: per unit of it ('slope') and over its
 range among the candidates, or for a level instead of the first one ('change'), with intervals that
@@ -62,7 +63,7 @@ hold with 95 % for all columns and times together.
 
 'outlook' is for studies with a budget: the chance that the choice is right now and at the end of
 it, and the chance to be within a difference of the best, --within or a round number. These are
-estimates by the results so far, not the promise of delta.
+estimates from the results so far, not the promise of delta.
 """
 _BAR = 16
 #: Columns in the table of effects.
@@ -83,7 +84,8 @@ _ARM_COLUMNS = (
 def status(
     name: StudyName,
     no_forecast: Annotated[
-        bool, typer.Option("--no-forecast", help="Do not simulate how many pulls are needed.")
+        bool,
+        typer.Option("--no-forecast", help="Do not simulate how many measurements are needed."),
     ] = False,
     within: Annotated[
         float | None,
@@ -131,7 +133,7 @@ def evidence_picture(
     if not grown.any():
         raise ChartError(
             f"there is no evidence to draw in study {printable(study.name, 60)!r}: no batch is "
-            "complete, or its strategy has none (the gauntlet has), or there are too many arms."
+            "complete, or its strategy computes none, or there are too many candidates."
         )
     tested = np.flatnonzero(snapshot.arms.candidate)
     return evidence_chart(
@@ -139,8 +141,8 @@ def evidence_picture(
         evidence[np.ix_(grown, tested)],
         [snapshot.arms.names[i] for i in tested],
         winner=np.flatnonzero(np.isin(tested, snapshot.winners)).tolist(),
-        title=title or f"Evidence against each arm: {printable(study.name, 60)}",
-        subtitle=("An arm is out when its line reaches 1.", *remarks),
+        title=title or f"Evidence against each candidate: {printable(study.name, 60)}",
+        subtitle=("A candidate is out when its line reaches 1.", *remarks),
     )
 
 
@@ -175,11 +177,12 @@ def certain(found: "Status") -> Iterator[str]:
     left, all_ = len(found.survivors), sum(arm.candidate for arm in found.arms)
     best = "the best" if found.top == 1 else f"among the {found.top} best"
     if left == all_:
-        yield f"Certain now: nothing, any of the {all_:,} arms may be {best}."
+        yield f"Certain now: nothing, any of the {all_:,} candidates may be {best}."
         return
-    names = first_few([printable(name, output.NAME_WIDTH) for name in found.survivors])
+    names = named([printable(name, output.NAME_WIDTH) for name in found.survivors])
     yield (
-        f"Certain now: the {'best arm is' if found.top == 1 else f'{found.top} best are'} among "
+        f"Certain now: the "
+        f"{'best candidate is' if found.top == 1 else f'{found.top} best are'} among "
         f"{names} ({left:,} of {all_:,}); "
         f"this is wrong with probability at most {found.risk:.3g}."
     )
@@ -188,14 +191,16 @@ def certain(found: "Status") -> Iterator[str]:
 def _pulls(found: "Status") -> str:
     whole = "" if found.unneeded else "complete "
     batches = counted(found.batches, f"{whole}batch", f"{whole}batches")
-    words = f"{counted(found.pulls, 'reward')} in {batches}"
+    words = f"{counted(found.pulls, 'result')} in {batches}"
     if found.open_pulls:
-        words += f"; {counted(found.open_pulls, 'pull is', 'pulls are')} without a reward"
+        words += (
+            f"; {counted(found.open_pulls, 'measurement is', 'measurements are')} without a result"
+        )
     if found.unneeded:
-        words += f"; {counted(found.unneeded, 'pull was', 'pulls were')} not needed"
+        words += f"; {counted(found.unneeded, 'measurement was', 'measurements were')} not needed"
     if found.budget_left is not None and found.budget_in == "pulls":
         verb = "is" if found.budget_left == 1 else "are"
-        words += f"; {counted(int(found.budget_left), 'pull')} of the budget {verb} left"
+        words += f"; {counted(int(found.budget_left), 'measurement')} of the budget {verb} left"
     elif found.budget_left is not None:
         words += f"; {found.budget_left:,.6g} of the budget is left"
     return words + "."
@@ -219,7 +224,7 @@ def arms_table(found: "Status", everything: bool = False) -> "Iterator[Table | s
     ]
     evidence = ["Evidence against it"] if with_evidence else []
     estimate = "Estimate" if found.unit is None else f"Estimate ({printable(found.unit)})"
-    header = ["Arm", *evidence, estimate, "95 %", "Pulls", "State"]
+    header = ["Candidate", *evidence, estimate, "95 %", "Measurements", "State"]
     yield from output.arms_table(header, rows, everything, len(arms))
 
 
@@ -256,7 +261,7 @@ def _state(arm: "ArmStatus", found: "Status") -> str:
     left = arm.survives
     if found.within_reach is not None and found.verdict == "winner":
         left = arm.name in found.within_reach  # within the margin
-    return "possible" if left else "out"
+    return "possible" if left else "ruled out"
 
 
 def _is_minimum(found: "Status") -> bool:

@@ -28,10 +28,10 @@ class Bernoulli:
         bad = np.flatnonzero((rewards != 0.0) & (rewards != 1.0))
         if len(bad):
             raise RewardError(
-                f"the reward of {whose(int(bad[0]))} is {rewards[bad[0]]}; the noise is "
-                "Bernoulli, so a reward is 0 or 1."
+                f"the result of {whose(int(bad[0]))} is {rewards[bad[0]]}; the noise is "
+                "Bernoulli, so a result is 0 or 1."
             )
 
     def assumption(self, sizes: str) -> str:  # noqa: ARG002
         """Say what is assumed."""
-        return "rewards are 0 or 1"
+        return "results are 0 or 1"

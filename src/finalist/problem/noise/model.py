@@ -80,8 +80,8 @@ BOUNDED = (
 
 def missing_sigma(
     sigma: str = "sigma",
-    unknown: str = "None if it is unknown: the gauntlet then estimates Gaussian noise from the "
-    "rewards; a plan or a complexity needs a guess",
+    unknown: str = "None if it is unknown: then Gaussian noise is estimated from the "
+    "results; a plan or a complexity needs a guess",
     binary: str = ": noise='bernoulli' needs no other",
     noise: str = "gaussian",
 ) -> ProblemError:
@@ -109,6 +109,7 @@ def missing_sigma(
     return ProblemError(
         "sigma is not given, and it is never assumed: one that is too small makes the answer "
         f"wrong more often than delta says. Give {sigma} as a number, the standard deviation of "
-        "one measurement (from repeats of one arm; at most (b - a) / 2 for rewards in [a, b]), or "
-        f"as {unknown}. Rewards 0 and 1 have sigma 1/2{binary}."
+        "one measurement (from repeats of one candidate; at most (b - a) / 2 for results in "
+        "[a, b]), or "
+        f"as {unknown}. Results 0 and 1 have sigma 1/2{binary}."
     )

@@ -176,8 +176,8 @@ class EliminationRun(PhasedRun, Lossy, Explaining):
             if note["phases"] == 1
             else "the worse ones are left out at its end"
         )
-        pulls = counted(note["pulls"], "pull compares", "pulls compare")
-        return f"Phase {note['phase']}: {pulls} {counted(len(among), 'arm')}; {end}."
+        pulls = counted(note["pulls"], "measurement compares", "measurements compare")
+        return f"Phase {note['phase']}: {pulls} {counted(len(among), 'candidate')}; {end}."
 
     def lose(self, counts: Counts) -> None:
         """Count pulls of the last batch that were made without a reward; they are not repeated."""
@@ -237,13 +237,13 @@ def check_budget(problem: Problem, name: str, least: int) -> int:
     if problem.budget is None:
         raise ProblemError(
             f"strategy {name!r} plans for a fixed budget and there is none; give budget=, at "
-            f"least {least} for these {K} arms (--budget on the command line)."
+            f"least {least} for these {K} candidates (--budget on the command line)."
         )
     if problem.budget < least:
         other = f", or use 'g-budget', which needs {rank}" if max(rank, 1) < least else ""
         raise ProblemError(
             f"budget is {problem.budget}; strategy {name!r} needs at least {least} for these {K} "
-            f"arms of rank {rank}. Give more{other}."
+            f"candidates of {rank} dimensions. Give more{other}."
         )
     return problem.budget
 

@@ -131,7 +131,8 @@ class TopTwoRun(Run, Explaining):
             raise ProblemError("this batch has no note; record batches as `next` returns them.")
         if note["first"] != self._spent:
             raise ProblemError(
-                f"this batch was issued after {note['first']} pulls and {self._spent} are made; "
+                f"this batch was issued after {note['first']} measurements and "
+                f"{self._spent} are made; "
                 "record each batch once, in the order of issue."
             )
         self._rewards.merge(rewards)
@@ -142,8 +143,9 @@ class TopTwoRun(Run, Explaining):
     def purpose(self, batch: Batch) -> str:
         """Say what a batch is for that is not recorded yet."""
         first, last = batch.note["first"], batch.note["last"]
-        compare = counted(last - first, "pull tells", "pulls tell")
-        return f"{compare} arms apart that may be the best ({last} of {self._budget} pulls)."
+        compare = counted(last - first, "measurement compares", "measurements compare")
+        of_all = f"({last} of {self._budget} measurements)"
+        return f"{compare} the candidates that may be the best {of_all}."
 
     def _chosen(self, n: int) -> Int[np.ndarray, " n"]:
         """Return n pulls, each the one that tells most about a leader and its challenger."""

@@ -71,7 +71,7 @@ class Batches(Course):
         """Say what a batch is for that is not recorded yet."""
         if batch.note["kind"] == "pilot":
             pilot = self.past.problem.rules.pilot * self.past.arms.rank
-            return f"Pilot: the first {pilot} pulls say where to measure and are not tested."
+            return f"The first {pilot} measurements show where to measure, and are not tested."
         return self.claims.purpose(batch, self.past)
 
     def check(self, note: Mapping[str, Any]) -> None:

@@ -30,7 +30,7 @@ from finalist.strategies.gauntlet.past import Past
 from finalist.strategies.gauntlet.rivals import choose_rivals
 from finalist.strategies.gauntlet.targets import Comparisons
 from finalist.strategies.protocol import Batch, Verdict
-from finalist.text import counted
+from finalist.text import counted, named, quoted
 
 
 class BestArm:
@@ -68,13 +68,14 @@ class BestArm:
     def words(self, past: Past, interval: Intervals) -> str:
         """Say in one sentence what is certain now, after the pilot."""
         names, risk = self._problem.arms.names, f"{self._problem.delta:.3g}"
-        pulls, epsilon = counted(past.pulls, "pull"), self._problem.epsilon
+        pulls, epsilon = counted(past.pulls, "measurement"), self._problem.epsilon
         if self.winner is not None and len(self._problem.candidates) == 1:
-            return f"{names[self.winner]} is the only arm."
+            return f"{quoted(names[self.winner])} is the only candidate."
         if self.winner is not None:
             what = "the best" if epsilon == 0 else f"within {epsilon:g} of the best"
             return (
-                f"{names[self.winner]} is {what}, after {pulls}; this is wrong with probability "
+                f"{quoted(names[self.winner])} is {what}, after {pulls}; this is wrong with "
+                f"probability "
                 f"at most {risk}."
             )
         means = self._problem.sign * past.estimate().means()
@@ -82,13 +83,12 @@ class BestArm:
         first, second = int(alive[0]), int(alive[1])
         gap, width = interval(past.Z[[first]] - past.Z[[second]])
         both = "both " if len(alive) == 2 else ""
-        who = f"{names[first]} and {names[second]}" + (
-            "" if len(alive) == 2 else f" and {len(alive) - 2} more"
-        )
-        bound = f" +- {width[0]:.2g} (95 %, log-det bound)" if np.isfinite(width[0]) else ""
+        one, other = quoted(names[first]), quoted(names[second])
+        who = named([names[i] for i in alive], 2)
+        bound = f" +- {width[0]:.2g} (95 %, whenever you look)" if np.isfinite(width[0]) else ""
         return (
-            f"{who} are still {both}possible after {pulls}; {names[first]} minus {names[second]} "
-            f"is {gap[0]:.3g}{bound}."
+            f"{who} are still {both}possible after {pulls}; {one} minus {other} is "
+            f"{gap[0]:.3g}{bound}."
         )
 
     # ---- before a batch ------------------------------------------------------------------
@@ -125,16 +125,20 @@ class BestArm:
         tested = sum(rival >= 0 for rival in batch.note["rivals"])
         alive, size = len(self.survivors), batch.size
         if tested == alive:
-            return f"All {alive} arms that are still possible are tested."
-        made, rank = counted(size, "pull"), information(past.Z, batch.counts.astype(float)).rank
-        reason = f"{made} of arms that span {rank} of {past.Z.shape[1]} dimensions"
+            which = "Both" if alive == 2 else f"All {alive}"
+            return f"{which} candidates that are still possible are tested."
+        made, rank = (
+            counted(size, "measurement"),
+            information(past.Z, batch.counts.astype(float)).rank,
+        )
+        reason = f"{made} of candidates that span {rank} of {past.Z.shape[1]} dimensions"
         if tested > 0:
             verb = "tests" if size == 1 else "test"
-            return f"{reason} {verb} {tested} of the {alive} arms that are still possible."
+            return f"{reason} {verb} {tested} of the {alive} candidates that are still possible."
         only = "it only improves" if size == 1 else "they only improve"
         return (
-            f"{reason} cannot test any arm; {only} the estimate. "
-            f"{past.least_size} or more pulls in a batch can."
+            f"{reason} cannot test any candidate; {only} the estimate. "
+            f"{past.least_size} or more measurements in a batch can."
         )
 
     # ---- after it ------------------------------------------------------------------------
@@ -147,7 +151,8 @@ class BestArm:
         known = all(isinstance(a, int) and -1 <= a < K for a in chosen)
         if note["kind"] == "test" and not (known and len(chosen) == K + 1):
             raise ProblemError(
-                f"the note of this batch does not name an arm (or -1) for each of {K} arms; record "
+                f"the note of this batch does not name a candidate (or -1) for each of {K} "
+                f"candidates; record "
                 "batches as `next` returns them."
             )
         direct = note.get("direct", [False] * K)

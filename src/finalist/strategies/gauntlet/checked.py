@@ -16,7 +16,7 @@ from finalist.strategies.gauntlet.planner import Planner
 from finalist.strategies.gauntlet.walk import as_results
 from finalist.strategies.model_words import about, looked_for
 from finalist.strategies.protocol import Batch, Verdict
-from finalist.text import counted, first_few
+from finalist.text import counted, named
 
 
 class CheckedEpochs(Epochs):
@@ -56,14 +56,14 @@ class CheckedEpochs(Epochs):
         if found.outcome == "certain":
             return (
                 f"{straight} That holds if the model is right. {looked_for(found)}; the chance "
-                f"that they hide a better arm is {about(found.chance)}."
+                f"that they hide a better candidate is {about(found.chance)}."
             )
-        who, verb = first_few([names[i] for i in found.winners]), "is"
+        who, verb = named([names[i] for i in found.winners]), "is"
         if len(found.winners) > 1:
             verb = "are"
         return (
             f"If the model is right, {who} {verb} the best. Whether {found.sought} hide a better "
-            f"arm is still looked at: the chance is {about(found.chance)}, and "
+            f"candidate is still looked at: the chance is {about(found.chance)}, and "
             f"{about(found.limit)} is accepted."
         )
 
@@ -76,7 +76,7 @@ class CheckedEpochs(Epochs):
         if never == 0:
             return ""
         verb = "is out and was" if never == 1 else "are out and were"
-        return f" {counted(never, 'arm')} {verb} never measured: the model alone says so."
+        return f" {counted(never, 'candidate')} {verb} never measured: the model alone says so."
 
     def _chooser(self) -> Chooser:
         return Chooser(self.planner, self.claims, self._looks, self.model)
@@ -99,7 +99,7 @@ class CheckedEpochs(Epochs):
         """Say what a batch is for that is not recorded yet."""
         if batch.note["kind"] == "probe":
             return (
-                "Probes: every other arm is out if the model is right. These look for "
+                "Every other candidate is out if the model is right. These measurements look for "
                 f"{self.model.bends.words()} that would hide a better one."
             )
         if self.probing:

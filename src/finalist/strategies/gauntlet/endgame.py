@@ -23,7 +23,7 @@ from finalist.inference.least_squares import Estimate, weighted_rows
 from finalist.problem.budget import in_cost, prices_of
 from finalist.strategies.gauntlet.past import Past
 from finalist.strategies.gauntlet.pilot import spans
-from finalist.strategies.gauntlet.planner import estimable, useful_arms
+from finalist.strategies.gauntlet.planner import MANY, estimable
 from finalist.strategies.gauntlet.reserve import Reserve
 from finalist.strategies.gauntlet.sizes import in_batches
 from finalist.strategies.static.static import static_design
@@ -40,10 +40,11 @@ DOUBT = 1.5
 UNKNOWN = 10.0
 #: The part of a design that is spread over all arms, so that none is given up by chance.
 SPREAD = 0.1
-#: An epoch of so many times the rank spans whatever is compared, so that it is tested.
-SPANNING = 2
-#: Weights below this part of the largest count for nothing.
-LIGHT = 1e-3
+#: An epoch of so many times the rank begins with the whole pulls that the design has for each arm.
+ROUNDED = 2
+#: It also spans whatever is compared, so that it is tested, where certainty may be within reach:
+#: where the choice at the end is wrong with at most so many times delta.
+WITHIN_REACH = 10.0
 
 
 def has_end(past: Past) -> bool:
@@ -153,28 +154,29 @@ class Ending:
         """Return the counts of the next n pulls, what they can estimate, and M.
 
         Whole pulls for each arm, as far as the design has them; the rest one by one, as if those
-        after them followed the design. Where an epoch is long enough, it spans what is compared, so
-        that it is tested.
+        after them followed the design. Where certainty may be within reach, a long epoch spans what
+        is compared, so that all of it is tested.
         """
         past, room, weights = self.past, self.past.room(), self.weights
         later = max(self.left - n, 0.0)
         counts: Int[np.ndarray, " K"] = np.zeros(len(weights), dtype=np.int64)
-        long = n > SPANNING * past.arms.rank
+        long = n > ROUNDED * past.arms.rank
         if long:
             counts = np.minimum(np.floor(n * weights).astype(np.int64), room)
-        some = useful_arms(past.Z, np.where(weights < LIGHT * weights.max(), 0.0, weights), room)
         after = regular(self.A, self.W, later + n)
         after = after + (self.W.T * (later * weights + counts)) @ self.W
         rest = n - int(counts.sum())
         rows = self.W
         if in_cost(past.problem):  # by the gain for each unit of cost
             rows = rows * np.sqrt(price_of_pull(past) / past.problem.costs)[:, None]
+        some = _telling(rows, self.M, after, room - counts)
         more = greedy_pulls(rows[some], rest, self.M, after, (room - counts)[some])
         counts += np.bincount(some[more], minlength=len(counts))
         p, start = past.problem.precisions, None if self.reserve is None else self.reserve.worth
         if start is not None and p is not None:
             start = start * p
-        needed = self.needed if long else self.needed[:0]
+        tested = long and self.error < WITHIN_REACH * past.problem.delta
+        needed = self.needed if tested else self.needed[:0]
         counts, info = estimable(past.Z, counts, needed, room, p, start, quick=True)
         return counts, info, self.M
 
@@ -257,11 +259,29 @@ def _rivals(
     return Y[some], leads[some], variances[some]
 
 
+def _telling(
+    rows: Float[np.ndarray, "K r"],
+    M: Float[np.ndarray, "r r"],
+    A: Float[np.ndarray, "r r"],
+    room: Int[np.ndarray, " K"],
+) -> Int[np.ndarray, " n"]:
+    """Return the arms among which pulls are chosen: of many those whose next pull tells most."""
+    some = np.flatnonzero(room > 0)
+    if len(some) <= MANY:
+        return some
+    images = rows[some] @ np.linalg.inv(A)
+    gains = np.add.reduce((images @ M) * images, axis=1)
+    gains /= 1.0 + np.add.reduce(images * rows[some], axis=1)
+    return np.sort(some[np.argsort(-gains, kind="stable")[:MANY]])
+
+
 def _start(past: Past) -> Float[np.ndarray, " K"]:
     """Return a design to start from: the last epoch, and something of what tells of all arms."""
     sigma, last, room = past.problem.noise.sigma, past.last, past.room()
     each = sigma if isinstance(sigma, tuple) else 1.0
     start = static_design(past.arms, "g", each).weights
+    if len(start) > MANY:  # the design is of few of them, and updates leave 0 what is 0
+        start = 0.5 * start + 0.5 / len(start)
     if last.any():
         start = (1.0 - SPREAD) * last / last.sum() + SPREAD * start
     start = np.where(room > 0, start, 0.0)

@@ -145,11 +145,10 @@ class Epochs(Course):
         note = batch.note
         if note["kind"] == "pilot":
             if self.past.reserve is None:
-                return "Pilot: these pulls say where to measure and are not tested."
+                return "These first measurements show where to measure, and are not tested."
             return (
-                "Pilot: with noise of our own each result is split in two independent parts; one "
-                "says where to measure, the other is tested. If it says that the race will be "
-                "long, both choose and none is tested."
+                "These first measurements show where to measure. Noise splits each result in two: "
+                "one part chooses, the other is tested, unless the study will be long."
             )
         if "epoch" not in note:
             assert self.epoch is not None
@@ -159,7 +158,8 @@ class Epochs(Course):
             counts = counts_of(plan, len(self.past.Z))
             attack = plan["attack"]
         words, left = self.claims.purpose(Batch(counts, attack), self.past), self.until_test(batch)
-        return words if left == 0 else f"{words} The test is {counted(left, 'pull')} after these."
+        after = counted(left, "measurement")
+        return words if left == 0 else f"{words} The test is {after} after these."
 
     def check(self, note: Mapping[str, Any]) -> None:
         """Refuse a note that is not as `next` returns it."""

@@ -46,7 +46,7 @@ from finalist.strategies.gauntlet.contrasts import Pairs
 from finalist.strategies.gauntlet.past import Past
 from finalist.strategies.gauntlet.targets import Comparisons
 from finalist.strategies.protocol import Verdict
-from finalist.text import counted
+from finalist.text import counted, named, quoted
 
 #: The share of account 0.
 ACCOUNT_0 = 0.05
@@ -110,10 +110,10 @@ class Portfolio(BestArm):
         c = self._claimant(self._needed_by_each(past))  # by all that is known now
         names = self._problem.arms.names
         rest = [names[x] for x in np.flatnonzero(~self._out(c))]
-        who = f"{rest[0]} and {len(rest) - 1} more" if len(rest) > 3 else " and ".join(rest)
+        who = named(rest, 3 if len(rest) <= 3 else 1)
         return (
-            f"{names[c]} may be within {self._problem.epsilon:g} of the best after "
-            f"{counted(past.pulls, 'pull')}; {who} may still be better than it by more."
+            f"{quoted(names[c])} may be within {self._problem.epsilon:g} of the best after "
+            f"{counted(past.pulls, 'measurement')}; {who} may still be better than it by more."
         )
 
     # ---- before an epoch -----------------------------------------------------------------

@@ -122,7 +122,8 @@ class GauntletRun(
         check_next(self.verdict, size)
         if not self._past.room().any():
             raise ProblemError(
-                f"every arm has had its {self._problem.max_pulls_per_arm} pulls and there is no "
+                f"every candidate has had its {self._problem.max_pulls_per_arm} "
+                f"measurements and there is no "
                 "winner; stop with the survivors."
             )
         return self._course.next(size)
@@ -189,8 +190,8 @@ class GauntletRun(
     def words(self) -> str:
         """Say in one sentence what is certain now."""
         if not self.verdict.decided and self._past.piloting:
-            pulls = counted(self._past.pulls, "pull of the pilot is", "pulls of the pilot are")
-            return f"Nothing is tested yet: {pulls} made."
+            pulls = counted(self._past.pulls, "measurement is", "measurements are")
+            return f"Nothing is tested yet: {pulls} in."
         words, course = self._claims.words(self._past, self.interval), self._course
         return words if not isinstance(course, CheckedEpochs) else course.words(words)
 
@@ -291,8 +292,9 @@ class ChangeableRun(GauntletRun, Changeable, Following):
         course = self._course
         if self.until_end > 0:
             raise ProblemError(
-                f"{counted(self.until_end, 'more pull')} of what is tested together must be made "
-                "before arms change; ask for them, and add or withdraw arms then."
+                f"{counted(self.until_end, 'more measurement')} of what is tested together "
+                f"must be made "
+                "before candidates change; ask for them, and add or withdraw candidates then."
             )
         claims = cast(BestArm, course.claims).changed(problem, kept, level, afresh=afresh)
         new = ChangeableRun(problem, course.planner.growth, course.planner.seed)

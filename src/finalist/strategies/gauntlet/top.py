@@ -38,7 +38,7 @@ from finalist.strategies.gauntlet.rivals import expected_scores, squares_between
 from finalist.strategies.gauntlet.sets import AllPairs, Sets
 from finalist.strategies.gauntlet.targets import Comparisons
 from finalist.strategies.protocol import Batch, Verdict
-from finalist.text import counted
+from finalist.text import counted, named
 
 #: Sets are listed up to this number; beyond it pairs are tested, of at most so many candidates.
 MAX_SETS, MAX_CANDIDATES = 5000, 400
@@ -92,19 +92,19 @@ class TopArms:
     def words(self, past: Past, _: Intervals) -> str:
         """Say in one sentence what is certain now, after the pilot."""
         problem, names = self._problem, self._problem.arms.names
-        m, pulls = problem.top, counted(past.pulls, "pull")
+        m, pulls = problem.top, counted(past.pulls, "measurement")
         if self._winners is not None:
-            who = _listed([names[i] for i in self.candidates[self._winners]])
+            who = named([names[i] for i in self.candidates[self._winners]], m)
             return (
                 f"{who} are the {m} best, after {pulls}; this is wrong with probability at most "
                 f"{problem.delta:.3g}."
             )
         sure = self.certain
-        others = counted(len(self.verdict(past.pulls).survivors) - len(sure), "arm")
+        others = counted(len(self.verdict(past.pulls).survivors) - len(sure), "candidate")
         if not sure:
             return f"{others} may still be among the {m} best, after {pulls}."
         verb = "belongs" if len(sure) == 1 else "belong"
-        who = _listed([names[i] for i in sure])
+        who = named([names[i] for i in sure], m)
         return f"{who} {verb} to the {m} best; {others} may still do so, after {pulls}."
 
     # ---- before a batch ------------------------------------------------------------------
@@ -165,7 +165,7 @@ class TopArms:
         ok = pairs.shape == (len(self.tested), 2) and pairs.dtype.kind == "i"
         if not ok or pairs.min(initial=0) < -1 or pairs.max(initial=0) >= len(self._problem.arms):
             raise ProblemError(
-                "the note of this batch does not name a pair of arms for each claim; record "
+                "the note of this batch does not name a pair of candidates for each claim; record "
                 "batches as `next` returns them."
             )
 
@@ -200,7 +200,3 @@ class TopArms:
         new = copy(self)
         new.bets, new._rival = self.bets.copy(), self._rival.copy()
         return new
-
-
-def _listed(names: list[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

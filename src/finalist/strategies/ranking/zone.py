@@ -39,16 +39,17 @@ ZONE_SUPPORTED: frozenset[Feature] = frozenset({"minimise", "epsilon-best"})
 #: Why a procedure refuses what its proof does not cover.
 REASONS: Mapping[Feature, str] = {
     "unknown sigma": "Its proof needs sigma; 'rinott' and 'kn' estimate it.",
-    "sigma per arm": "Its proof needs the same sigma for all arms; 'rinott' and 'kn' do not.",
+    "sigma per arm": "Its proof needs the same sigma for all candidates; 'rinott' and 'kn' do not.",
     "sub-gaussian": "Its proof needs normal noise.",
     "bernoulli": "Its proof needs normal noise.",
-    "other candidates": "It compares arms by their own means, so each must be measured and can "
+    "other candidates": "It compares candidates by their own means, so each must be "
+    "measured and can "
     "win.",
     "top-m": "It selects one arm.",
     "cost": "It does not weigh costs.",
     "batch intercept": "Its proof has no constant for each batch.",
     "misspecification": "It uses no features, so no model can be wrong: leave this out.",
-    "limited pulls": "Its rule says how often an arm is pulled.",
+    "limited pulls": "Its rule says how often a candidate is measured.",
     "link": "It compares means as they are.",
 }
 
@@ -76,7 +77,7 @@ class ZoneStrategy(Declared):
         if not problem.epsilon > 0:
             raise ProblemError(
                 f"{self.name} needs an indifference zone: give epsilon= (--epsilon on the command "
-                "line), the smallest lead of the best arm that matters, or use the strategy "
+                "line), the smallest lead that matters, or use the strategy "
                 "'gauntlet', which needs none."
             )
         return self.run(problem)
@@ -120,8 +121,9 @@ class ZoneRun(Run):
         if (batch.counts > self._open).any():
             arm = int(np.argmax(batch.counts - self._open))
             raise ProblemError(
-                f"arm {arm} has {batch.counts[arm]} pulls, and {self._open[arm]} are missing; "
-                "record the pulls that `next` asks for."
+                f"candidate {arm} has {batch.counts[arm]} measurements, and "
+                f"{self._open[arm]} are missing; "
+                "record the measurements that `next` asks for."
             )
         self._take(batch, rewards)
         self._rewards.merge(rewards)
@@ -185,7 +187,8 @@ def sizes(h: float, sigmas: Float[np.ndarray, " K"], epsilon: float) -> Int[np.n
     exact = np.ceil((h * (sigmas / epsilon)) ** 2)
     if not (exact < MAX_PULLS / len(sigmas)).all():
         raise ProblemError(
-            f"{float(exact.max()):.3g} pulls of one arm would be needed, too many; give a larger "
+            f"{float(exact.max()):.3g} measurements of one candidate would be needed, too "
+            f"many; give a larger "
             "epsilon."
         )
     return exact.astype(np.int64)
@@ -195,5 +198,6 @@ def check_first(n0: object) -> None:
     """Reject the pulls of each arm in a first stage unless they tell a variance."""
     if isinstance(n0, bool) or not isinstance(n0, int) or not 2 <= n0 < math.inf:
         raise ProblemError(
-            f"n0 is {n0!r}; it must be the pulls of each arm in the first stage, 2 or more."
+            f"n0 is {n0!r}; it must be the measurements of each candidate in the first "
+            f"stage, 2 or more."
         )

@@ -9,11 +9,11 @@ from finalist.arms import Arms
 from finalist.arms.recipes import plain
 
 #: Columns of a sheet that are not the candidate's.
-RESERVED = ("pull_id", "arm", "worker", "unit", "result", "reward", "note")
+RESERVED = ("pull_id", "candidate", "arm", "worker", "unit", "result", "reward", "note")
 
 
 class OwnColumns:
-    """The user's table as columns of a sheet, without the names, which are the column `arm`.
+    """The user's table as columns of a sheet, without the names, which are the column `candidate`.
 
     Examples
     --------

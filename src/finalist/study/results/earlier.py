@@ -128,7 +128,7 @@ def _of_pairs(pairs: Iterable[Any]) -> Results:
                 "a table with a column for each."
             ) from None
         if not isinstance(name, str):
-            raise ArmsError(f"an arm is named {name!r}; give its name as text.")
+            raise ArmsError(f"a candidate is named {name!r}; give its name as text.")
         names.append(name)
         values.append(value)
     numbers = np.arange(1, len(names) + 1)

@@ -90,8 +90,8 @@ def read_results(
     r"""Read a file, or the bytes of one, with the columns `pull_id` and `result`.
 
     Column names may be in any case and order. A row without a result is skipped; `reward` counts
-    where `result` is empty or not there. The column `arm` names the arm; other columns become
-    notes.
+    where `result` is empty or not there. The column `candidate` names the arm, as
+    `arm` does in files of version 0.1.0; other columns become notes.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ def results_of(table: Cells, own: Collection[str] = ()) -> Results:
     def column(name: str) -> list[Cell]:
         return [*compress(table.column(name), filled)]
 
-    known = {name.lower() for name in (*roles, *own, *map(unescape, own))}
+    known = {name.lower() for name in (*roles.values(), *own, *map(unescape, own))}
     notes = {name: column(name) for name in table.names if name.lower() not in known}
     results = Results(
         pulls_of(table, roles["pull_id"], filled),

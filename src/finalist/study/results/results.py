@@ -104,7 +104,7 @@ class Results:
         nothing = (None,) * len(pull)
         self.arm, self.note = (nothing if texts is None else tuple(texts) for texts in (arm, note))
         if not len(pull) == len(value) == len(self.arm) == len(self.note):
-            raise RewardError("each pull needs one reward, and one arm and note or None.")
+            raise RewardError("each pull_id needs one result, and one arm and note or None.")
         if bad_pulls or bad_values:
             _refuse(pull, bad_pulls, value, bad_values, where, source)
         for texts in (arm, note):
@@ -128,7 +128,7 @@ class Results:
         'pull 4'
         """
         row = "" if self._where is None else f" ({self._where(self._row(i), '')})"
-        return f"pull {self.pull[i]}{row}"
+        return f"measurement {self.pull[i]}{row}"
 
     def taken(self, chosen: Bool[np.ndarray, " n"]) -> "Results":
         """Return some of the results, as they are."""
@@ -155,9 +155,9 @@ class Results:
             j = int(owner[i])
             one, other = (FAILED if self.failed[k] else self.value[k] for k in (j, i))
             if one != other:
-                self._conflict(source, "rewards", j, one, i, other)
+                self._conflict(source, "results", j, one, i, other)
             if None not in (arm[i], arm[j]) and arm[i] != arm[j]:
-                self._conflict(source, "arms", j, arm[j], i, arm[i])
+                self._conflict(source, "candidates", j, arm[j], i, arm[i])
             arm[j] = arm[i] if arm[j] is None else arm[j]
             note[j] = note[i] if note[j] is None else note[j]
         self.pull, self.value, self._rows = pulls, self.value[rows], rows
@@ -168,7 +168,8 @@ class Results:
     def _conflict(self, source: str, what: str, j: int, one: Any, i: int, other: Any) -> None:
         at = ["" if self._where is None else f" ({self._where(row, '')})" for row in (j, i)]
         raise RewardError(
-            f"{source and source + ': '}pull {self.pull[i]} has two {what}: {show(one)}{at[0]} and "
+            f"{source and source + ': '}measurement {self.pull[i]} has two {what}: "
+            f"{show(one)}{at[0]} and "
             f"{show(other)}{at[1]}. Give the right one only."
         )
 
@@ -205,12 +206,12 @@ def _pull_problem(pull: object) -> str | None:
     if isinstance(pull, Unread):
         return pull.problem
     if pull is None:
-        return "is not given; the number of a pull is an int"
+        return "is not given; the number of a measurement is an int"
     if isinstance(pull, str | bytes):
-        return "is text; the number of a pull is an int. Use int(...)"
+        return "is text; the number of a measurement is an int. Use int(...)"
     if isinstance(pull, bool | np.bool_) or not isinstance(pull, Integral):
-        return "is not a whole number; the number of a pull is an int"
-    return None if -(2**63) <= int(pull) < 2**63 else "is too large for a pull"
+        return "is not a whole number; the number of a measurement is an int"
+    return None if -(2**63) <= int(pull) < 2**63 else "is too large for a measurement"
 
 
 def _reward_problem(reward: object) -> str | None:
@@ -232,10 +233,10 @@ def _refuse(
     if where is None:
         i, column, cell, problem = bad[0]
         if column == "pull_id":
-            raise RewardError(f"pull {show(cell)} {problem}.")
+            raise RewardError(f"measurement {show(cell)} {problem}.")
         raise RewardError(
-            f"reward for pull {pull[i]} is {show(cell)}, which {problem}. "
-            "Leave out a pull that is not measured."
+            f"result for measurement {pull[i]} is {show(cell)}, which {problem}. "
+            "Leave out what is not measured yet."
         )
     texts = [
         f"{where(i, column)}: {show(c) if c != '' else 'the cell'} {text}"

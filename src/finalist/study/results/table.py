@@ -20,9 +20,13 @@ from finalist.text import show
 VALUES = ("result", "reward")
 #: Columns that hold numbers, and so show which decimal sign a file has.
 NUMBERS = ("pull_id", *VALUES)
-_ROLES = (*NUMBERS, "arm")
+#: What columns are for, by their names. A sheet says "candidate", and 0.1.0 said "arm".
+_ROLES = {**{name: name for name in NUMBERS}, "arm": "arm", "candidate": "arm"}
 _WHOLE = re.compile(r"[+-]?\d{1,19}", re.ASCII)
-_NO_PULL = "is empty, and the row has a result. Delete a row of totals, or write the pull's number"
+_NO_PULL = (
+    "is empty, and the row has a result. Delete a row of totals, or write the number "
+    "of the measurement"
+)
 _to_json = json.JSONEncoder(ensure_ascii=False).encode
 
 
@@ -39,10 +43,11 @@ def place_of(table: Cells, i: int, column: str | None) -> str:
 def columns_of(table: Cells, needed: Sequence[str]) -> dict[str, str]:
     """Find columns by name, in any case and order; refuse one that is missing or there twice."""
     roles: dict[str, str] = {}
+    lower = [name.lower() for name in table.names]
     for name in table.names:
-        role = name.lower()
-        if role not in _ROLES:
-            continue
+        role = _ROLES.get(name.lower())
+        if role is None or (name.lower() == "candidate" and "arm" in lower):
+            continue  # beside `arm` it is a column of the candidates' own
         if role in roles:
             raise error_of(table)(
                 f"{table.top()}columns {table.names.index(roles[role]) + 1} and "
@@ -111,7 +116,11 @@ def _pull(table: Cells, cell: Cell) -> int | Unread:
     if isinstance(cell, str) and _WHOLE.fullmatch(cell.strip()):
         return int(cell)
     number = _as_int(table.number(cell))
-    return number if isinstance(number, int) else Unread(str(cell), "is not the number of a pull")
+    return (
+        number
+        if isinstance(number, int)
+        else Unread(str(cell), "is not the number of a measurement")
+    )
 
 
 def _as_int(cell: Any) -> Any:

@@ -48,7 +48,7 @@ def write_pulls(
     --------
     >>> import sys
     >>> write_pulls(sys.stdout, [{"pull_id": 7, "arm": "=tin"}])
-    pull_id,arm,result,note
+    pull_id,candidate,result,note
     7,'=tin,,
     """
     write_table(target, *sheet_of(rows, own), decimal=decimal, form=_FORM)
@@ -71,9 +71,10 @@ def sheet_of(
         )
     extra = [word for word in ("worker", "unit") if any(row.get(word) is not None for row in rows)]
     first, last = ["pull_id", "arm", *extra], ["result", "note"]
+    headers = ["pull_id", "candidate", *extra, *own.headers, *last]
     known = {str(row["arm"]): own.cells(str(row["arm"])) for row in rows}
     table = [
         [*(row.get(c) for c in first), *known[str(row["arm"])], *(row.get(c) for c in last)]
         for row in rows
     ]
-    return [*first, *own.headers, *last], table
+    return headers, table

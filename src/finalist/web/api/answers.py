@@ -116,6 +116,7 @@ class ForecastAnswer(BaseModel):
     high: float | None
     cap: int
     words: str
+    remedy: str | None
     pulls: list[float | None]
 
 

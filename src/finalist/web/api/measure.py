@@ -1,9 +1,10 @@
 """The API: ask for pulls, tell their rewards, correct single pulls."""
 
 import io
-from typing import Any
+from collections.abc import Callable
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Depends, Response
 
 from finalist.errors import RewardError
 from finalist.study import Batch, Pull, Study, handles
@@ -97,22 +98,29 @@ def tell(number: Number, body: TellBody, studies: StudiesDep, key: Key) -> Json:
         return Json(told(study, handles.tell(study, results, key)))
 
 
+def _teller(
+    number: Number, studies: StudiesDep, key: Key, dialect: DialectDep
+) -> Callable[[bytes], Json]:
+    def tell(table: bytes) -> Json:
+        with studies.writing(number) as study:
+            return Json(told(study, tell_table(study, table, key, dialect)))
+
+    return tell
+
+
+Teller = Annotated[Callable[[bytes], Json], Depends(_teller)]
+
+
 @router.post("/studies/{number}/tell.csv", response_model=ToldAnswer, openapi_extra=CSV_BODY)
-def tell_csv(
-    number: Number, table: Csv, studies: StudiesDep, key: Key, dialect: DialectDep
-) -> Json:
+def tell_csv(table: Csv, tell: Teller) -> Json:
     """Store the results of a table as issued, filled in."""
-    with studies.writing(number) as study:
-        return Json(told(study, tell_table(study, table, key, dialect)))
+    return tell(table)
 
 
 @router.post("/studies/{number}/tell.xlsx", response_model=ToldAnswer, openapi_extra=SHEET_BODY)
-def tell_xlsx(
-    number: Number, table: Sheet, studies: StudiesDep, key: Key, dialect: DialectDep
-) -> Json:
+def tell_xlsx(table: Sheet, tell: Teller) -> Json:
     """Store the results of a workbook (.xlsx, .ods) as issued, filled in."""
-    with studies.writing(number) as study:
-        return Json(told(study, tell_table(study, table, key, dialect)))
+    return tell(table)
 
 
 def _results_of(rows: list[Result]) -> Results:

@@ -31,9 +31,12 @@ class Row:
     colour : int
         The same everywhere, by its place in the table.
     state : "winner", "ahead", "possible", "out" or "other"
-        "ahead" is in front of a study that goes on; "other" can only be measured.
+        "ahead" is in front of a study that goes on; "other" can only be measured. With a winner
+        within a margin, "out" is what is shown not to be within it of the winner.
     behind, low, high : float or None
         How far it is behind the candidate in front, with the interval that always holds.
+    ruled : bool
+        Whether it was ruled out as the best.
     rival, batch : str or None, int or None
         What last spoke against it, and the batch after which it was ruled out.
     measured, mean : int, float or None
@@ -50,6 +53,7 @@ class Row:
     behind: float | None
     low: float | None
     high: float | None
+    ruled: bool
     rival: str | None
     batch: int | None
     measured: int
@@ -108,6 +112,7 @@ def standing(snapshot: Snapshot, status: Status) -> Standing:
         np.add.at(waiting, [found[pull.arm] for pull in snapshot.batch], 1)
     winners, alive = set(snapshot.winners), set(snapshot.verdict.survivors)
     ended = snapshot.end is not None
+    near = set(status.within_reach or ()) if words.is_near(status) else None
 
     def row(i: int) -> Row:
         if not arms.candidate[i]:
@@ -116,9 +121,11 @@ def standing(snapshot: Snapshot, status: Status) -> Standing:
             state = "winner"
         elif i == chosen:
             state = "ahead"
+        elif near is not None:
+            state = "possible" if names[i] in near else "out"
         else:
             state = "possible" if i in alive else "out"
-        rival = rivals[i]
+        ruled = bool(arms.candidate[i]) and i not in alive and i not in winners
         return Row(
             name=names[i],
             colour=i % COLOURS,
@@ -126,8 +133,9 @@ def standing(snapshot: Snapshot, status: Status) -> Standing:
             behind=_number(behind[i]),
             low=_number(low[i]),
             high=_number(high[i]),
-            rival=names[int(rival)] if state == "out" and rival >= 0 else None,
-            batch=out_after.get(i) if state == "out" else None,
+            ruled=ruled,
+            rival=names[int(rivals[i])] if ruled and rivals[i] >= 0 else None,
+            batch=out_after.get(i) if ruled else None,
             measured=int(statistics.count[i]),
             mean=float(statistics.mean[i]) if statistics.count[i] else None,
             estimate=_number(snapshot.means[i]),

@@ -1,0 +1,79 @@
+"""The page of a study whose model fails: what bends, and one click to a model that fits."""
+
+import itertools
+import re
+
+import numpy as np
+import pytest
+
+import finalist as fl
+from finalist.study import Study
+from tests.web.labs import Page, person
+
+GRID = np.array(list(itertools.product(np.linspace(-1.0, 1.0, 5), repeat=2)))
+
+
+def make(place, name, means):
+    arms = fl.Arms(GRID).with_intercept()
+    rng = np.random.default_rng(1)
+    with Study.create(place, name, arms, sigma=0.5, seed=2, unit="%") as study:
+        truth = dict(zip(arms.names, means, strict=True))
+        for _ in range(8):
+            if not (batch := study.ask(size=8)):
+                break
+            study.tell({p.pull_id: truth[p.arm] + 0.5 * rng.normal() for p in batch})
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory):
+    place = tmp_path_factory.mktemp("bends") / "lab.db"
+    make(place, "dome", -3.0 * (GRID**2).sum(axis=1) + GRID[:, 0])
+    make(place, "line", GRID @ [0.3, -1.0])
+    with person(place) as somebody:
+        yield somebody
+
+
+def test_what_bends_is_drawn_beside_the_warning(lab):
+    page = lab.get("/studies/1").text
+    warnings = re.search(r'<div id="warnings".*?</div>\s*<section id="next"', page, re.S).group()
+    assert "The model does not fit: the means bend" in warnings
+    (chart,) = re.findall(r'src="(/studies/1/chart/bends[^"]+)"', warnings)
+    svg = lab.get(chart.replace("&amp;", "&")).text
+    assert "What bends" in svg
+    assert page.count("chart/bends.svg") == 2  # light and dark, and not among the charts again
+    report = lab.get("/studies/1/report.html").text
+    assert "Measured means beside the line of the model" in report
+    assert "What bends" not in lab.get("/studies/2").text
+
+
+def test_one_click_begins_a_study_with_a_model_that_bends(lab):
+    page = Page(lab.get("/studies/1").text)
+    form = re.search(
+        r'<form method="post" action="([^"]+/fork)#change" class="row">\s*<input type="hidden" '
+        r'name="model" value="(\w+)">.*?name="name"[^>]* value="([^"]+)"',
+        lab.get("/studies/1").text,
+        re.S,
+    )
+    where, model, name = form.groups()
+    assert (model, name) == ("bending", "dome, bending")
+    assert "Start it with the model bending" in page.text
+    answer = lab.post(where, {"model": model, "name": name})
+    assert answer.status_code == 303
+    new = lab.get("/api/v1/studies/3/status").json()
+    assert new["name"] == "dome, bending"
+    assert "bending: " in " ".join(new["assumptions"])
+    again = lab.post(where, {"model": model, "name": name})
+    assert again.status_code == 409  # the name is taken
+    assert "dome, bending" in Page(again.text).text
+
+
+def test_effects_are_on_the_page_and_in_the_report(lab):
+    for path in ("/studies/2", "/studies/2/report.html"):
+        text = re.sub(r"\s+", " ", Page(lab.get(path).text).text)
+        assert re.search(r"Effects .*Change \(%\).*f1 from -1 to 1", text)
+        assert "hold for all columns and at all times together" in text
+    found = lab.get("/api/v1/studies/2/status").json()["effects"]
+    assert [one["name"] for one in found] == ["f1", "f2"]
+    assert found[0]["slope_low"] < 0.3 < found[0]["slope_high"]
+    without = re.sub(r"\s+", " ", Page(lab.get("/studies/1").text).text)
+    assert "There are no intervals while an assumption fails." in without
