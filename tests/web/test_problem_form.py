@@ -223,7 +223,7 @@ def test_a_plan_speaks_of_cost_and_of_several_winners(somebody):
     values = {"known": "column", "gap": "1", "do": "plan"}
     costs = text_of(somebody.post("/new/study", question(**COLUMNS, **values)))
     assert re.search(r"Expect about [\d,]+ units of cost, 90 % within", costs)
-    assert "with sigma of each arm, 0.5 to 1.5, and a lead of 1" in costs
+    assert "with sigma of each candidate, 0.5 to 1.5, and a lead of 1" in costs
     several = {"known": "known", "sigma": "0.5", "top": "2", "gap": "1", "do": "plan"}
     answer = text_of(somebody.post("/new/study", question(PLAIN, **several)))
     assert re.search(r"Expect about [\d,]+ measurements, 90 % within [\d,]+; the same test", answer)
