@@ -71,15 +71,13 @@ class Status:
 
     Attributes
     ----------
-    name : str
     verdict : "continue", "winner", "uncertain" or "undecided"
         "uncertain" when it has ended with a winner and there are doubts: an assumption fails, or
-        this version decides otherwise. "undecided" when it has ended without a
-        winner: stopped, no budget, no arm left to pull, no reward of the arms that are left.
+        this version decides otherwise. "undecided" when it has ended without a winner: stopped, no
+        budget, no arm left to pull, no reward of the arms that are left.
     certain : bool
         Whether what is decided is wrong with probability at most `risk`. If not, a winner is the
         best estimate and no more.
-    winner : str or None
     winners : tuple of str
         All of them, the best by the estimate first, where several of the best are asked for.
     top : int
