@@ -54,7 +54,9 @@ def test_the_calculator_is_on_the_list_and_needs_no_study(somebody):
     assert 'href="/sigma"' in somebody.get("/").text
     page = somebody.get("/sigma")
     assert page.status_code == 200
-    assert "<script" not in re.sub(r"<script src=./static/app.js. defer></script>", "", page.text)
+    assert "<script" not in re.sub(
+        r"<script src=./static/(app|bench).js. defer></script>", "", page.text
+    )
 
 
 @pytest.mark.parametrize("decimal", [".", ","])
@@ -139,7 +141,7 @@ def test_a_study_is_created_with_its_old_results(somebody, tmp_path):
         ({"history": pasted([*ROWS, ("zzz", 1.0)])}, "'zzz'"),
         ({"history": "name\tresult\na\toops\n"}, "'oops'"),
         ({"history": pasted([("a", 1.0), ("a", 0.0)])}, "bernoulli"),
-        ({"history": pasted(), "noise": "bernoulli"}, "a reward is 0 or 1"),
+        ({"history": pasted(), "noise": "bernoulli"}, "a result is 0 or 1"),
     ],
 )
 def test_wrong_old_results_create_nothing_and_stay_in_the_form(somebody, values, words):
