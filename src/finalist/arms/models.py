@@ -64,7 +64,7 @@ def make(
     >>> names
     ('dose', 'Tone: friendly', 'dose^2', 'dose * Tone: friendly', 'intercept')
     >>> recipe.words()
-    'surface: Tone against calm (the reference), dose^2 is the square of dose - 2.5, ...'
+    'surface: Tone against calm (the reference), dose^2 is the square of dose - 2.5 and ...'
     """
     check_model(model)
     used = {*numbers, *categories, *answers}

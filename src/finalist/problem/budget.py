@@ -11,7 +11,7 @@ Examples
 >>> affordable(plain, 60), affordable(dear, 60)
 (60, 24)
 >>> of_budget(plain, 60), of_budget(dear, 60), of_budget(plain, 1)
-('60 pulls', 'a cost of 60', '1 pull')
+('60 measurements', 'a cost of 60', '1 measurement')
 """
 
 from typing import TYPE_CHECKING

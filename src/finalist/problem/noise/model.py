@@ -99,8 +99,8 @@ def missing_sigma(
     >>> print(missing_sigma("--sigma", "'unknown'", ""))
     sigma is not given, and it is never assumed: one that is too small makes the answer wrong more
     often than delta says. Give --sigma as a number, the standard deviation of one measurement
-    (from repeats of one arm; at most (b - a) / 2 for rewards in [a, b]), or as 'unknown'. Rewards
-    0 and 1 have sigma 1/2.
+    (from repeats of one candidate; at most (b - a) / 2 for results in [a, b]), or as 'unknown'.
+    Results 0 and 1 have sigma 1/2.
     """
     if noise == "sub-gaussian":
         return ProblemError(

@@ -125,7 +125,7 @@ class Results:
         Examples
         --------
         >>> Results([4], [0.5]).where(0)
-        'pull 4'
+        'measurement 4'
         """
         row = "" if self._where is None else f" ({self._where(self._row(i), '')})"
         return f"measurement {self.pull[i]}{row}"
