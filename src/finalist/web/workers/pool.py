@@ -62,7 +62,8 @@ PLAN = Kind(
     3,
     4,
     20.0,
-    "Plan with fewer candidates, fewer draws, a smaller max_pulls or a larger gap; or use 'finalist "
+    "Plan with fewer candidates, fewer draws, a smaller max_pulls or a larger gap; or use "
+    "'finalist "
     "plan' on a machine of your own, or a server with a longer --deadline.",
 )
 FORECAST = Kind(
