@@ -74,7 +74,9 @@ def test_every_feature_is_needed_by_its_own_problem(arms):
 def test_unsupported_features_are_refused_by_name(arms):
     for word, problem in every_feature(arms).items():
         problem.refuse_unsupported("optimal designs", frozenset({word}))
-        with pytest.raises(NotYetSupportedError, match=f"by optimal designs: '{word}'"):
+        said = {"sigma per arm": "sigma per candidate", "limited pulls": "limited measurements"}
+        shown = said.get(word, word)
+        with pytest.raises(NotYetSupportedError, match=f"by optimal designs: '{shown}'"):
             problem.refuse_unsupported("optimal designs", FEATURES - {word})
 
 
