@@ -7,7 +7,7 @@ each is behind the one in front, and who is ruled out. Written to web/static for
 import tempfile
 from pathlib import Path
 
-from finalist.charts.looks import looks_chart
+from finalist.charts.looks import Seen, looks_chart
 from finalist.charts.theme import to_svg
 from finalist.study import Study
 from finalist.web.example import SIZE, candidates, settings, simulate
@@ -32,21 +32,15 @@ def looks() -> dict[str, Standing]:
     return {word: found[word] for word in (words[0], words[len(words) // 2], words[-1])}
 
 
-def _state(row: Row) -> str:
-    return "out" if row.ruled else row.state
+def _seen(row: Row) -> Seen:
+    state = "out" if row.ruled else row.state
+    return row.name, state, row.behind or 0.0, row.low, row.high
 
 
 def main() -> None:
     """Draw it for both themes."""
-    chart = looks_chart(
-        {
-            word: [
-                (row.name, _state(row), row.behind or 0.0, row.low, row.high) for row in one.rows
-            ]
-            for word, one in looks().items()
-        },
-        list(candidates().names),
-    )
+    seen = {word: [_seen(row) for row in one.rows] for word, one in looks().items()}
+    chart = looks_chart(seen, list(candidates().names))
     for theme in ("light", "dark"):
         path: Path = HERE / "static" / f"welcome-{theme}.svg"
         path.write_text(to_svg(chart, theme) + "\n", encoding="utf-8")

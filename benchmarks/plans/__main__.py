@@ -144,7 +144,8 @@ def main() -> int:
     parser.add_argument("--draws", type=int, default=50)
     parser.add_argument("--store", default="plans.sqlite")
     words = parser.parse_args()
-    report, rows = Report("Do plans come true?"), []
+    how = "one process", "No times are measured: measurements, or their cost, are counted."
+    report, rows = Report("Do plans come true?", how), []
     hits = below = count = 0
     outside = []
     with Store(words.store) as store:

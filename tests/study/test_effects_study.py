@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -110,7 +111,7 @@ def test_candidates_on_their_own_have_no_effects(tmp_path):
 def test_shifts_of_batches_leave_effects_as_they_are(tmp_path, intercept):
     arms = fl.Arms.from_table(TABLE) if intercept else fl.Arms(TABLE[["heat", "flow"]].to_numpy())
     means = np.asarray(means_of(TABLE)) if intercept else arms.features @ [0.5, -2.0]
-    words = {"sigma": 0.5, "seed": 1, "batch_intercept": True}
+    words: dict[str, Any] = {"sigma": 0.5, "seed": 1, "batch_intercept": True}
     with Study.create(tmp_path / "lab.db", "s", arms, **words) as study:
         measure(study, dict(zip(arms.names, means, strict=True)), times=3, shift=100.0)
         found = study.status(forecast=False).effects
@@ -245,7 +246,7 @@ def test_who_is_out_without_a_measurement_is_said(tmp_path):
         found = study.status(forecast=False)
     never = [arm.name for arm in found.arms if not arm.survives and not arm.pulls]
     assert never
-    assert f"{len(never)} arms are out and were never measured" in found.sentence
+    assert f"{len(never)} candidates are out and were never measured" in found.sentence
 
 
 def test_means_that_may_be_off_the_model_are_no_alarm(tmp_path):

@@ -374,6 +374,7 @@ def test_a_draw_depends_on_the_seed_and_its_number_alone():
 def test_a_smaller_gap_needs_more():
     wide, narrow = (fl.plan(THREE, gap=gap, draws=30, against=(), sigma=1.0) for gap in (1.0, 0.25))
     assert 8 < narrow.rows[0].median / wide.rows[0].median < 32
+    assert narrow.fixed is not None
     assert narrow.fixed / 16 == pytest.approx(wide.fixed, rel=0.03)
     both = fl.plan(THREE, gap=0.25, draws=30, against=(), sigma=1.0, leads=[1.0, 0.5])
     assert [row.lead for row in both.by_lead] == [0.25, 0.5, 1.0]
@@ -394,9 +395,9 @@ def test_the_lower_bound_is_that_of_the_complexity():
     found = fl.plan(arms, theta=theta, sigma=2.0, delta=0.1, objective="min", draws=1)
     c = fl.complexity(arms, theta, 2.0, 0.1, objective="min")
     assert found.lower_bound == c.lower_bound
-    theta = [1.0, 0.5, 0.0]
-    assert fl.plan(THREE, theta=theta, epsilon=0.1, draws=1, sigma=1.0).lower_bound is None
-    other = fl.plan(THREE, theta=theta, noise="sub-gaussian", draws=1, sigma=1.0)
+    other = fl.plan(THREE, theta=[1.0, 0.5, 0.0], epsilon=0.1, draws=1, sigma=1.0)
+    assert other.lower_bound is None
+    other = fl.plan(THREE, theta=[1.0, 0.5, 0.0], noise="sub-gaussian", draws=1, sigma=1.0)
     assert other.lower_bound is None
     # An experiment of fixed size that is told the lead may need fewer: no bound beside it.
     assert fl.plan(THREE, gap=0.5, draws=1, sigma=1.0).lower_bound is None

@@ -35,7 +35,9 @@ def lab(tmp_path_factory):
 
 def test_what_bends_is_drawn_beside_the_warning(lab):
     page = lab.get("/studies/1").text
-    warnings = re.search(r'<div id="warnings".*?</div>\s*<section id="next"', page, re.S).group()
+    found = re.search(r'<div id="warnings".*?</div>\s*<section id="next"', page, re.S)
+    assert found is not None
+    warnings = found.group()
     assert "The model does not fit: the means bend" in warnings
     (chart,) = re.findall(r'src="(/studies/1/chart/bends[^"]+)"', warnings)
     svg = lab.get(chart.replace("&amp;", "&")).text
@@ -54,6 +56,7 @@ def test_one_click_begins_a_study_with_a_model_that_bends(lab):
         lab.get("/studies/1").text,
         re.S,
     )
+    assert form is not None
     where, model, name = form.groups()
     assert (model, name) == ("bending", "dome, bending")
     assert "Start it with the model bending" in page.text

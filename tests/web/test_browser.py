@@ -113,7 +113,7 @@ def test_columns_candidates_and_more_are_chosen_by_clicking(page, tmp_path):
             page.get_by_label("stock", exact=True).select_option("measurable")
         with page.expect_navigation():
             page.get_by_label("price", exact=True).select_option("cost")
-        assert page.get_by_text("3 arms to measure, 4 candidates").is_visible()
+        assert page.get_by_text("3 to measure, 4 to choose from").is_visible()
         assert page.get_by_label("a", exact=True).input_value() == ""  # as guessed
         assert not page.get_by_label("Look for the best").is_visible()
         page.get_by_text("More: several winners").click()
@@ -219,7 +219,9 @@ def test_a_study_is_changed_and_deleted_by_clicking(page, tmp_path):
         go(page.get_by_role("button", name="Stop"))
         go(page.get_by_role("button", name="Resume"))
         go(page.get_by_role("button", name="Get the batch"))
-        assert page.get_by_text("is open; the arms can change when it is complete").is_visible()
+        assert page.get_by_text(
+            "is open; the candidates can change when it is complete"
+        ).is_visible()
         go(page.get_by_role("link", name="Delete the study"))
         page.get_by_label("Type the name").fill("tree")
         go(page.get_by_role("button", name="Delete for good"))

@@ -32,6 +32,7 @@ def test_the_example_ends_certain_within_a_handful_of_clicks(tmp_path):
                     break
             assert status.verdict == "winner"
             assert status.certain
+            assert status.winner is not None
             assert best[status.winner] >= max(best.values()) - 20  # a margin of 10, by the model
             clicks.append(status.batches)
     assert np.median(clicks) <= 6

@@ -1,6 +1,7 @@
 """Every page speaks of candidates, measurements and results; `tests/words.py` has the list."""
 
 import re
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,12 +11,12 @@ from finalist.strategies import all_strategies
 from finalist.study import Study
 from finalist.web.pages.form import DEFAULTS
 from finalist.web.pages.said import SAID
-from tests.web.labs import person, plane_study
+from tests.web.labs import packed_in, person, plane_study
 from tests.words import found, said
 
 TABLE = "name,dose,heat\nA,1,20\nB,2,20\nC,1,40\nD,2,40\n"
 #: Settings of a problem that say something on a page which the plain ones do not.
-KINDS = (
+KINDS: tuple[dict[str, Any], ...] = (
     {},
     {"epsilon": 0.2},
     {"top": 2},
@@ -80,8 +81,7 @@ def pages(tmp_path_factory):
         look(f"/studies/{len(KINDS) + 2}")
         question = look("/new", somebody.post("/new", {"pasted": TABLE}))
         look("/new", somebody.post("/new", {"pasted": "name,dose\nA,1\nB,x"}))
-        packed = re.search(r'name="arms" value="([^"]+)"', question.text)
-        form = {**DEFAULTS, "arms": packed[1], "name": "mine"}
+        form = {**DEFAULTS, "arms": packed_in(question.text), "name": "mine"}
         for do in ("create", "plan", "margins", "prices", "look"):
             sent = {**form, "do": do, "delta": "x", "gap": "", "known": "known"}
             look("/new/study", somebody.post("/new/study", sent))

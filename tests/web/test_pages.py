@@ -511,7 +511,8 @@ def test_a_page_links_only_charts_that_there_are(somebody, tmp_path):
         assert study.status().verdict == "continue"
         assert study.status().forecast is None
     charts = [image["src"] for image in Page(somebody.get("/studies/1").text).all("img")]
-    assert charts == []  # rows are drawn on the page itself
+    assert [chart.partition(".svg")[0].rpartition("/")[2] for chart in charts] == ["residuals"]
+    assert [somebody.get(chart).status_code for chart in charts] == [200]
     shown = Page(somebody.get("/studies/1").text).text
     assert "Means" in shown
     assert "Full bars are results" in shown
@@ -599,7 +600,10 @@ def test_the_report_needs_nothing_else(evil):
     assert text.headers["content-disposition"].startswith("attachment")
     page = Page(text.text)
     assert page.all("link") == page.all("script") == []
-    assert len(page.all("img")) == 3  # evidence, forecast, plane
+    assert len(page.all("img")) == 5  # evidence, forecast, effects, residuals, plane
+    drawn = [image["alt"] for image in page.all("img")]
+    kinds = ("Evidence against", "How many simulated", "The plane of", "Results less")
+    assert all(any(alt.startswith(kind) for alt in drawn) for kind in kinds)
     assert all(a["src"].startswith("data:") for a in page.all("img"))
     assert "url(" not in text.text
     assert "Still to measure:" in page.text

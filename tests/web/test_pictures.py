@@ -150,7 +150,7 @@ def test_the_report_of_the_command_line(tmp_path):
     assert result.exit_code == 0, result.output
     page = Page(out.read_text())
     assert page.all("script") == page.all("link") == []
-    assert len(page.all("img")) == 2  # evidence and forecast
+    assert len(page.all("img")) == 3  # evidence, forecast and residuals
     assert "Not decided yet" in page.text
     missing = CliRunner().invoke(app, ["report", "nobody", "--db", str(place), "-o", str(out)])
     assert missing.exit_code == 2

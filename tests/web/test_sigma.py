@@ -44,7 +44,7 @@ def test_the_api_asks(client, what, noise):
     assert answer.status_code == 422
     message = answer.json()["message"]
     assert message.startswith("sigma is not given")
-    parts: tuple[str, ...] = ("standard deviation", "null", "estimates", "'bernoulli'")
+    parts: tuple[str, ...] = ("standard deviation", "null", "from the results", "'bernoulli'")
     if noise.get("noise") == "sub-gaussian":  # null is refused
         parts = ("(b - a) / 2", "not enough")
         assert "null" not in message
@@ -56,7 +56,7 @@ def test_the_api_asks(client, what, noise):
 def test_the_client_asks(url, client, noise):
     with pytest.raises(ProblemError, match="sigma is not given") as error:
         fl.connect(url).create("metals", ARMS, **noise)
-    plain = ("standard deviation", "None", "estimates", "bernoulli")
+    plain = ("standard deviation", "None", "from the results", "bernoulli")
     parts = ("(b - a) / 2",) if noise.get("noise") == "sub-gaussian" else plain
     for part in ("as a number", *parts):
         assert part in str(error.value), part

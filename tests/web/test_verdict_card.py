@@ -1,5 +1,7 @@
 """The verdict card: intervals that agree with the verdict, always."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -23,7 +25,7 @@ def ended(where, seed):
     X = rng.standard_normal((K, 3)) if featured else np.eye(K)
     theta = rng.normal(size=X.shape[1])
     arms = fl.Arms(X, [f"c{i}" for i in range(K)])
-    words = {"objective": "min"} if seed % 4 == 1 else {}
+    words: dict[str, Any] = {"objective": "min"} if seed % 4 == 1 else {}
     words |= {"epsilon": 0.4} if seed % 5 == 2 else {}
     words |= {"sigma": None} if seed % 4 == 3 else {"sigma": 1.0}
     study = Study.create(where, f"s{seed}", arms, seed=seed, **words)
@@ -53,6 +55,7 @@ def test_nothing_that_is_out_has_an_interval_that_speaks_against_the_verdict(stu
         for row in found.differences:
             assert row.low is not None
             assert row.high is not None
+            assert row.behind is not None
             assert row.low >= least, (snapshot.name, row)
             assert row.low <= row.behind <= row.high, (snapshot.name, row)
     assert won >= STUDIES // 2
@@ -149,6 +152,7 @@ def test_why_this_winner_is_on_the_page_and_in_the_report(tmp_path):
     snapshot = study.snapshot()
     found = standing(snapshot, status_of(snapshot))
     assert found.certain
+    assert found.front is not None
     out = next(row for row in found.rows if row.state == "out")
     study.close()
     with person(tmp_path / "lab.db") as somebody:

@@ -102,7 +102,7 @@ class BendEvidence:
         Where means may be off the model, a model that is right within that may reach it too: then
         there is no alarm.
         """
-        return self.log_total >= -np.log(ALARM)
+        return bool(self.log_total >= -np.log(ALARM))
 
     @property
     def strongest(self) -> str:

@@ -4,10 +4,11 @@ from finalist.planning.engine import plan
 from finalist.planning.forecasts import Forecast, forecast
 from finalist.planning.margins import MarginPrice, MarginPrices, margin_prices
 from finalist.planning.models import ModelPrice, ModelPrices, model_prices
-from finalist.planning.result import Plan, PlanRow
+from finalist.planning.result import LeadRow, Plan, PlanRow
 
 __all__ = [
     "Forecast",
+    "LeadRow",
     "MarginPrice",
     "MarginPrices",
     "ModelPrice",

@@ -46,8 +46,8 @@ def _levelled(done: Int[np.ndarray, " n"], size: int) -> Int[np.ndarray, " n"]:
 
     Examples
     --------
-    >>> _levelled(np.array([3, 0, 1]), 4)
-    array([0, 2, 2])
+    >>> _levelled(np.array([3, 0, 1]), 3)
+    array([0, 2, 1])
     """
     ordered = np.sort(done)
     # To bring the n smallest to the next larger count takes so many.

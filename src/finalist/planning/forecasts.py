@@ -33,7 +33,8 @@ class Forecast(Quantiles):
     Attributes
     ----------
     pulls : (draws,) array
-        Further pulls of each draw; infinite if it reached the cap undecided.
+        Further pulls of each draw; infinite if it reached the cap undecided. When more than half of
+        the draws asked for did, the median is beyond the cap, and no more are made.
     cap : int
         Further pulls after which a draw was cut.
     cost : (draws,) array or None
@@ -141,7 +142,10 @@ def forecast(
     scale = _known_scale(problem, estimate)
     sigma = problem.sigmas if isinstance(problem.noise.sigma, tuple) else scale
     pulls, cost = np.full((2, number), np.inf)
+    made = undecided = 0
     for i in range(number):
+        if undecided > number / 2:
+            break
         for_parameter, for_rewards = np.random.SeedSequence(start, spawn_key=(i,)).spawn(2)
         means = _possible_means(estimate, scale, np.random.default_rng(for_parameter))
         means = np.clip(problem.mean.expected(means), *problem.noise.range)
@@ -149,8 +153,11 @@ def forecast(
         rewards = DrawnRewards(means, sigma, problem.noise.rewards, rng)
         twin = twin_of(run, problem)
         counts, _ = finish(twin, rewards, len(means), most)
+        made += 1
+        undecided += not twin.verdict.decided
         if twin.verdict.decided:
             pulls[i], cost[i] = counts.sum(), counts @ problem.costs
+    pulls, cost = pulls[:made], cost[:made]
     remedy = _remedy(problem, quantile(pulls, 0.5), most, done, least)
     return Forecast(pulls, most, None if problem.cost == 1.0 else cost, remedy)
 

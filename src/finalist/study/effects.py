@@ -70,6 +70,7 @@ class Leftover:
     residual: Float[np.ndarray, " n"]
 
 
+@np.errstate(over="ignore", invalid="ignore", divide="ignore")  # such numbers are left out
 def effects_of(state: State, fit: Estimate) -> tuple[Effect, ...]:
     """Return the effects of the columns; none if each candidate stands on its own.
 
@@ -116,7 +117,9 @@ def _directions(
     Y = np.linalg.pinv(B)
     rest = np.linalg.norm(Y @ B - np.eye(len(Y)), axis=1)
     known = moves[rest[moves] <= SPAN_TOLERANCE]
-    return known, np.asarray(Y[known] / size[known, None])
+    directions = Y[known] / size[known, None]
+    sound = np.isfinite(directions).all(axis=1) & directions.any(axis=1)
+    return known[sound], np.asarray(directions[sound])
 
 
 def _step(arms: Arms, j: int) -> str:
@@ -131,6 +134,7 @@ def _numbers(values: Float[np.ndarray, " n"]) -> list[float | None]:
     return [float(v) if np.isfinite(v) else None for v in values]
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def leftover_of(state: State, means: Float[np.ndarray, " K"]) -> Leftover:
     """Return what given means leave of all results in complete batches.
 
@@ -148,4 +152,5 @@ def leftover_of(state: State, means: Float[np.ndarray, " K"]) -> Leftover:
         weight = np.ones(len(some)) if p is None else p[arm]
         shift = (np.bincount(of, weight * residual) / np.bincount(of, weight))[of]
         fitted, residual = fitted + shift, residual - shift
-    return Leftover(some + 1, arm, fitted, residual)
+    sound = np.isfinite(residual)
+    return Leftover(some[sound] + 1, arm[sound], fitted[sound], residual[sound])

@@ -157,8 +157,9 @@ def leading_of(state: State, fit: Estimate) -> Leading | None:
         return None
     arm = leader(fit, problem.sign, survivors)
     doubtful = bool(doubts_of(state)) or problem.misspecification > 0.0
-    start, words = None if doubtful else _start(state), {"sign": problem.sign, "won": False}
-    found = leads(fit, arm, start, CONFIDENCE, problem.scale, _bets(state), **words, named=True)
+    start, sign, bets = None if doubtful else _start(state), problem.sign, _bets(state)
+    words: dict[str, Any] = {"sign": sign, "won": False, "named": True}
+    found = leads(fit, arm, start, CONFIDENCE, problem.scale, bets, **words)
     return Leading(arm, found)
 
 

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 #: A forecast is made up to so many arms times the square of their rank.
 MAX_WORK = 200_000
-#: How many margins are compared.
-MARGINS = 2
+#: How many margins are compared, by how many draws each.
+MARGINS, DRAWS = 2, 10
 #: A fork is cut at this part of what the study itself would need: it has to save that much.
 WORTH = 0.5
 #: Where the study has ended, after so many times its pulls, counting at least EARLY per dimension.
@@ -200,7 +200,7 @@ def _simulated(snapshot: "Snapshot", seed: int, epsilon: float, cap: int) -> Mar
     if isinstance(run, Informed) and not question.batch_intercept:
         run.inform(fit.statistics.copy())
     try:
-        found = forecast(run, question, fit, 0, seed=seed, cap=cap)
+        found = forecast(run, question, fit, 0, draws=DRAWS, seed=seed, cap=cap)
     except EstimateError:
         return None
     ends = (found.median, found.low, found.high)

@@ -71,15 +71,13 @@ class Status:
 
     Attributes
     ----------
-    name : str
     verdict : "continue", "winner", "uncertain" or "undecided"
         "uncertain" when it has ended with a winner and there are doubts: an assumption fails, or
-        this version decides otherwise. "undecided" when it has ended without a
-        winner: stopped, no budget, no arm left to pull, no reward of the arms that are left.
+        this version decides otherwise. "undecided" when it has ended without a winner: stopped, no
+        budget, no arm left to pull, no reward of the arms that are left.
     certain : bool
         Whether what is decided is wrong with probability at most `risk`. If not, a winner is the
         best estimate and no more.
-    winner : str or None
     winners : tuple of str
         All of them, the best by the estimate first, where several of the best are asked for.
     top : int
@@ -141,7 +139,6 @@ class Status:
         Of the rewards, and so of estimates and intervals.
     arms : tuple of ArmStatus
     effects : tuple of Effect
-        What each column does to the results; `effects_frame` has them as a table.
     ahead : Ahead
         Simulates forecast and margins when somebody looks at them, for seconds.
     """
@@ -225,9 +222,8 @@ class Status:
         need("Data frames", "pandas")
         import pandas as pd
 
-        return pd.DataFrame(
-            [vars(one) for one in self.effects], columns=[one.name for one in fields(Effect)]
-        )
+        rows = [vars(one) for one in self.effects]
+        return pd.DataFrame(rows, columns=[one.name for one in fields(Effect)])
 
     def __str__(self) -> str:
         lines = [self.sentence, *filter(None, [self.advice, self.good_enough])]

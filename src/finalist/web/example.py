@@ -68,7 +68,7 @@ def settings(seed: int | None = None) -> dict[str, Any]:
 
 def is_example(snapshot: Snapshot) -> bool:
     """Return whether the results of a study are simulated."""
-    return snapshot.row.settings["metadata"].get("example") == OATS
+    return bool(snapshot.row.settings["metadata"].get("example") == OATS)
 
 
 def words_of(snapshot: Snapshot) -> str | None:

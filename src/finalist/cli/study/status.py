@@ -261,7 +261,7 @@ def _state(arm: "ArmStatus", found: "Status") -> str:
     left = arm.survives
     if found.within_reach is not None and found.verdict == "winner":
         left = arm.name in found.within_reach  # within the margin
-    return "possible" if left else "ruled out"
+    return "possible" if left else "out, not certain" if found.doubts else "ruled out"
 
 
 def _is_minimum(found: "Status") -> bool:

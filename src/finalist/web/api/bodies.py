@@ -105,7 +105,7 @@ class Question(SettingsBody):
         if "sigma" not in self.model_fields_set:
             raise missing_sigma(
                 unknown="null if it is unknown: the gauntlet then estimates Gaussian noise from "
-                "the rewards; a plan needs a guess",
+                "the results; a plan needs a guess",
                 noise=self.noise,
             )
         return None

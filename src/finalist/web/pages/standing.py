@@ -148,9 +148,9 @@ def standing(snapshot: Snapshot, status: Status) -> Standing:
     rows = tuple(map(row, order))
     front = None if chosen is None else rows[order.index(chosen)]
     certain = status.verdict == "winner" and status.certain and status.top == 1
-    found = Standing(rows, front, None, certain)
-    second = min(found.differences, key=lambda one: one.behind or 0.0, default=None)
-    return replace(found, second=second)
+    alone = Standing(rows, front, None, certain)
+    second = min(alone.differences, key=lambda one: one.behind or 0.0, default=None)
+    return replace(alone, second=second)
 
 
 def standard_errors(snapshot: Snapshot) -> Float[np.ndarray, " K"]:

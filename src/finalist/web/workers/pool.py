@@ -63,8 +63,7 @@ PLAN = Kind(
     4,
     20.0,
     "Plan with fewer candidates, fewer draws, a smaller max_pulls or a larger gap; or use "
-    "'finalist "
-    "plan' on a machine of your own, or a server with a longer --deadline.",
+    "'finalist plan' on a machine of your own, or a server with a longer --deadline.",
 )
 FORECAST = Kind(
     "too many forecasts are being simulated",
