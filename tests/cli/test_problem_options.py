@@ -117,7 +117,7 @@ def test_the_best_candidate_is_on_top_whatever_is_only_measured(table: Path) -> 
 def test_plans_and_designs_read_the_columns(table: Path) -> None:
     planned = content("plan", table, "--gap", 1, "--draws", 3, *COLUMNS)
     assert planned["unit"] == "units of cost"
-    assert [row["name"] for row in planned["rows"]] == ["gauntlet", "uniform"]
+    assert [row["name"] for row in planned["rows"]] == ["gauntlet", "equal shares"]
     plain = write(table.parent / "plain.csv", "name,a,b\ntin,1,0\nzinc,0,1\nlead,2,1\n")
     alone = content("plan", plain, "--gap", 1, "--draws", 2, "--sigma", 1, "--top", 2)
     assert alone["unit"] == "pulls"

@@ -129,7 +129,7 @@ def test_wrong_rewards_and_sizes_are_refused_and_change_nothing(name):
     if name == "top-two":
         later = Batch(later.counts, {"first": 3, "last": 3})
     with pytest.raises(
-        fl.errors.FinalistError, match=r"phase 1 is due|after 3 pulls and 0 are made"
+        fl.errors.FinalistError, match=r"phase 1 is due|after 3 measurements and 0 are made"
     ):
         run.record(later, Statistics.empty(3))
     for size in (0, -1, True):

@@ -44,7 +44,7 @@ def test_what_is_refused_is_said_with_a_remedy(name):
     with pytest.raises(fl.errors.FinalistError, match="size is"):
         run.next(0)
     more = batch.counts + np.array([0, 0, 1])
-    with pytest.raises(fl.errors.ProblemError, match=r"arm 2 has .* that `next` asks for"):
+    with pytest.raises(fl.errors.ProblemError, match=r"candidate 2 has .* that `next` asks for"):
         run.record(Batch(more), Statistics.of_batch(more, np.zeros(3), np.zeros(3)))
     assert run.verdict.pulls == 0
 

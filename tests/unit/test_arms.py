@@ -92,7 +92,7 @@ def test_arms_cannot_be_changed(arms):
         (np.array([["2020-01-01"]], dtype="datetime64[D]"), r"datetime64"),
         ([1.0, 2.0], r"shape \(2,\); it must be 2-D.*reshape"),
         (np.zeros((2, 2, 2)), r"shape \(2, 2, 2\)"),
-        (np.zeros((0, 2)), r"no arms"),
+        (np.zeros((0, 2)), r"no candidates"),
         (np.zeros((2, 0)), r"no feature column.*unstructured"),
         (np.ma.masked_array([[1, 2]], [[False, True]]), r"row 1, column 'f2': nan"),
         (3.0, r"shape \(\)"),
@@ -104,7 +104,7 @@ def test_bad_features_are_refused(features, message):
 
 
 def test_a_bad_cell_is_reported_with_the_name_of_its_arm():
-    with pytest.raises(ArmsError, match=r"row 2 \(arm 'tin'\), column 'f1': inf"):
+    with pytest.raises(ArmsError, match=r"row 2 \(candidate 'tin'\), column 'f1': inf"):
         Arms([[1.0], [np.inf]], names=["zinc", "tin"])
 
 
@@ -165,7 +165,7 @@ def test_a_data_frame_without_text_gets_default_names():
         (pd.DataFrame({"name": ["a", None], "dose": [1, 2]}), "row 2: the name is"),
         (
             pd.DataFrame({"name": ["a", "b"], "dose": [1, None]}),
-            r"row 2 \(arm 'b'\), column 'dose'",
+            r"row 2 \(candidate 'b'\), column 'dose'",
         ),
         (
             pd.DataFrame({"dose": pd.array([None, 1, None], dtype="Int64")}),
@@ -180,7 +180,7 @@ def test_a_data_frame_without_text_gets_default_names():
             "row 2, column 'v': 'a' is not a number",
         ),
         (pd.DataFrame({"name": ["a"]}), "no feature column"),
-        (pd.DataFrame({"name": ["a"], "NAME": [2.0]}), "'NAME' would name the arms"),
+        (pd.DataFrame({"name": ["a"], "NAME": [2.0]}), "'NAME' would name the candidates"),
         (pd.Series([1.0, 2.0]), "must be 2-D"),
     ],
 )
@@ -190,7 +190,7 @@ def test_bad_data_frames_are_refused(frame, message):
 
 
 def test_names_beside_a_name_column_are_refused():
-    with pytest.raises(ArmsError, match="'name' would name the arms"):
+    with pytest.raises(ArmsError, match="'name' would name the candidates"):
         Arms(pd.DataFrame({"name": [1.0, 2.0]}), names=["a", "b"])
 
 
@@ -241,7 +241,7 @@ def test_formula_names_come_from_a_text_column_outside_the_formula(table):
         ("dose + speed", r"`speed` is not present.*has the columns \['alloy', 'dose'"),
         ("dose +", "cannot be used"),
         ("nonsense(dose)", "cannot be used.*nonsense"),
-        ("log(dose - 2)", r"row 1 \(arm 'p'\), column 'log\(dose - 2\)': nan"),
+        ("log(dose - 2)", r"row 1 \(candidate 'p'\), column 'log\(dose - 2\)': nan"),
         ("0", "no feature column"),
     ],
 )
@@ -568,7 +568,7 @@ def test_csv_takes_the_first_text_column_as_names(tmp_path):
         (",dose\na,1\n", r"line 1: column 1 has no name"),
         ("name,kind,dose\na,u,1\nb,v,2\n", r"line 2, column 'kind': 'u'.*from_table"),
         ("alloy,kind,dose\na,u,1\nb,v,2\n", r"line 2, column 'kind': 'u'.*from_table"),
-        ("name,NAME,dose\na,2,1\nb,3,2\n", r"'NAME' would name the arms"),
+        ("name,NAME,dose\na,2,1\nb,3,2\n", r"'NAME' would name the candidates"),
         ("name\na\n", r"line 1: there is no column beside 'name'"),
         ('name,dose\n"a"b,1\n', r"line 2: .*expected after"),
         ('name,dose\nb,1\n"a,1\n', r"line 3: unexpected end of data"),
@@ -645,7 +645,7 @@ def test_bad_parquet_is_refused(tmp_path):
     with pytest.raises(FileFormatError, match="not a Parquet file"):
         Arms.from_parquet(path)
     pd.DataFrame({"name": ["a", "b"], "dose": [1.0, None]}).to_parquet(path)
-    with pytest.raises(FileFormatError, match=r"a.parquet: row 2 \(arm 'b'\), column 'dose'"):
+    with pytest.raises(FileFormatError, match=r"a.parquet: row 2 \(candidate 'b'\), column 'dose'"):
         Arms.from_parquet(path)
 
 

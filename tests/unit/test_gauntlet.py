@@ -700,7 +700,7 @@ def test_words_of_every_stage():
     assert close.words().startswith("tin is within 0.5 of the best, after ")
     assert close.words().endswith("this is wrong with probability at most 0.01.")
     alone = Gauntlet().start(as_problem(fl.Arms([[1.0]], names=["gold"]), sigma=1.0))
-    assert alone.words() == "gold is the only arm."
+    assert alone.words() == "gold is the only candidate."
 
 
 def test_words_name_the_smallest_when_small_is_good():

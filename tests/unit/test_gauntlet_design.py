@@ -96,5 +96,5 @@ def test_no_arm_is_pulled_more_often_than_it_can(most):
         assert total.max() <= most
         run.record(batch, lab.batch(batch.counts))
     if not run.verdict.decided:
-        with pytest.raises(ProblemError, match=f"its {most} pulls"):
+        with pytest.raises(ProblemError, match=f"its {most} measurements"):
             run.next()

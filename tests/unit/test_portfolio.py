@@ -205,7 +205,7 @@ def test_epochs_are_small_when_few_arms_are_open():
 
 def test_words_say_who_may_still_be_better():
     run = begun()
-    assert run.words() == "Nothing is tested yet: 0 pulls of the pilot are made."
+    assert run.words() == "Nothing is tested yet: 0 measurements are in."
     drive(run, lab_of([6.0, 5.9, -6.0, -6.0]), 3)
     words, claims = run.words(), claims_of(run)
     assert not run.verdict.decided
@@ -216,7 +216,8 @@ def test_words_say_who_may_still_be_better():
     assert f"; {' and '.join(rest)} may still be better than it by more." in words
     drive(run, lab_of([6.0, 5.9, -6.0, -6.0]), 1000)
     assert (
-        f"is within 0.5 of the best, after {run.verdict.pulls} pulls; this is wrong" in run.words()
+        f"is within 0.5 of the best, after {run.verdict.pulls} measurements; this is wrong"
+        in run.words()
     )
 
 

@@ -74,7 +74,9 @@ def test_every_feature_is_needed_by_its_own_problem(arms):
 def test_unsupported_features_are_refused_by_name(arms):
     for word, problem in every_feature(arms).items():
         problem.refuse_unsupported("optimal designs", frozenset({word}))
-        with pytest.raises(NotYetSupportedError, match=f"by optimal designs: '{word}'"):
+        said = {"sigma per arm": "sigma per candidate", "limited pulls": "limited measurements"}
+        shown = said.get(word, word)
+        with pytest.raises(NotYetSupportedError, match=f"by optimal designs: '{shown}'"):
             problem.refuse_unsupported("optimal designs", FEATURES - {word})
 
 
@@ -103,7 +105,7 @@ def test_wrong_sigma(model, sigma):
 
 
 def test_wrong_sigma_of_one_arm_is_named():
-    with pytest.raises(ProblemError, match=r"sigma for arm 1 is -2\.0"):
+    with pytest.raises(ProblemError, match=r"sigma for candidate 1 is -2\.0"):
         Gaussian([1.0, -2.0, 0.0])
 
 
@@ -118,9 +120,9 @@ def test_sub_gaussian_noise_needs_a_sigma():
 
 
 def test_sigma_per_arm_must_fit_the_arms(arms):
-    with pytest.raises(ProblemError, match="sigma has 2 values for 3 arms"):
+    with pytest.raises(ProblemError, match="sigma has 2 values for 3 candidates"):
         Problem(arms, noise=Gaussian([1.0, 2.0]))
-    with pytest.raises(ProblemError, match="cost has 4 values for 3 arms"):
+    with pytest.raises(ProblemError, match="cost has 4 values for 3 candidates"):
         Problem(arms, cost=np.ones(4), noise=Gaussian(1.0))
 
 
@@ -210,7 +212,7 @@ def test_one_sigma_or_one_per_arm(arms):
     assert list(Problem(arms, noise=Bernoulli()).sigmas) == [0.5, 0.5, 0.5]
     assert Problem(arms, noise=Bernoulli()).sigma == 0.5
     assert list(Problem(arms, cost=3, noise=Gaussian(1.0)).costs) == [3.0, 3.0, 3.0]
-    with pytest.raises(ProblemError, match="differs between arms"):
+    with pytest.raises(ProblemError, match="differs between candidates"):
         _ = Problem(arms, noise=Gaussian([1.0, 2.0, 3.0])).sigma
     for unknown in ("sigma", "sigmas"):
         with pytest.raises(ProblemError, match="sigma is unknown"):
@@ -263,7 +265,9 @@ def test_arms_and_candidates_are_one_set(arms):
     assert problem.arms.measurable.tolist() == [True, True, True, False]
     assert problem.arms.candidate.tolist() == [False, True, False, True]
     assert problem.noise.sigma == (1.0, 2.0, 3.0, 1.0)  # an arm that is never pulled has any
-    with pytest.raises(ProblemError, match="sigma has 2 values for 4 arms; give one per arm, or"):
+    with pytest.raises(
+        ProblemError, match="sigma has 2 values for 4 candidates; give one per candidate, or"
+    ):
         Problem(arms, candidates=named, noise=Gaussian([1.0, 2.0]))
     some = Arms(arms.features, measurable=[True, False, True])
     for sigma in ([1.0, 2.0, 3.0], [1.0, 3.0]):  # of all arms that were given, or of the measured

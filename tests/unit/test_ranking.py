@@ -295,7 +295,7 @@ REFUSED: dict[str, dict[str, Any]] = {
     "constant for each batch": {"batch_intercept": True},
     "uses no features": {"misspecification": 0.1},
     "does not weigh costs": {"cost": 2.0},
-    "says how often an arm is pulled": {"max_pulls_per_arm": 50},
+    "says how often a candidate is measured": {"max_pulls_per_arm": 50},
 }
 
 
@@ -322,7 +322,7 @@ def test_arms_that_cannot_be_measured_are_refused(name):
 @pytest.mark.parametrize("name", ["bechhofer", "biz"])
 def test_one_known_sigma_is_needed(name):
     with pytest.raises(
-        NotYetSupportedError, match="the same sigma for all arms; 'rinott' and 'kn'"
+        NotYetSupportedError, match="the same sigma for all candidates; 'rinott' and 'kn'"
     ):
         started(name, sigma=[1.0, 2.0, 1.0])
     words = {"bechhofer": "needs sigma; 'rinott'", "biz": "no proof .Frazier 2014 has a heuristic"}

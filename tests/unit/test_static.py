@@ -353,7 +353,7 @@ def test_the_rule_is_that_of_weighted_least_squares(name):
 
 def test_greedy_rules_know_arms_of_one_kind_only():
     for strategy in (fl.GAllocation(allocation="greedy"), fl.XYAdaptive(allocation="greedy")):
-        with pytest.raises(fl.errors.NotYetSupportedError, match="sigma per arm"):
+        with pytest.raises(fl.errors.NotYetSupportedError, match="sigma per candidate"):
             fl.simulate(SPHERE, DIRECTION, strategy, sigma=SIGMAS, runs=1)
 
 

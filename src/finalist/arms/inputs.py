@@ -57,7 +57,9 @@ def checked(
         raise ArmsError("there are no candidates: the features have no row. Pass at least one.")
     reserved = next(filter(is_name, columns), None)
     if reserved is not None:
-        raise ArmsError(f"column {reserved!r} would name the arms. Give the feature another name.")
+        raise ArmsError(
+            f"column {reserved!r} would name the candidates. Give the feature another name."
+        )
     checked_names = None if names is None else check_names(names)
     if checked_names is not None and len(checked_names) != len(values):
         raise ArmsError(
