@@ -20,8 +20,8 @@ EXAMPLES = sorted(FOLDER.glob("*.py"))
 #: What the story of each must say.
 SAYS = {
     "crop_trial": [
-        r"Marvellous, 0\.6 cwt is within 6 of the best, after \d+ pulls",
-        r"4 missing pulls were lost whatever their value",
+        r"Marvellous, 0\.6 cwt. is within 6 of the best, after \d+ measurements",
+        r"4 missing \w+ were lost whatever their value",
         r"72 earlier measurements steer the design, no test",
     ],
     "dose_finding": [
@@ -31,12 +31,12 @@ SAYS = {
     ],
     "mixtures": [
         r"cement 23\.8, slag 17\.6, fly ash 6\.5",
-        r"mix 145 is within 2 of the best, after \d+ pulls",
+        r"mix 145. is within 2 of the best, after \d+ measurements",
         r"it is 0\.0 MPa behind the best",
     ],
     "own_strategy": [r"^doubling keeps [34]\d rules; 4 do not", r"of doubling\n", r"of gauntlet\n"],
     "prompts": [
-        r"within 0\.05 of the best, after [\d,]+ pulls; this is wrong with probability at most",
+        r"within 0\.05 of the best, after [\d,]+ measurements; this is wrong with probability at",
         r"In truth it is [0-4]\.\d% behind the best",
     ],
 }
@@ -115,7 +115,7 @@ def test_the_instrument_loop_survives_a_power_cut(tmp_path):
 
     again = instrument(file)
     assert "has 30 readings" in again
-    assert "dye E is the best" in again
+    assert '"dye E" is the best' in again
     assert "given up after 3 tries" in again
     with fl.Study.open(file, "dyes") as study:
         after = study.to_frame().set_index("pull_id")["reward"].dropna()

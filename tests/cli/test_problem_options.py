@@ -120,7 +120,7 @@ def test_plans_and_designs_read_the_columns(table: Path) -> None:
     assert [row["name"] for row in planned["rows"]] == ["gauntlet", "equal shares"]
     plain = write(table.parent / "plain.csv", "name,a,b\ntin,1,0\nzinc,0,1\nlead,2,1\n")
     alone = content("plan", plain, "--gap", 1, "--draws", 2, "--sigma", 1, "--top", 2)
-    assert alone["unit"] == "pulls"
+    assert alone["unit"] == "measurements"
     designed = content("design", table, *COLUMNS)
     assert [arm["weight"] > 0 for arm in designed["arms"]][2::2] == [False, False]
     assert "1 unit of cost" in " ".join(run("design", table, *COLUMNS).stdout.split())

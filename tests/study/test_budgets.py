@@ -203,9 +203,9 @@ def test_what_such_a_strategy_cannot_do_is_refused(where):
     study = create(where, "gse")
     with pytest.raises(StudyError, match="earlier measurements"):
         study.import_history([("a", 1.0)])
-    with pytest.raises(StudyError, match="other arms"):
+    with pytest.raises(StudyError, match="other candidates"):
         study.withdraw("b")
-    with pytest.raises(StudyError, match="other arms"):
+    with pytest.raises(StudyError, match="other candidates"):
         study.add(fl.Arms([[0.5, 0.5, 0.5]], ["e"]))
     study.tell(LAB.rewards(study.ask(5)))
     finish(study, LAB)

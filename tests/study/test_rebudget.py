@@ -43,8 +43,8 @@ def test_a_raised_budget_is_planned_for_and_written_down(where):
     study = begun(where)
     before = study.status(forecast=False)
     words = study.set_budget(600)
-    assert "The budget is 600 pulls. Before, the budget is 60 pulls." in words
-    assert "Left: 564 pulls." in words
+    assert "The budget is 600 measurements. Before, the budget is 60 measurements." in words
+    assert "Left: 564 measurements." in words
     assert "The risk stays at most 0.001" in words
     event = study.history()[-1]
     assert (event["kind"], event["budget"], event["was"]) == ("note", 600, 60)
@@ -114,7 +114,7 @@ def test_a_cut_below_what_is_measured_is_refused_and_at_it_ends_the_study(where)
 
 def test_none_is_no_budget_and_a_study_without_one_can_get_one(where):
     study = begun(where, budget=None)
-    assert "The budget is 60 pulls. Before, there is no budget." in study.set_budget(60)
+    assert "The budget is 60 measurements. Before, there is no budget." in study.set_budget(60)
     assert study.status(forecast=False).budget_left == 24
     assert "There is no budget." in study.set_budget(None)
     assert study.status(forecast=False).budget_left is None
@@ -182,7 +182,7 @@ def test_a_log_with_an_impossible_budget_is_refused(where, body):
 def test_the_command_changes_it(where):
     begun(where).close()
     words = ("--db", where)
-    assert "The budget is 80 pulls." in run("budget", "one", 80, *words).output
+    assert "The budget is 80 measurements." in run("budget", "one", 80, *words).output
     assert (
         "44 measurements of the budget are "
         "left" in run("status", "one", "--no-forecast", *words).output
@@ -200,14 +200,14 @@ def test_the_page_and_the_api_change_it(where):
         assert somebody.post("/studies/1/budget", {"budget": "80"}).status_code == 303
         after = somebody.get("/studies/1?said=rebudgeted").text
         assert "The budget is changed." in after
-        assert "The budget is 80 pulls. Before, the budget is 60 pulls." in after
+        assert "The budget is 80 measurements. Before, the budget is 60 measurements." in after
         assert "80 measurements (at first 60)" in after
         low = somebody.post("/studies/1/budget", {"budget": "5"})
         assert low.status_code == 422
         assert "handed out already: 36 measurements" in low.text
         assert somebody.post("/studies/1/budget", {"budget": "many"}).status_code == 422
         told = somebody.post("/api/v1/studies/1/budget", json={"budget": 90})
-        assert "The budget is 90 pulls." in told.json()["words"]
+        assert "The budget is 90 measurements." in told.json()["words"]
         assert somebody.post("/api/v1/studies/1/budget", json={"budget": 0}).status_code == 422
         assert somebody.post("/studies/1/budget", {"budget": ""}).status_code == 303
         assert "There is no budget." in somebody.get("/studies/1").text

@@ -506,7 +506,7 @@ def test_amending_leaves_a_trace_and_ends_with_the_decision(where):
     assert Study.open(where, "one").to_frame().reward[0] == 1.0
     study.tell({pull: 1.0})
     study.tell(LAB.rewards(study.ask()))
-    with pytest.raises(ConflictError, match=r"fork\(name, until=1\)"):
+    with pytest.raises(ConflictError, match=r"fork\(new, until=1\)"):
         study.amend(pull, 2.0, "too late")
 
 
@@ -601,7 +601,7 @@ def test_earlier_measurements_steer_and_are_not_tested(where):
         other.import_history([("a", float("nan"))])
     with pytest.raises(RewardError):
         other.import_history([])
-    with pytest.raises(StudyError, match="gauntlet"):
+    with pytest.raises(StudyError, match="the default one can"):
         create(where, "three", strategy="g").import_history(rows)
 
 
@@ -677,7 +677,7 @@ def test_arms_change_between_batches_only(where):
     with pytest.raises(ConflictError, match="open"):
         study.withdraw("a")
     other = create(where, "two", strategy="g")
-    with pytest.raises(StudyError, match="gauntlet"):
+    with pytest.raises(StudyError, match="the default strategy"):
         other.withdraw("a")
     with pytest.raises(UnknownArmError):
         create(where, "three").withdraw("nobody")

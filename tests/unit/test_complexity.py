@@ -188,7 +188,7 @@ def test_a_single_arm_needs_no_pull():
 
 
 def test_tied_arms_are_named():
-    with pytest.raises(TiedArmsError, match="'a', 'c' are equally good"):
+    with pytest.raises(TiedArmsError, match="'a' and 'c' are equally good"):
         fl.complexity(fl.Arms.unstructured(["a", "b", "c"]), np.array([1.0, 0.0, 1.0]), sigma=1.0)
 
 

@@ -137,7 +137,7 @@ def test_effects_are_per_unit_of_the_column():
     theta = np.linalg.solve(X.T @ X, X.T @ y)
     expected = {"x": 2.0, "Tone: friendly": 4.0, "x^2": -0.5, "intercept": 13.0 - 20.0}
     assert dict(zip(names, theta, strict=True)) == pytest.approx(expected)
-    words = "bending: Tone against calm (the reference), x^2 is the square of x - 5"
+    words = "bending: Tone against calm (the reference) and x^2 is the square of x - 5"
     assert recipe.words() == words
 
 
@@ -174,7 +174,7 @@ def test_later_rows_get_the_features_of_the_first_table(model):
 def test_an_unknown_level_names_itself_the_column_and_the_levels():
     recipe = made("straight")[2]
     row = {column: cells[:1] for column, cells in TABLE.items()} | {"Tone": ("rude",)}
-    match = "row 1, column 'Tone': 'rude' is not a level .* there are calm, friendly, stern"
+    match = "row 1, column 'Tone': 'rude' is not a level .* there are calm, friendly and stern"
     with pytest.raises(ArmsError, match=match):
         recipe.features(row)
 

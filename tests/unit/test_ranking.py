@@ -356,15 +356,17 @@ def test_a_study_says_what_is_promised(tmp_path):
     rng = random(0)
     with Study.create(tmp_path / "lab.db", "one", arms, "biz", sigma=0.1, epsilon=0.5) as study:
         begin = study.status(forecast=False).sentence
-        assert begin.startswith("After 0 pulls: 3 of 3 arms are left. If the best arm leads every")
+        assert begin.startswith(
+            "After 0 measurements: 3 of 3 candidates are left. If the best candidate "
+        )
         while batch := study.ask():
             study.tell({p.pull_id: (p.arm == "b") + 0.1 * rng.normal() for p in batch})
         status = study.status()
     assert status.winner == "b"
     assert status.risk is None
     assert status.sentence.endswith(
-        "If the best arm leads every other by 0.5 or more, it is the best with probability at "
-        "least 0.95; of smaller leads nothing is proven."
+        "If the best candidate leads every other by 0.5 or more, it is the best with probability "
+        "at least 0.95; of smaller leads nothing is proven."
     )
 
 

@@ -61,7 +61,7 @@ def check_sub_gaussian(error):
 def check_both_remedies(error):
     text = str(error.value)
     assert text.startswith("sigma is not given")
-    for part in ("number", "standard deviation", "None", "estimates", "Bernoulli"):
+    for part in ("number", "standard deviation", "None", "estimated", "Bernoulli"):
         assert part.lower() in text.lower(), part
 
 

@@ -126,7 +126,7 @@ def test_tables_mark_a_threshold_without_a_proof():
 
 
 def test_a_strategy_that_ignores_sizes_is_refused():
-    with pytest.raises(SimulationError, match="a batch of 3 with 1 pull left"):
+    with pytest.raises(SimulationError, match="a batch of 3 with 1 measurement left"):
         fl.simulate(ARMS, THETA, Rounds(rounds=9), runs=1, budget=7, sigma=1.0)
     assert fl.simulate(ARMS, THETA, Rounds(rounds=9), runs=1, budget=6, sigma=1.0).samples[0] == 6
     assert fl.simulate(ARMS, THETA, Fast(rounds=9), runs=1, budget=7, sigma=1.0).samples[0] == 7
@@ -144,7 +144,7 @@ def test_wrong_budgets_are_refused():
 
 def test_the_summary_says_what_is_guaranteed_and_what_is_not():
     text = str(fl.simulate(ARMS, HARD, "gse", runs=40, budget=30, sigma=1.0).summary())
-    assert "wrong arm" in text
+    assert "wrong candidate" in text
     assert "exact 95 %" in text
     assert "allowed" not in text
     assert "0 of 40" in text.split("certain")[1]

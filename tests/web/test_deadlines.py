@@ -62,7 +62,7 @@ def test_a_plan_ends_at_its_deadline_and_says_what_to_do(slow):
     assert late.status_code == 504
     assert late.json()["error"] == "DeadlineError"
     assert "1 seconds" in late.json()["message"]
-    for words in ("fewer arms", "fewer draws", "finalist plan", "--deadline"):
+    for words in ("fewer candidates", "fewer draws", "finalist plan", "--deadline"):
         assert words in late.json()["message"]
     assert "retry-after" not in late.headers
     assert len(APPS[url].state.workers) == 0
@@ -82,7 +82,7 @@ def test_a_plan_on_the_page_ends_at_its_deadline_and_keeps_what_was_typed(tmp_pa
         late = browser.post("/new/study", data=form)
     assert late.status_code == 504
     assert "typed by a person" in late.text
-    assert "fewer arms" in late.text
+    assert "fewer candidates" in late.text
 
 
 def test_a_plan_ends_when_its_client_goes_and_the_next_has_its_turn(tmp_path):

@@ -103,7 +103,7 @@ def test_a_worker_ends_with_its_request(workers, why, error):
     assert running(workers) == set()
     if why == "late":
         assert "7 seconds" in caught[0]
-        assert "fewer arms" in caught[0]
+        assert "fewer candidates" in caught[0]
     with living(life), pytest.raises(error):  # nothing is begun for a request that has ended
         workers.run(PLAN, os.getpid)
     assert running(workers) == set()

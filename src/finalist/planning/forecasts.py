@@ -33,8 +33,7 @@ class Forecast(Quantiles):
     Attributes
     ----------
     pulls : (draws,) array
-        Further pulls of each draw; infinite if it reached the cap undecided. When more than half of
-        the draws asked for did, the median is beyond the cap, and no more are made.
+        Further pulls of each draw; infinite if it reached the cap undecided.
     cap : int
         Further pulls after which a draw was cut.
     cost : (draws,) array or None
@@ -90,6 +89,7 @@ def forecast(
     draws: int = 20,
     seed: int = 0,
     cap: int | None = None,
+    brief: bool = False,
 ) -> Forecast:
     """Simulate a strategy forward from its present state, under draws of the parameter.
 
@@ -113,6 +113,9 @@ def forecast(
     cap : int, optional
         Further pulls after which a draw is cut, undecided; by default 50 times `done`, or 1000
         per dimension if that is more. Never more than the problem's `max_pulls_per_arm` allows.
+
+    brief : bool
+        Make no more draws when more than half of them are undecided: the median is beyond the cap.
 
     Raises
     ------
@@ -144,7 +147,7 @@ def forecast(
     pulls, cost = np.full((2, number), np.inf)
     made = undecided = 0
     for i in range(number):
-        if undecided > number / 2:
+        if brief and undecided > number / 2:
             break
         for_parameter, for_rewards = np.random.SeedSequence(start, spawn_key=(i,)).spawn(2)
         means = _possible_means(estimate, scale, np.random.default_rng(for_parameter))

@@ -102,7 +102,7 @@ class Ahead:
             problem, left = snapshot.problem, snapshot.budget_left
             seed = _seed(self._seed, snapshot.event)
             cap = None if left is None else affordable(problem, left)
-            soon = forecast(run, problem, snapshot.fit, self._done, seed=seed, cap=cap)
+            soon = forecast(run, problem, snapshot.fit, self._done, seed=seed, cap=cap, brief=True)
         if not snapshot.can_compare:
             return soon, ()
         return soon, compare(snapshot, self._seed, self._done, soon)
@@ -200,7 +200,7 @@ def _simulated(snapshot: "Snapshot", seed: int, epsilon: float, cap: int) -> Mar
     if isinstance(run, Informed) and not question.batch_intercept:
         run.inform(fit.statistics.copy())
     try:
-        found = forecast(run, question, fit, 0, draws=DRAWS, seed=seed, cap=cap)
+        found = forecast(run, question, fit, 0, draws=DRAWS, seed=seed, cap=cap, brief=True)
     except EstimateError:
         return None
     ends = (found.median, found.low, found.high)
