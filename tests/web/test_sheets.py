@@ -106,7 +106,7 @@ def test_typed_results_may_have_a_comma_or_say_failed(place):
         }
         answer = somebody.post("/studies/1/tell", typed)
         assert answer.status_code == 422
-        assert "is 1 or 1000; use a point" in answer.text
+        assert "may mean 1 or 1000" in answer.text
         assert set(states(place)) == {"open"}
         answer = somebody.post("/studies/1/tell", typed | {"reward-4": ""})
         assert answer.headers["location"] == "/studies/1?said=stored&n=2&again=1#main"
