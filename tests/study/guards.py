@@ -54,11 +54,11 @@ GUARDS = (
     Guard(
         "study/measure.py",
         "if now.pulls.fate[row] != Fate.OPEN:\n            raise ConflictError(\n"
-        '                f"measurement {pull_id} is {Fate(now.pulls.fate[row]).name.lower()}, so it '
-        'is not "\n                "lost.',
+        '                f"measurement {pull_id} is {Fate(now.pulls.fate[row]).name.lower()}, so '
+        'it is not "\n                "lost.',
         "if False:\n            raise ConflictError(\n"
-        '                f"measurement {pull_id} is {Fate(now.pulls.fate[row]).name.lower()}, so it '
-        'is not "\n                "lost.',
+        '                f"measurement {pull_id} is {Fate(now.pulls.fate[row]).name.lower()}, so '
+        'it is not "\n                "lost.',
         "not_void_nor_missing",
     ),
     Guard(
