@@ -114,7 +114,7 @@ def test_typed_results_may_have_a_comma_or_say_failed(place):
         assert "1 measurement failed" in somebody.get(only.headers["location"]).text
         told = somebody.post("/studies/1/tell", {"reward-4": "2"})
         assert told.status_code == 409
-        assert "measures its candidate again" in told.text
+        assert "its candidate is measured again under another number" in told.text
     with Study.open(place, "metals") as study:
         assert study.to_frame().reward.tolist()[:2] == [1.5, 1.0]
 
