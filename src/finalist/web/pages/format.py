@@ -1,7 +1,8 @@
-"""Numbers and sentences for the pages."""
+"""Numbers and sentences for the pages, and code to copy."""
 
 import math
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,8 +12,6 @@ from finalist.problem.budget import of_budget as of_budget  # for templates
 from finalist.study import ArmStatus, Snapshot, Status
 from finalist.study.sentences import counted_arms as counted_arms  # for templates
 from finalist.text import counted as count
-from finalist.web.pages.code import commands as commands
-from finalist.web.pages.code import python as python
 
 #: A minus sign as wide as a plus, and the placeholder for a missing number.
 MINUS, NONE = "\N{MINUS SIGN}", "\N{EN DASH}"
@@ -274,3 +273,29 @@ def cost(risk: float | None, delta: float, stage: int) -> str:
         return ""
     then = risk + delta / 2 ** (stage + 1)
     return f"A winner is then wrong with probability at most {percent(then)}, not {percent(risk)}."
+
+
+def commands(study: str, place: str, batch_size: int | None) -> str:
+    """Return the commands that do what the page does, to copy to a shell."""
+    size = [] if batch_size is None else ["--size", str(batch_size)]
+    lines = [
+        ["ask", study, *size, "-o", "batch.csv", "--db", place],
+        ["tell", study, "batch.csv", "--db", place],
+        ["status", study, "--chart", "evidence.png", "--db", place],
+        ["note", study, "plate 3 was changed", "--db", place],
+        ["export", study, "-o", "everything.json", "--db", place],
+        ["report", study, "-o", "report.html", "--db", place],
+    ]
+    return "\n".join(printable(shlex.join(["finalist", *line])) for line in lines)
+
+
+def python(study: str, place: str, batch_size: int | None) -> str:
+    """Return the lines of Python that do what the page does."""
+    size = "" if batch_size is None else f"size={batch_size}"
+    return (
+        "import finalist as fl\n\n"
+        f"study = fl.Study.open({place!r}, {study!r})\n"
+        f"batch = study.ask({size})\n"
+        "study.tell({pull.pull_id: measure(pull.arm) for pull in batch})\n"
+        "print(study.status())"
+    )
