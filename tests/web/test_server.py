@@ -1,5 +1,6 @@
 """How much one may take of the server: connections, their time, threads; on real sockets."""
 
+import asyncio
 import json
 import socket
 import threading
@@ -39,7 +40,8 @@ SHORT, LONG = 0.4, 20.0
 
 def test_uvicorn_and_h11_have_the_insides_that_connections_use():
     config = uvicorn.Config(cast(Any, APPS), http=limited(Limits()), log_config=None)
-    connection = limited(Limits())(config, ServerState(), {})
+    with closing(asyncio.new_event_loop()) as loop:
+        connection = limited(Limits())(config, ServerState(), {}, loop)
     words = "app client conn connections cycle flow loop transport"
     assert all(hasattr(connection, word) for word in words.split())
     overridden = "connection_made data_received on_response_complete timeout_keep_alive_handler"
