@@ -12,7 +12,7 @@ from finalist.web.pages.said import back
 
 router = APIRouter()
 #: Examples that there may be at once.
-_MOST = 100
+_MAX_NUMBER = 100
 
 
 @router.post("/example")
@@ -20,12 +20,12 @@ def begin(studies: StudiesDep) -> Response:
     """Create an example under a name that is free."""
     arms, words = candidates(), settings()
     with studies.changing():
-        for number in range(1, _MOST + 1):
+        for number in range(1, _MAX_NUMBER + 1):
             name = NAME if number == 1 else f"{NAME[:-1]}, {number})"
             try:
                 Study.create(studies.place, name, arms, **words).close()
             except NameTakenError:
-                if number == _MOST:
+                if number == _MAX_NUMBER:
                     raise
             else:
                 break

@@ -9,7 +9,7 @@ from finalist.web.pages import events as _events  # noqa: F401  # registers what
 from finalist.web.pages import format as words
 from finalist.web.pages.standing import (
     FIRST,
-    MOST,
+    MAX_DRAWN,
     Row,
     checked,
     lead,
@@ -66,7 +66,7 @@ def context(snapshot: Snapshot, status: Status) -> dict[str, Any]:
 environment.globals |= {
     "say": words,
     "FIRST": FIRST,
-    "MOST": MOST,
+    "MAX_DRAWN": MAX_DRAWN,
     "MAX_WHY": MAX_WHY,
     "ROWS": ROWS,
     "around": around,

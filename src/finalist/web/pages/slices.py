@@ -11,7 +11,7 @@ from finalist.study.results import OwnColumns
 #: Models that have squares of a column at most.
 _SMOOTH = ("straight", "bending", "surface")
 #: Columns with a curve of their own; candidates among which they are looked for.
-MOST, MAX_ARMS = 3, 2000
+MAX_SLICES, MAX_ARMS = 3, 2000
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,4 +54,4 @@ def slices(snapshot: Snapshot, front: int | None) -> tuple[Slice, ...]:
         if len(np.unique(x)) >= 3:
             fixed = ", ".join(f"{own.headers[j]} {cells[front][j]}" for j in rest)
             found.append(Slice(own.headers[k], place, x, fixed))
-    return tuple(found[:MOST])
+    return tuple(found[:MAX_SLICES])

@@ -18,7 +18,7 @@ from finalist.web.pages import format as words
 #: How many colours there are for candidates; the style sheet has them by number.
 COLOURS = 8
 #: Rows that are drawn at once; further ones are a click away, and not more than so many.
-FIRST, MOST = 12, 40
+FIRST, MAX_DRAWN = 12, 40
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Standing:
+class VerdictCard:
     """All candidates, the one in front first, and what is said of it.
 
     Attributes
@@ -95,7 +95,7 @@ class Standing:
         return tuple(row for row in others if self.certain or row.state != "out")
 
 
-def standing(snapshot: Snapshot, status: Status) -> Standing:
+def standing(snapshot: Snapshot, status: Status) -> VerdictCard:
     """Return where all candidates stand."""
     arms, names = snapshot.arms, snapshot.arms.names
     leads, chosen = snapshot.leads, snapshot.recommendation
@@ -148,7 +148,7 @@ def standing(snapshot: Snapshot, status: Status) -> Standing:
     rows = tuple(map(row, order))
     front = None if chosen is None else rows[order.index(chosen)]
     certain = status.verdict == "winner" and status.certain and status.top == 1
-    alone = Standing(rows, front, None, certain)
+    alone = VerdictCard(rows, front, None, certain)
     second = min(alone.differences, key=lambda one: one.behind or 0.0, default=None)
     return replace(alone, second=second)
 
@@ -181,7 +181,7 @@ def _number(value: float) -> float | None:
 # ---- words ---------------------------------------------------------------------------------
 
 
-def lead(snapshot: Snapshot, found: Standing) -> str | None:
+def lead(snapshot: Snapshot, found: VerdictCard) -> str | None:
     """Say how far the one in front is ahead of the runner-up, with the interval."""
     front, second = found.front, found.second
     if front is None or second is None or second.behind is None or snapshot.problem.top > 1:
