@@ -94,7 +94,9 @@ def test_a_failed_check_leaves_nothing_certain_anywhere(tmp_path, name, ended):
     with person(where) as somebody:
         (line,) = somebody.get("/api/v1/studies").json()["studies"]
         assert (line["certain"], line["risk"]) == (False, None)
-        answer = somebody.get(f"/api/v1/studies/{line['number']}/status").json()
+        response = somebody.get(f"/api/v1/studies/{line['number']}/status")
+        assert response.status_code == 200, response.text
+        answer = response.json()
         assert (answer["certain"], answer["risk"]) == (False, None)
         pages = [somebody.get(f"/studies/{line['number']}").text, somebody.get("/").text]
         pages.append(report.read_text())
