@@ -20,7 +20,7 @@ from finalist.planning.draws import (
 )
 from finalist.planning.result import PlanRow
 from finalist.problem import Problem
-from finalist.problem.budget import affordable
+from finalist.problem.budget import pulls_for
 from finalist.simulation.engine import Shown, collect
 from finalist.simulation.task import whole
 from finalist.strategies import Strategy
@@ -118,7 +118,7 @@ class Terms:
         drawn = checked_guess(problem, guess)
         cap = MAX_PULLS if max_pulls is None else whole("max_pulls", max_pulls, 1)
         if problem.budget is not None:
-            cap = min(cap, affordable(problem, problem.budget))
+            cap = min(cap, pulls_for(problem, problem.budget))
         number, start, lead = whole("draws", draws, 1), whole("seed", seed, 0), checked_gap(gap)
         batch = None if size is None else whole("size", size, 1)
         return cls(problem.with_(budget=None), lead, number, cap, start, batch, drawn)

@@ -8,7 +8,7 @@ Examples
 >>> from finalist.problem import Gaussian, Problem
 >>> plain = Problem(Arms.unstructured(2), noise=Gaussian(1.0))
 >>> dear = plain.with_(cost=2.5)
->>> affordable(plain, 60), affordable(dear, 60)
+>>> pulls_for(plain, 60), pulls_for(dear, 60)
 (60, 24)
 >>> of_budget(plain, 60), of_budget(dear, 60), of_budget(plain, 1)
 ('60 measurements', 'a cost of 60', '1 measurement')
@@ -43,7 +43,7 @@ def cheapest(problem: "Problem") -> float:
     return float(prices_of(problem)[problem.arms.measurable].min()) * (1.0 - ROUNDING)
 
 
-def affordable(problem: "Problem", amount: float) -> int:
+def pulls_for(problem: "Problem", amount: float) -> int:
     """Return how many pulls an amount of the budget is enough for at most."""
     return int(amount / cheapest(problem))
 

@@ -17,7 +17,7 @@ from finalist.inference.least_squares import Estimate
 from finalist.planning import Forecast, forecast
 from finalist.planning.forecasts import twin_of
 from finalist.problem import Problem
-from finalist.problem.budget import affordable
+from finalist.problem.budget import pulls_for
 from finalist.problem.remodel import with_margin
 from finalist.problem.rules import NEWEST
 from finalist.strategies import guaranteed, promise_of
@@ -101,7 +101,7 @@ class Ahead:
         if snapshot.can_forecast:
             problem, left = snapshot.problem, snapshot.budget_left
             seed = _seed(self._seed, snapshot.event)
-            cap = None if left is None else affordable(problem, left)
+            cap = None if left is None else pulls_for(problem, left)
             soon = forecast(run, problem, snapshot.fit, self._done, seed=seed, cap=cap, brief=True)
         if not snapshot.can_compare:
             return soon, ()
@@ -158,7 +158,7 @@ def compare(
     if soon is not None:
         cap = math.ceil(WORTH * (soon.cap if math.isinf(soon.median) else soon.median))
     if problem.budget is not None:
-        cap = min(cap, affordable(problem, problem.budget))
+        cap = min(cap, pulls_for(problem, problem.budget))
     # The arm in front is behind the best by so much at most: that margin needs no measurement.
     within = None if standing is None else standing.within
     scale = within or _noise(problem, snapshot.fit)

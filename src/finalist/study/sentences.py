@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from finalist.arms import Arms
-from finalist.problem.budget import affordable, in_cost, of_budget
+from finalist.problem.budget import in_cost, of_budget, pulls_for
 from finalist.strategies import guaranteed, promise_of
 from finalist.study.check import broken
 from finalist.study.checks import better_by_all
@@ -261,7 +261,7 @@ def _too_small(snapshot: Snapshot) -> list[str]:
     problem = snapshot.problem
     if problem.budget is None:
         return []
-    most, rank = affordable(problem, problem.budget), problem.arms.rank
+    most, rank = pulls_for(problem, problem.budget), problem.arms.rank
     if most >= rank:
         return []
     return [
