@@ -115,7 +115,7 @@ def measure_paint(folder: str) -> tuple[dict[str, list[float]], dict[str, float]
             client.get("/api/v1/studies").raise_for_status()
             for path, what in (("/studies/1", "shown"), ("/studies/1?all=1", "all candidates")):
                 parts = [path, "/static/style.css", "/static/rows.css", "/static/app.js",
-                         "/static/bench.js"]  # fmt: skip
+                         "/static/bench.js", "/static/values.js"]  # fmt: skip
                 sizes = [len(client.get(part).content) for part in parts]
                 weights[f"page of {ARMS:,} candidates, {what}"] = sum(sizes) / 1000.0
         for path, what in (("/studies/1", "shown"), ("/studies/1?all=1", "all candidates")):

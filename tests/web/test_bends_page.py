@@ -42,7 +42,8 @@ def test_what_bends_is_drawn_beside_the_warning(lab):
     (chart,) = re.findall(r'src="(/studies/1/chart/bends[^"]+)"', warnings)
     svg = lab.get(chart.replace("&amp;", "&")).text
     assert "What bends" in svg
-    assert page.count("chart/bends.svg") == 2  # light and dark, and not among the charts again
+    # Light and dark, wide and narrow, and not among the charts again.
+    assert page.count("chart/bends.svg") == 4
     report = lab.get("/studies/1/report.html").text
     assert "Measured means beside the line of the model" in report
     assert "What bends" not in lab.get("/studies/2").text

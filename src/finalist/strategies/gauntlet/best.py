@@ -122,7 +122,8 @@ class BestArm:
 
     def purpose(self, batch: Batch, past: Past) -> str:
         """Say what a batch with the note of `attack` tests."""
-        tested = sum(rival >= 0 for rival in batch.note["rivals"])
+        # An epoch comes in several batches: who had a rival at its begin may be out by now.
+        tested = sum(batch.note["rivals"][i] >= 0 for i in self.survivors)
         alive, size = len(self.survivors), batch.size
         if tested == alive:
             which = "Both" if alive == 2 else f"All {alive}"

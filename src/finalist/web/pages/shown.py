@@ -23,8 +23,6 @@ from finalist.web.render import environment
 
 #: Rows of the panel "Why this winner".
 MAX_WHY = 100
-#: Charts that are drawn as rows of the page itself, and not as pictures.
-ROWS = ("estimates", "pulls")
 
 
 def around(rows: Sequence[Row]) -> tuple[float, float]:
@@ -68,7 +66,6 @@ environment.globals |= {
     "FIRST": FIRST,
     "MAX_DRAWN": MAX_DRAWN,
     "MAX_WHY": MAX_WHY,
-    "ROWS": ROWS,
     "around": around,
     "checked": checked,
     "evidence_of": evidence_of,
