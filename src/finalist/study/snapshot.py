@@ -338,9 +338,8 @@ def _open_pulls(state: State) -> OpenPulls | None:
         return None
     pulls, numbers = state.pulls, state.pulls.of(state.open.number)
     columns = (getattr(pulls, word)[numbers - 1] for word in ("arm", "worker", "fate", "reward"))
-    return OpenPulls(
-        state.open.number, state.purpose(), tuple(state.workers), numbers.copy(), *columns
-    )
+    about = (state.open.number, state.purpose(), tuple(state.workers))
+    return OpenPulls(*about, numbers.copy(), *columns, pulls.last_saved(state.open.number))
 
 
 def _said(state: State) -> str | None:

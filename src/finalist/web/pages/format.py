@@ -12,6 +12,7 @@ from finalist.problem.budget import of_budget as of_budget  # for templates
 from finalist.study import ArmStatus, Snapshot, Status
 from finalist.study.sentences import counted_arms as counted_arms  # for templates
 from finalist.text import counted as count
+from finalist.text import first_few
 
 #: A minus sign as wide as a plus, and the placeholder for a missing number.
 MINUS, NONE = "\N{MINUS SIGN}", "\N{EN DASH}"
@@ -68,6 +69,17 @@ def cell(value: object) -> str:
         return "yes" if value else "no"
     text = f"{value:.10g}" if isinstance(value, float) else "" if value is None else str(value)
     return printable(text, NAME)
+
+
+def measurements(pulls: Sequence[int]) -> str:
+    """Return the numbers of measurements, the first few of many.
+
+    Examples
+    --------
+    >>> measurements([4]), measurements([4, 5, 6, 7, 8, 9])
+    ('measurement 4', 'measurements 4, 5, 6, 7, 8 and 1 more')
+    """
+    return f"measurement{'s' if len(pulls) > 1 else ''} {first_few([*map(str, pulls)])}"
 
 
 def quoted(text: str) -> str:
