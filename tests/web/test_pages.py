@@ -103,7 +103,7 @@ def evil_pages(somebody):
 
 ENOUGH = "What difference would not matter to you?"
 #: What every page loads, from this server.
-SCRIPTS = [{"src": f"/static/{name}.js", "defer": None} for name in ("app", "bench")]
+SCRIPTS = [{"src": f"/static/{name}.js", "defer": None} for name in ("app", "bench", "values")]
 
 
 @pytest.fixture(scope="module")

@@ -42,7 +42,7 @@ everything under the keys
   old_results, forecast (median, low, high, cap, words, remedy), unit,
   arms (list of name, pulls, estimate, low, high, evidence, p_value,
   rival, survives, measurable, candidate, behind, behind_low,
-  behind_high), effects (list of name, step, slope, slope_low, slope_high,
+  behind_high, bent), effects (list of name, step, slope, slope_low, slope_high,
   change, change_low, change_high)
 
 'recommendation' is the candidate to take when a study has ended. Without a guarantee (the budget is
@@ -211,11 +211,13 @@ def arms_table(found: "Status", everything: bool = False) -> "Iterator[Table | s
     least = found.leader is not None and _is_minimum(found)
     arms = sorted(found.arms, key=lambda arm: (not arm.survives, _key(arm, least)))
     with_evidence = any(arm.evidence is not None for arm in arms)
+    bends = any(arm.bent is not None for arm in arms)
     rows = [
         [
             arm.name,
             *([_evidence(arm)] if with_evidence else []),
             "-" if arm.estimate is None else f"{arm.estimate:.4g}",
+            *(["-" if arm.bent is None else f"{arm.bent:.4g}"] if bends else []),
             "-" if arm.high is None or arm.low is None else f"+- {(arm.high - arm.low) / 2:.3g}",
             f"{arm.pulls:,}",
             _state(arm, found),
@@ -224,8 +226,14 @@ def arms_table(found: "Status", everything: bool = False) -> "Iterator[Table | s
     ]
     evidence = ["Evidence against it"] if with_evidence else []
     estimate = "Estimate" if found.unit is None else f"Estimate ({printable(found.unit)})"
-    header = ["Candidate", *evidence, estimate, "95 %", "Measurements", "State"]
+    bent = ["With bends"] if bends else []
+    header = ["Candidate", *evidence, estimate, *bent, "95 %", "Measurements", "State"]
     yield from output.arms_table(header, rows, everything, len(arms))
+    if bends:
+        yield (
+            "Estimate: by the model of the study. With bends: by one that bends, for the check of "
+            "the model finds that the means do."
+        )
 
 
 def effects_table(found: "Status", everything: bool = False) -> "Iterator[Table | str]":

@@ -65,7 +65,7 @@ def bends(snapshot: Snapshot, narrow: bool) -> "AnyChart":
     if len(snapshot.problem.arms.feature_names) > 2:
         remarks.append("The other columns are held at their average.")
     return bends_chart(
-        [(one.column, one.other, vars(one)) for one in snapshot.curves],
+        [(one.column, one.other, vars(one)) for one in snapshot.bent.curves],
         label=snapshot.problem.in_unit("Mean"),
         subtitle=lines(remarks, narrow),
         narrow=narrow,

@@ -37,10 +37,10 @@ _drawing = threading.Lock()  # drawing takes a whole core
 def available(snapshot: Snapshot) -> dict[str, str]:
     """Return the charts that can be drawn now, each with a description for screen readers."""
     found: dict[str, str] = {}
-    if snapshot.curves:
+    if snapshot.bent.curves:
         found["bends"] = (
             "Measured means beside the line of the model and that of a model that bends: "
-            f"{', '.join(dict.fromkeys(one.column for one in snapshot.curves))}."
+            f"{', '.join(dict.fromkeys(one.column for one in snapshot.bent.curves))}."
         )
     arms, plain = snapshot.arms, _is_plain(snapshot)
     if (np.diff(snapshot.trail[0], prepend=0) > 0).any():

@@ -27,7 +27,9 @@ MAX_WHY = 100
 
 def around(rows: Sequence[Row]) -> tuple[float, float]:
     """Return the ends of an axis of means with their standard errors and what was measured."""
-    ends = [value for row in rows for value in (row.mean, row.estimate) if value is not None]
+    ends = [
+        value for row in rows for value in (row.mean, row.estimate, row.bent) if value is not None
+    ]
     ends += [
         row.estimate + side * row.error
         for row in rows
