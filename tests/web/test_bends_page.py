@@ -54,6 +54,14 @@ def test_what_bends_is_drawn_beside_the_warning(lab):
     assert "What bends" not in lab.get("/studies/2").text
 
 
+def test_the_verdict_does_not_repeat_what_the_warnings_below_it_say(lab):
+    sentence = re.search(r'<p class="sentence">(.*?)</p>', lab.get("/studies/1").text, re.S)
+    assert sentence is not None
+    assert "Nothing is certain: the warnings below say why. After " in sentence[1]
+    assert len(sentence[1]) < 160
+    assert "the means bend" in lab.get("/api/v1/studies/1/status").json()["sentence"]
+
+
 def test_one_click_begins_a_study_with_a_model_that_bends(lab):
     page = Page(lab.get("/studies/1").text)
     form = re.search(

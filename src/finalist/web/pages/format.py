@@ -137,7 +137,7 @@ def state(status: Status, stopped: str | None = None) -> tuple[str, str]:
 def verdict(status: Status) -> str:
     """Say in one sentence where a study stands."""
     if status.verdict != "continue" or status.risk is None:  # it says if nothing is guaranteed
-        return status.sentence
+        return _short(status)
     left, noun = len(status.survivors), contenders(status)
     if status.pulls == 0:
         return f"Not begun: any of the {noun} may be {best(status.top)}."
@@ -145,6 +145,17 @@ def verdict(status: Status) -> str:
     if status.epsilon:
         return f"Not decided yet: none is sure to be {within(status.epsilon)}.{ahead}"
     return f"Not decided yet: {left:,} of {noun} may be {best(status.top)}.{ahead}"
+
+
+def _short(status: Status) -> str:
+    """Return the sentence of a status without doubts that the warnings below it repeat."""
+    said, doubts = " ".join(status.warnings), "; and ".join(status.doubts)
+    if not doubts or not all(doubt[1:] in said for doubt in status.doubts):
+        return status.sentence
+    why = (
+        "the warning below says why" if len(status.warnings) == 1 else "the warnings below say why"
+    )
+    return status.sentence.replace(f"certain, because {doubts}.", f"certain: {why}.", 1)
 
 
 def certain(status: Status) -> str:
