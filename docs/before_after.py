@@ -26,9 +26,11 @@ HERE = Path(__file__).parent
 WIDTHS, HEIGHT = (1280, 390), 1100
 #: Pages by the name of their picture: the address, and the part that is scrolled to, if any.
 PAGES = {
+    "first": ("/", None),
     "list": ("/", None),
     "new": ("/new", None),
-    "plan": (None, None),
+    "question": (None, "main"),
+    "plan": (None, "#plan"),
     "study": ("/studies/4", None),
     "bench": ("/studies/4", "#next"),
     "candidates": ("/studies/4", "#arms"),
@@ -66,12 +68,14 @@ SCALE, GAP, QUALITY = 0.5, 8, 0.6
 
 
 @contextmanager
-def served(tree: Path, folder: Path) -> Iterator[str]:
-    """Make the studies of a version and serve them; give the address."""
+def served(tree: Path, folder: Path, *, empty: bool = False) -> Iterator[str]:
+    """Make the studies of a version, or none, and serve them; give the address."""
     env = {**os.environ, "PYTHONPATH": f"{tree / 'src'}{os.pathsep}{tree}"}
     code = "from docs.screenshots import make_studies; make_studies('lab.db')"
-    subprocess.run([sys.executable, "-c", code], check=True, cwd=folder, env=env)
-    command = [sys.executable, "-u", "-m", "finalist", "serve", "--db", "lab.db", "--no-open"]
+    if not empty:
+        subprocess.run([sys.executable, "-c", code], check=True, cwd=folder, env=env)
+    place = "empty.db" if empty else "lab.db"
+    command = [sys.executable, "-u", "-m", "finalist", "serve", "--db", place, "--no-open"]
     with subprocess.Popen(
         [*command, "--port", "0"], stdout=subprocess.PIPE, text=True, cwd=folder, env=env
     ) as process:
@@ -91,10 +95,13 @@ def photographs(url: str, page: Any) -> dict[str, str]:
     assert number is not None
     taken = {}
     for name, (path, part) in PAGES.items():
+        if name == "first":
+            continue
         if path is None:
-            plan(page, url)
-            part = "#plan"
+            if name == "question" or "question" not in PAGES:
+                plan(page, url)  # both are of one page
         elif name == "report":
+            page.goto("about:blank")  # as a file that somebody was sent
             page.set_content(page.request.get(url + path).text())
         else:
             page.goto(url + path.format(open=number[1]))
@@ -118,6 +125,11 @@ def main(old: Path, target: Path, names: list[str]) -> None:
                     page.set_default_timeout(120_000)
                     for name, picture in photographs(url, page).items():
                         rows[name].append(picture)
+                    if "first" in PAGES:
+                        with served(tree, Path(folder), empty=True) as nothing:
+                            page.goto(nothing)
+                            page.evaluate(DRAWN)
+                            rows["first"].append(base64.b64encode(page.screenshot()).decode())
                     page.close()
         page = chromium.new_page()
         for name, pictures in rows.items():
