@@ -67,6 +67,13 @@ _JOIN = """async ([pictures, scale, gap, quality]) => {
 SCALE, GAP, QUALITY = 0.5, 8, 0.6
 
 
+def join(page: Any, pictures: list[str], path: Path) -> None:
+    """Write pictures side by side, by an empty page of the browser."""
+    joined = page.evaluate(_JOIN, [pictures, SCALE, GAP, QUALITY])
+    path.write_bytes(base64.b64decode(joined))
+    print(path, len(path.read_bytes()) // 1000, "kB")
+
+
 @contextmanager
 def served(tree: Path, folder: Path, *, empty: bool = False) -> Iterator[str]:
     """Make the studies of a version, or none, and serve them; give the address."""
@@ -76,8 +83,9 @@ def served(tree: Path, folder: Path, *, empty: bool = False) -> Iterator[str]:
         subprocess.run([sys.executable, "-c", code], check=True, cwd=folder, env=env)
     place = "empty.db" if empty else "lab.db"
     command = [sys.executable, "-u", "-m", "finalist", "serve", "--db", place, "--no-open"]
+    deadline = ["--deadline", "600"] if tree == HERE.parent else []  # 0.1.0 had none
     with subprocess.Popen(
-        [*command, "--port", "0"], stdout=subprocess.PIPE, text=True, cwd=folder, env=env
+        [*command, "--port", "0", *deadline], stdout=subprocess.PIPE, text=True, cwd=folder, env=env
     ) as process:
         assert process.stdout is not None
         found = (re.search(r"http://[\w.]+:\d+", line) for line in process.stdout)
@@ -122,7 +130,7 @@ def main(old: Path, target: Path, names: list[str]) -> None:
             with tempfile.TemporaryDirectory() as folder, served(tree, Path(folder)) as url:
                 for width in WIDTHS:
                     page = chromium.new_page(viewport={"width": width, "height": HEIGHT})
-                    page.set_default_timeout(120_000)
+                    page.set_default_timeout(600_000)
                     for name, picture in photographs(url, page).items():
                         rows[name].append(picture)
                     if "first" in PAGES:
@@ -133,10 +141,7 @@ def main(old: Path, target: Path, names: list[str]) -> None:
                     page.close()
         page = chromium.new_page()
         for name, pictures in rows.items():
-            joined = page.evaluate(_JOIN, [pictures, SCALE, GAP, QUALITY])
-            path = target / f"before-after-{name}.webp"
-            path.write_bytes(base64.b64decode(joined))
-            print(path, len(path.read_bytes()) // 1000, "kB")
+            join(page, pictures, target / f"before-after-{name}.webp")
 
 
 if __name__ == "__main__":

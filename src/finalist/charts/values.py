@@ -12,7 +12,7 @@ from finalist.charts.theme import data
 #: What a mark with a value is called in the SVG; static/values.js looks for it.
 VALUE = "value"
 #: For marks that are drawn: they say the field "says" of their rows.
-SAYING = {"ariaRoleDescription": VALUE}
+SAYING: dict[str, Any] = {"ariaRoleDescription": VALUE}
 #: The path of a mark that is nowhere to be seen.
 _NOTHING = "M0,0"
 

@@ -339,7 +339,7 @@ def _open_pulls(state: State) -> OpenPulls | None:
     pulls, numbers = state.pulls, state.pulls.of(state.open.number)
     columns = (getattr(pulls, word)[numbers - 1] for word in ("arm", "worker", "fate", "reward"))
     about = (state.open.number, state.purpose(), tuple(state.workers))
-    return OpenPulls(*about, numbers.copy(), *columns, pulls.last_saved(state.open.number))
+    return OpenPulls(*about, numbers.copy(), *columns, saved=pulls.last_saved(about[0]))
 
 
 def _said(state: State) -> str | None:
