@@ -16,6 +16,7 @@ from finalist.inference.residuals import Cells
 from finalist.inference.statistics import BatchResults
 from finalist.problem import EpsilonBest, TopM, as_problem
 from finalist.strategies import Batch
+from finalist.strategies.gauntlet import probes as probing
 from finalist.strategies.gauntlet.model_check import HOPELESS, MORE, MOST, PROBES
 
 GRID = np.array(list(itertools.product(np.linspace(-1.0, 1.0, 5), repeat=2)))
@@ -164,6 +165,24 @@ def test_a_tenth_of_the_pulls_are_probes_inside_the_corners():
     pulls = run.verdict.pulls
     assert PROBES * pulls - 3 <= probes <= PROBES * pulls
     assert inside > 0.8 * probes
+
+
+def test_many_probes_chosen_several_at_once_tell_as_much_as_one_by_one(monkeypatch):
+    asked, bends = problem(), Bends.of(ARMS)
+    corners, nothing = np.array([0, 4, 20, 24]), np.zeros(len(ARMS), dtype=np.int64)
+    known = Cells(corners, np.full(4, 100.0), GRID[corners] @ [0.2, 0.1])
+    rows = np.column_stack([ARMS.coordinates, bends.columns])
+
+    def left(steps):
+        monkeypatch.setattr(probing, "STEPS", steps)
+        room = np.full(len(ARMS), 1000)
+        counts = probing.probes(asked, bends, known, nothing, 24, 320, 1.0, room)
+        assert counts.sum() == 320
+        C, mean = probing._posterior(rows, rows, bends.count, known, nothing, 1.0)
+        V = probing._differences(asked, rows, C, mean, 24)
+        return np.trace(np.linalg.inv(np.linalg.inv(C) + (rows.T * counts) @ rows) @ V)
+
+    assert left(probing.STEPS) <= 1.01 * left(320)
 
 
 def test_the_pilot_has_no_probes():
