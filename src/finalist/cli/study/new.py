@@ -143,7 +143,7 @@ def new(
             "remarks": list(table.remarks),
         }
     sheet = ["batch.xlsx" if arms_file.suffix.lower() in (".xlsx", ".ods") else "batch.csv"]
-    if table.read_as and "decimal comma" in table.read_as:  # a spreadsheet reads the other one wrong
+    if table.read_as and "decimal comma" in table.read_as:  # as their spreadsheet reads it
         sheet += ["--decimal", ","]
     told = _found(table) + (
         f"Study {printable(name, 60)!r} is in {shown(db)}: {counted_arms(every)}, strategy "
