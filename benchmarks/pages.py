@@ -65,7 +65,10 @@ def measure_list(folder: str) -> dict[str, list[float]]:
     """Return the seconds of the list of studies."""
     place = f"{folder}/small.db"
     make_small(place)
-    with in_thread(place, deadline=600) as url, httpx.Client(base_url=url, timeout=60, trust_env=False) as client:
+    with (
+        in_thread(place, deadline=600) as url,
+        httpx.Client(base_url=url, timeout=60, trust_env=False) as client,
+    ):
         seconds(client, "/new")
         at_once = [seconds(client, "/")]
         client.get("/api/v1/studies").raise_for_status()  # waits until all are read
@@ -80,7 +83,10 @@ def measure_study(folder: str) -> dict[str, list[float]]:
     """Return the seconds of the page of a large study."""
     place, news = f"{folder}/large.db", []
     make_large(place)
-    with in_thread(place, deadline=600) as url, httpx.Client(base_url=url, timeout=60, trust_env=False) as client:
+    with (
+        in_thread(place, deadline=600) as url,
+        httpx.Client(base_url=url, timeout=60, trust_env=False) as client,
+    ):
         client.get("/api/v1/studies").raise_for_status()
         seconds(client, "/new")
         first = [seconds(client, "/studies/1")]
