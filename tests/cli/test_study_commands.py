@@ -379,12 +379,12 @@ def test_a_study_is_deleted_only_if_that_is_meant(begun: Path) -> None:
 
 def test_status_shows_evidence_estimates_and_what_it_rests_on(begun: Path) -> None:
     run("tell", "metals", fill(begun / "batch.csv"))
-    assert "Certain now: nothing, any of the 3 candidates" in run("status", "metals").stdout
+    assert "No candidate is ruled out yet: any of the 3" in run("status", "metals").stdout
     asked = run("ask", "metals", "--size", 12)  # the pilot is enough
     assert "tin is the best, after 12 measurements" in asked.stdout
     text = run("status", "metals").stdout
     assert text.startswith("tin is the best, after 12 measurements")
-    for word in ("Evidence against it", "+-", "█", "This rests on", "12 results in 2 batches"):
+    for word in ("Evidence", "Behind", " to ", "This rests on", "12 results in 2 batches"):
         assert word in text
     assert "12 measurements were not needed" in text
     rows = [line.split()[0] for line in text.splitlines() if line.startswith(" ")]

@@ -226,9 +226,8 @@ class Status:
         return pd.DataFrame(rows, columns=[one.name for one in fields(Effect)])
 
     def __str__(self) -> str:
-        lines = [self.sentence, *filter(None, [self.advice, self.good_enough])]
-        if self.outlook is not None:
-            lines.append(self.outlook.words)
+        outlook = None if self.outlook is None else self.outlook.words
+        lines = [self.sentence, *filter(None, [self.advice, outlook, self.good_enough])]
         if self.unneeded:
             lines.append(
                 f"{counted(self.unneeded, 'measurement was', 'measurements were')} not needed."

@@ -25,6 +25,7 @@ from finalist.cli.study.common import (
     say,
 )
 from finalist.cli.study.status import certain
+from finalist.cli.wording import for_shell
 from finalist.files import printable
 from finalist.text import counted
 
@@ -256,7 +257,7 @@ def _told(told: "Told", found: "Status", ask_again: str) -> list[str]:
     lines += certain(found)
     if found.advice is not None:
         lines.append(printable(found.advice))
-    lines += [f"Warning: {printable(words)}" for words in found.warnings]
+    lines += [f"Warning: {printable(for_shell(words, found.name))}" for words in found.warnings]
     if found.unneeded:
         pulls = counted(found.unneeded, "measurement was", "measurements were")
         lines.append(f"{pulls} not needed any more.")
