@@ -259,7 +259,7 @@ def status(
     >>> from finalist.testing.studies import small_study
     >>> with small_study() as study:
     ...     print(status(study.snapshot()))
-    Nothing is tested yet: 0 measurements are in.
+    Nothing has been tested yet: 0 results are in.
     """
     names, verdict, chosen = snapshot.arms.names, snapshot.verdict, snapshot.recommendation
     known = ~np.isnan(snapshot.means) & snapshot.arms.candidate
