@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 import finalist as fl
+from finalist.cli.study.common import warnings
 from finalist.cli.study.status import bar, certain, report
-from finalist.cli.wording import for_shell
-from finalist.inference.bending import ALARM
 from finalist.strategies.abilities import ModelFindings
 from finalist.study import ArmStatus, Status
 from finalist.study.bends import bend_checks
 from finalist.testing.studies import small_study
+from tests.cli.common import run
 
 ARMS = fl.Arms([[1.0], [2.0], [3.0]], ["thin", "as it is", "thick"])
 
@@ -97,12 +97,15 @@ def test_both_are_two(bent: tuple[int, ...], remedy: str) -> None:
 
 
 def test_a_shell_is_told_what_can_be_typed() -> None:
-    problem = fl.Problem(ARMS, noise=fl.Gaussian(1.0), check=0.03)
-    alarm = ModelFindings("squares", -2 * ALARM, True, "f1^2")
-    (check,) = bend_checks(alarm, problem, 40, None)
-    said = for_shell(check.words(True), "my {name} \\1")
-    assert "study.fork" not in said
-    assert "finalist fork 'my {name} \\1' NEW-NAME --model bending" in said
+    found = status_of(arm("thin"), arm("thick"), doubts=("it scatters",), risk=None)
+    remedy = "begin a new study with a larger one, or sigma=None. Or shifts (batch_intercept)."
+    (said,) = warnings(replace(found, warnings=(remedy,)), None)
+    assert said == (
+        "Warning: begin a new study with a larger --sigma, or --sigma unknown. "
+        "Or shifts (--batch-intercept)."
+    )
+    refused = run("new", "x", "arms.csv", "--sigma", 0)
+    assert "sigma=None" not in refused.stderr
 
 
 def test_a_strategy_that_guarantees_nothing_rules_nothing_out() -> None:

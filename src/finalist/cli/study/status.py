@@ -10,8 +10,7 @@ import typer
 
 from finalist.cli import codes, output
 from finalist.cli.options import AllOption, ChartOption, Format, FormatOption, OutputOption
-from finalist.cli.study.common import DbOption, StudyName, opened
-from finalist.cli.wording import for_shell
+from finalist.cli.study.common import DbOption, StudyName, opened, warnings
 from finalist.errors import ChartError
 from finalist.files import printable
 from finalist.text import counted, named
@@ -118,7 +117,7 @@ def status(
         rows = [[getattr(arm, column) for column in _ARM_COLUMNS] for arm in found.arms]
         text = output.to_csv(_ARM_COLUMNS, rows)
     else:
-        text = output.to_text(*report(found, everything))
+        text = output.to_text(*report(found, everything, db))
     output.deliver(text, out)
     if chart is not None and picture is not None:
         with output.working("Drawing..."):
@@ -153,7 +152,9 @@ def evidence_picture(
     )
 
 
-def report(found: "Status", everything: bool = False) -> "Iterator[Table | str]":
+def report(
+    found: "Status", everything: bool = False, db: str | None = None
+) -> "Iterator[Table | str]":
     """Yield the parts of a status for people."""
     yield printable(found.sentence)
     yield from certain(found)
@@ -169,8 +170,7 @@ def report(found: "Status", everything: bool = False) -> "Iterator[Table | str]"
     yield from arms_table(found, everything)
     if found.effects and found.pulls:
         yield from effects_table(found, everything)
-    for warning in found.warnings:
-        yield f"Warning: {printable(for_shell(warning, found.name))}"
+    yield from warnings(found, db)
     what = "This rests on" if not found.doubts else "The estimates would rest on"
     yield f"{what}: " + "; ".join(map(printable, found.assumptions)) + "."
 
@@ -182,11 +182,12 @@ def certain(found: "Status") -> Iterator[str]:
     left, all_ = len(found.survivors), sum(arm.candidate for arm in found.arms)
     if left <= found.top:  # the model is still checked, as the sentence says
         return
-    if f"({left:,} of {all_:,})" in found.sentence or "no candidate is ruled" in found.sentence:
+    if f"({left:,} of {all_:,})" in found.sentence or "candidate is ruled out," in found.sentence:
         return
     best = "the best" if found.top == 1 else f"among the {found.top} best"
     if left == all_:
-        yield f"No candidate is ruled out yet: any of the {all_:,} may be {best}."
+        who = "either" if all_ == 2 else f"any of the {all_:,}"
+        yield f"No candidate is ruled out yet: {who} may be {best}."
         return
     names = named([printable(name, output.NAME_WIDTH) for name in found.survivors])
     yield (
