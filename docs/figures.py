@@ -275,7 +275,7 @@ def decide_picture(folder: Path) -> None:
     )
     chart = (points + counts).properties(width=420, height=420)
     subtitle = [
-        f"{int(pulls.sum())} measurements in the middle, the numbers; sigma = 1, delta = 0.05.",
+        f"Numbers: {int(pulls.sum())} measurements, all in the middle; sigma = 1, delta = 0.05.",
         f"The winner is one of {int((~arms.measurable).sum())} that are never measured.",
     ]
     save(finish(chart, "Measured inside, decided outside", subtitle), folder / "decide.png")
