@@ -13,7 +13,7 @@ from finalist.strategies.abilities import ModelFindings
 from finalist.study import ArmStatus, Status
 from finalist.study.bends import bend_checks
 from finalist.testing.studies import small_study
-from tests.cli.common import run
+from tests.cli.common import run, write
 
 ARMS = fl.Arms([[1.0], [2.0], [3.0]], ["thin", "as it is", "thick"])
 
@@ -136,3 +136,13 @@ def test_an_estimated_chance_is_never_0_or_1(error: float, said: str) -> None:
     from finalist.study.sentences import _rounded
 
     assert _rounded(error) == said
+
+
+def test_a_list_of_names_has_separate_candidates(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("FINALIST_DB", str(tmp_path / "lab.db"))
+    write(tmp_path / "names.csv", "name\nblue\ngreen\n")
+    said = run("new", "buttons", "names.csv", "--noise", "bernoulli").stdout
+    assert "Model: separate: each candidate on its own." in said

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from finalist.arms.table import ArmsTable
     from finalist.study import Status
 
+#: Roles of columns that describe candidates.
+DESCRIBING = ("number", "category", "yes/no")
 #: How to give an unknown size of the noise here.
 _UNKNOWN = "'unknown': it is then estimated from the results"
 
@@ -179,7 +181,9 @@ def _found(table: "ArmsTable") -> str:
         return ""
     read_as = [f"Read as: {table.read_as}."] if table.read_as else []
     remarks = [f"{words[0].upper()}{words[1:]}." for words in table.remarks]
-    made = table.arms.recipe.words()
+    made = table.arms.recipe.words() or table.arms.recipe.name
+    if not any(column.role in DESCRIBING for column in table.columns):
+        made = "separate: each candidate on its own"
     columns = table.columns[: output.MAX_ROWS]
     rows = [(printable(c.name, output.NAME_WIDTH), c.role, printable(c.why)) for c in columns]
     left = len(table.columns) - len(columns)
@@ -189,6 +193,6 @@ def _found(table: "ArmsTable") -> str:
         "Columns:",
         output.facts_table(rows),
         *([f"... and {left:,} more"] if left else []),
-        printable(f"Model: {made or table.arms.recipe.name}."),
+        printable(f"Model: {made}."),
         "",
     )
