@@ -70,8 +70,8 @@ def ordered(
     array([0, 1, 0, 1])
     """
     arms = np.flatnonzero(counts)
-    whole = _ridged(_gram(Z, counts, start))
-    least = whole - _gram(Z, counts, None)  # the ridge, and what is known before
+    own = _gram(Z, counts, None)
+    least = _ridged(own if start is None else own + start) - own  # the ridge, and what was before
     found = _descended(Z[arms], counts[arms], np.linalg.inv(least), M, int(counts.sum()))
     return np.asarray(arms[found])
 

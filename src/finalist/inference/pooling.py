@@ -125,13 +125,12 @@ class Pooled:
             return estimate(self.problem.arms, self.statistics, precisions=p)
         return self._shifted()
 
-    def quick_estimate(self) -> Estimate:
-        """Return it by compiled code where that is safe."""
+    def quick_estimate(self, *, kept: bool = True) -> Estimate:
+        """Return it by compiled code where that is safe; if not `kept`, for use at once."""
         if self.problem.batch_intercept:
             return self._shifted()
-        return quick_estimate(
-            self.problem.arms, self.statistics, precisions=self.problem.precisions
-        )
+        p = self.problem.precisions
+        return quick_estimate(self.problem.arms, self.statistics, precisions=p, kept=kept)
 
     def _shifted(self) -> "ShiftedEstimate":
         arms, p = self.arms, self.problem.precisions

@@ -238,3 +238,12 @@ class Bets:
         else:
             with ThreadPoolExecutor() as pool:
                 list(pool.map(settle, (slice(k, k + MANY) for k in range(0, len(at), MANY))))
+
+    def out_along(self, V: Float[np.ndarray, "L t"], at: Int[np.ndarray, " t"]) -> list[int]:
+        """Return at which looks arms were rejected, after `place_along` with the same V.
+
+        An arm that was out before counts as out at the first.
+        """
+        out = (self.log_m[at] >= self.limit[at]).nonzero()[0]
+        # The path of an arm ends at the look that rejects it.
+        return [int((V[:, i] == self.path[1, at[i]]).argmax()) for i in out.tolist()]
