@@ -45,7 +45,7 @@ def exchange(
     >>> exchange(np.eye(2), np.array([3, 1]), np.eye(2))
     array([2, 2])
     """
-    from finalist.design.kernels import exchange as kernels
+    import finalist.design.kernels.exchange as kernels
 
     found = counts.copy()
     free = np.full(len(Z), int(counts.sum())) if room is None else room - counts
@@ -100,7 +100,7 @@ def _descended(
     M: Float[np.ndarray, "r r"],
     pulls: int,
 ) -> Int[np.ndarray, " n"]:
-    from finalist.design.kernels import exchange as kernels
+    import finalist.design.kernels.exchange as kernels
 
     order = np.empty(pulls, dtype=np.int64)
     found = kernels.descend(read_only(Z), left.astype(np.int64), P, read_only(M), order)

@@ -104,7 +104,7 @@ def _improve(
     tol: float,
 ) -> float:
     """Improve the weights of arms and directions in place; return the gap."""
-    from finalist.design.kernels import rough as kernels
+    import finalist.design.kernels.rough as kernels
 
     value, lower = kernels.run(read_only(Z), read_only(Y), lam, m, steps, tol)
     return relative_gap(float(value), float(lower))

@@ -25,7 +25,7 @@ def quick_information(
     >>> quick_information(np.eye(2), np.array([4.0, 1.0])).variances(np.array([[1.0, -1.0]]))
     array([1.25])
     """
-    from finalist.inference.kernels import fit as kernels
+    import finalist.inference.kernels.fit as kernels
 
     root, inverse = np.empty((2, coordinates.shape[1], coordinates.shape[1]))
     if kernels.factorise(read_only(coordinates), read_only(weights), root, inverse):
@@ -54,7 +54,7 @@ def quick_estimate(
     >>> quick_estimate(Arms([[1.0, 0.0], [0.0, 1.0]]), s).means()
     array([2., 5.])
     """
-    from finalist.inference.kernels import fit as kernels
+    import finalist.inference.kernels.fit as kernels
 
     Z, weights = arms.coordinates, weights_of(statistics.count, precisions)
     info = known or quick_information(Z, weights)

@@ -130,7 +130,8 @@ def finish(
     (K,) array of int, int
         The further pulls of each arm, and in how many batches.
     """
-    if size is None and isinstance(run, Playable) and isinstance(rewards, DrawnRewards):
+    able = size is None and hasattr(run, "play")  # asking for all of a protocol takes long
+    if able and isinstance(run, Playable) and isinstance(rewards, DrawnRewards):
         played = run.play(rewards, run.verdict.pulls + most)
         return played, int(played.sum())
     pulls, total, batches = np.zeros(K, dtype=np.int64), 0, 0
@@ -163,7 +164,8 @@ def needed(run: Run, batch: Batch, size: int | None) -> Int[np.ndarray, " K"]:
     """
     if size is not None or batch.order is None or not run.verdict.decided:
         return batch.counts
-    if not isinstance(run, Looking) or run.decided_at is None:
+    looking = Looking in type(run).__mro__ or isinstance(run, Looking)  # the latter takes long
+    if not looking or run.decided_at is None:
         return batch.counts
     spare = run.verdict.pulls - run.decided_at
     return np.bincount(batch.order[: batch.size - spare], minlength=len(batch.counts))

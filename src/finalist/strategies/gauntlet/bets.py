@@ -187,7 +187,7 @@ class Bets:
             The score from which on an arm was to be rejected; infinite without a cap, NaN for
             an arm that was not tested.
         """
-        from finalist.strategies.gauntlet import kernels
+        import finalist.strategies.gauntlet.kernels as kernels
 
         caps, odds = np.full(len(z), np.nan), self.odds
         drifts = np.zeros((len(z), 0)) if expert is None else expert
@@ -225,7 +225,7 @@ class Bets:
         before : pair of (K,) arrays
             What was known before the epoch: S and V.
         """
-        from finalist.strategies.gauntlet import kernels
+        import finalist.strategies.gauntlet.kernels as kernels
 
         rule = (self.capped, self.limit, odds.grid, odds.prior, odds.temper)
         state = (self.log_m, self.scale, self.wealth, self.path, SMALLEST_STEP)

@@ -313,7 +313,7 @@ def contradict(now: Estimate, before: Estimate, sigma: float | None) -> bool:
         return False
     square = math.nan
     if rank == len(now.phi) == now.information.rank:
-        from finalist.strategies.gauntlet import choice_kernels as kernels
+        import finalist.strategies.gauntlet.choice_kernels as kernels
 
         roots = (read_only(fit.information.inverse_root) for fit in (now, before))
         square = kernels.difference_of(read_only(now.phi), read_only(before.phi), *roots)

@@ -222,6 +222,8 @@ def _worst_score(targets: Targets, counts: Int[np.ndarray, " K"], info: Informat
 
 def within(counts: Int[np.ndarray, " K"], room: Int[np.ndarray, " K"]) -> Int[np.ndarray, " K"]:
     """Give pulls that there is no room for to other arms, as far as they have room."""
+    if (counts <= room).all():
+        return counts
     fitting: Int[np.ndarray, " K"] = np.minimum(counts, room)
     left = int(counts.sum() - fitting.sum())
     free = room - fitting
