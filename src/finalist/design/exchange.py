@@ -69,10 +69,11 @@ def ordered(
     >>> ordered(np.eye(2), np.array([2, 2]), np.eye(2))
     array([0, 1, 0, 1])
     """
-    arms = np.flatnonzero(counts)
+    arms = counts.nonzero()[0]
     own = _gram(Z, counts, None)
     least = _ridged(own if start is None else own + start) - own  # the ridge, and what was before
-    found = _descended(Z[arms], counts[arms], np.linalg.inv(least), M, int(counts.sum()))
+    P = np.diag(1.0 / least.diagonal()) if start is None else np.linalg.inv(least)
+    found = _descended(Z[arms], counts[arms], P, M, int(counts.sum()))
     return np.asarray(arms[found])
 
 

@@ -176,7 +176,7 @@ class BatchSums:
     @classmethod
     def of(cls, rewards: Statistics) -> "BatchSums":
         """Return what a batch gave."""
-        some = np.flatnonzero(rewards.count)
+        some = rewards.count.nonzero()[0]
         parts = (rewards.count, rewards.mean, rewards.m2)
         return cls(some, *(part[some].copy() for part in parts))
 

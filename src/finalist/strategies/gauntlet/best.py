@@ -179,7 +179,7 @@ class BestArm:
     def _on_best(self, note: Mapping[str, Any]) -> Iterator[Wager]:
         """Bet against all arms with a rival, and remember whose bets were won."""
         rivals = np.array(note["rivals"], dtype=np.int64)
-        before, tested = self.bets.log_m.copy(), np.flatnonzero(rivals >= 0)
+        before, tested = self.bets.log_m.copy(), (rivals >= 0).nonzero()[0]
         own = np.array(note["direct"])[tested] if "direct" in note else None
         yield Wager(self.bets, tested, Pairs(rivals[tested], tested, own))
         hit = self.bets.log_m > before

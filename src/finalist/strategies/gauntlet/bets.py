@@ -30,6 +30,7 @@ sub-Gaussian noise only E exp(l Z) <= exp(l^2 / 2), l >= 0, is known: no cap.
 import math
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -63,6 +64,7 @@ class Odds:
     temper: float = 1.0
     expert: float = 0.5
 
+    @cache  # noqa: B019 - odds are constants
     def shares(self, untilted: float) -> Float[np.ndarray, " 3"]:
         """Return the logarithms of what the tilted grid, the expert and the untilted grid have."""
         tilted = 1.0 - untilted

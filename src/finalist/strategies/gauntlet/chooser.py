@@ -132,10 +132,11 @@ class Chooser:
             counts, info, probes = self._with_probes(past, counts, probed, reserve)
         quick = ending is None and probed == 0 and problem.misspecification == 0.0
         few = past.few if past.batches > 0 else missing <= DOZENS * past.arms.rank
+        pulled = counts.nonzero()[0]
         plan: dict[str, Any] = {
             "attack": self.claims.attack(past, counts, info),
-            "pulled": np.flatnonzero(counts).tolist(),
-            "times": counts[counts > 0].tolist(),
+            "pulled": pulled.tolist(),
+            "times": counts[pulled].tolist(),
             "every": self._every(past, int(counts.sum())),
             "few": bool(few),
         }
@@ -213,8 +214,9 @@ def is_plan(plan: Mapping[str, Any], K: int) -> bool:
     if not lists or not isinstance(plan.get("attack"), dict):
         return False
     numbers = [*plan["pulled"], *plan["later"]]
-    whole = all(isinstance(i, int) and 0 <= i < K for i in numbers)
-    times = all(isinstance(n, int) and n > 0 for n in plan["times"])
+    whole = set(map(type, numbers)) <= {int} and min(numbers, default=0) >= 0
+    whole = whole and max(numbers, default=0) < K
+    times = set(map(type, plan["times"])) <= {int} and min(plan["times"], default=1) > 0
     looks = isinstance(plan.get("every"), int) and isinstance(plan.get("few"), bool)
     return whole and times and looks and len(plan["pulled"]) == len(plan["times"])
 

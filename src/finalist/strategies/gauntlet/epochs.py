@@ -31,7 +31,7 @@ from jaxtyping import Int
 
 from finalist.errors import ProblemError
 from finalist.inference.statistics import BatchResults, Statistics
-from finalist.strategies.gauntlet.bets import ODDS, ODDS_OF_FEW, Odds
+from finalist.strategies.gauntlet.bets import ODDS, ODDS_OF_FEW, Bets, Odds
 from finalist.strategies.gauntlet.chooser import Chooser, Planned, counts_of, is_plan
 from finalist.strategies.gauntlet.claims import Claims, Wager
 from finalist.strategies.gauntlet.contrasts import contrasts_of
@@ -169,10 +169,8 @@ class Epochs(Course):
         for step in reveals_in(note):
             reserve = self.past.reserve
             good = good and reserve is not None and len(step["noise"]) == len(reserve.arms())
-        if plan is not None:
-            good = good and is_plan(plan, K)
-            if good:
-                self.claims.check({"kind": "test", **plan["attack"]})
+        if plan is not None and (good := good and is_plan(plan, K)):
+            self.claims.check({"kind": "test", **plan["attack"]})
         if not good:
             raise ProblemError("the note of this batch is not as `next` returns it; record that.")
 
@@ -262,14 +260,15 @@ class Epochs(Course):
         epoch, past = self.epoch, self.past
         assert epoch is not None
         due = epoch.looks(results)
-        looks, walked = np.flatnonzero(due), Walk(past, epoch, results, due)
+        looks, walked = due.nonzero()[0], Walk(past, epoch, results, due)
         if len(looks) == 0:
             walked.whole()
             return
         start, epoch.looked = self.claims.copy(), True
-        out = self._bet(self.claims, walked, len(looks))
+        placed = self._bet(self.claims, walked, len(looks))
         epoch.ended = bool(due[-1]) and epoch.completed_by(results)
         if self.claims.verdict(0).decided:
+            out = sorted({n for bets, V, at in placed for n in bets.out_along(V, at)})
             low, high = 0, len(out) - 1  # one of these decides first: before it nothing is new
             while low < high:
                 middle = (low + high) // 2
@@ -281,18 +280,18 @@ class Epochs(Course):
                 self.claims = start
             self.used = past.pulls + before + int(looks[out[low]])
 
-    def _bet(self, claims: Claims, walked: Walk, looks: int) -> list[int]:
-        """Bet on the first looks of a walk, and conclude; return at which claims went out."""
-        epoch, out = self.epoch, set[int]()
+    def _bet(self, claims: Claims, walked: Walk, looks: int) -> list[tuple[Bets, Any, Any]]:
+        """Bet on the first looks of a walk, and conclude; return the bets, their V and arms."""
+        epoch, placed = self.epoch, []
         assert epoch is not None
         for j, wager in enumerate(claims.wagers(epoch.note)):
             tested, before = self._stake(j, wager)
             S, V = walked.along(j, wager, tested)
             at = wager.at[tested]
             wager.bets.place_along(S[:looks], V[:looks], at, before, self._odds(wager))
-            out.update(wager.bets.out_along(V[:looks], at))
+            placed.append((wager.bets, V, at))
         claims.settle(epoch.note, self.past, walked.results.pulls)
-        return sorted(out)
+        return placed
 
     def _odds(self, wager: Wager) -> Odds:
         assert self.epoch is not None

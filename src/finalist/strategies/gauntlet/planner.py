@@ -167,8 +167,8 @@ def useful_arms(
 ) -> Int[np.ndarray, " n"]:
     """Return the arms among which pulls are exchanged."""
     if len(Z) <= MANY:
-        return np.flatnonzero(room > 0)
-    return np.flatnonzero(weights > 0.0)
+        return (room > 0).nonzero()[0]
+    return (weights > 0.0).nonzero()[0]
 
 
 def _compare_directly(
