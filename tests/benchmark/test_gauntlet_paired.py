@@ -1,6 +1,7 @@
 """Rules compared on the same noise."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from benchmarks.gauntlet.paired import CommonNoise, changed, pulls_of, ratio
@@ -17,7 +18,9 @@ def test_the_nth_result_of_an_arm_does_not_depend_on_the_others():
     whole = CommonNoise(np.array([5.0, 0.0, -5.0]), seed=1).sequence(order)
     parts = CommonNoise(np.array([5.0, 0.0, -5.0]), seed=1)
     alone = [parts.sequence(np.full(np.count_nonzero(order == arm), arm)) for arm in (2, 0, 1)]
+    assert whole.value is not None
     for arm, part in zip((2, 0, 1), alone, strict=True):
+        assert part.value is not None
         np.testing.assert_array_equal(part.value, whole.value[order == arm])
     noise = whole.value - np.array([5.0, 0.0, -5.0])[order]
     assert abs(noise.mean()) < 0.15
@@ -29,7 +32,8 @@ def test_pulls_are_those_after_which_it_was_decided():
     instance, rules = unstructured([1.0, 0.3, 0.0]), rules_of(4)
     for seed in range(4):
         problem = as_problem(instance.arms, sigma=1.0, delta=0.1, rules=rules)
-        run, noise = fl.Gauntlet().start(problem, seed=seed), CommonNoise(instance.theta, seed)
+        noise: Any = CommonNoise(instance.theta, seed)
+        run = fl.Gauntlet().start(problem, seed=seed)
         expected = int(finish(run, noise, 3, 10**6)[0].sum())
         assert pulls_of(instance, rules, 0.1, seed, 10**6) == expected
         assert 4 <= pulls_of(instance, rules, 0.1, seed, 4) < expected

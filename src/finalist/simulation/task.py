@@ -8,7 +8,7 @@ runs there are.
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, cast, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -164,10 +164,12 @@ def needed(run: Run, batch: Batch, size: int | None) -> Int[np.ndarray, " K"]:
     """
     if size is not None or batch.order is None or not run.verdict.decided:
         return batch.counts
-    looking = Looking in type(run).__mro__ or isinstance(run, Looking)  # the latter takes long
-    if not looking or run.decided_at is None:
+    # Asking for all of a protocol takes long.
+    looks = Looking in type(run).__mro__ or isinstance(run, Looking)
+    used = cast(Looking, run).decided_at if looks else None
+    if used is None:
         return batch.counts
-    spare = run.verdict.pulls - run.decided_at
+    spare = run.verdict.pulls - used
     return np.bincount(batch.order[: batch.size - spare], minlength=len(batch.counts))
 
 
