@@ -194,10 +194,9 @@ class Problem:
     def precisions(self) -> Float[np.ndarray, " K"] | None:
         """1 / sigma^2 of each arm if it differs between arms, else None."""
         sigma = self.noise.sigma
-        if not isinstance(sigma, tuple):
-            return None
-        precisions: Float[np.ndarray, " K"] = 1.0 / np.square(sigma)
-        precisions.flags.writeable = False
+        precisions = 1.0 / np.square(sigma) if isinstance(sigma, tuple) else None
+        if precisions is not None:
+            precisions.flags.writeable = False
         return precisions
 
     @property
