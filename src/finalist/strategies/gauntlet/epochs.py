@@ -268,7 +268,7 @@ class Epochs(Course):
         placed = self._bet(self.claims, walked, len(looks))
         epoch.ended = bool(due[-1]) and epoch.completed_by(results)
         if self.claims.verdict(0).decided:
-            out = sorted({n for bets, V, at in placed for n in bets.out_along(V, at)})
+            out = sorted({n for bets, V, at in placed for n in bets.out_along(V, at)}) or [0]
             low, high = 0, len(out) - 1  # one of these decides first: before it nothing is new
             while low < high:
                 middle = (low + high) // 2

@@ -50,7 +50,7 @@ def first_pulls(past: Past, pulls: int) -> Int[np.ndarray, " K"]:
     return _telling(past.Z, problem.precisions, done, past.room(), pulls)
 
 
-@lru_cache(maxsize=32)
+@lru_cache(maxsize=16)
 def _very_first(
     arms: Arms, precisions: tuple[float, ...] | None, pulls: int
 ) -> Int[np.ndarray, " K"]:
