@@ -86,7 +86,7 @@ def test_the_looks_that_reject_are_the_first_that_do():
     S = 0.9 * V + np.cumsum(rng.standard_normal((L, K)), axis=0)
     V[:3, 5] = S[:3, 5] = 0.0  # not known before
     V[6, 2], S[6, 2] = V[5, 2], S[5, 2]  # a look at nothing new
-    at, before = np.arange(K), tuple(np.zeros((2, K)))
+    at, before = np.arange(K), (np.zeros(K), np.zeros(K))
 
     def bets_on(looks: int) -> Bets:
         bets = Bets.against(K, 0.3, True, 0.2, ODDS)
