@@ -256,7 +256,9 @@ def take(row: StudyRow, state: State, events: Sequence[dict[str, Any]] = ()) -> 
     problem, verdict, fit = state.problem, state.verdict, state.pooled.estimate()
     ended = state.end is not None
     certain, checks = promised(state), tuple(checks_of(state))
-    chosen = recommended(state, fit) if ended else None
+    wrong = any(one.kind == "bend" and one.fails for one in checks)
+    bent = bent_of(state, fit, failed=any(one.kind == "bend" for one in checks))
+    chosen = recommended(state, fit, bent.means if wrong else None) if ended else None
     open_end, able = ended and not (certain and verdict.decided), can_forecast(state, fit)
     error, sure = figures(state, fit, chosen) if open_end and chosen is not None else (None, None)
     open_pulls, told, void, missing, unneeded = np.bincount(
@@ -293,7 +295,7 @@ def take(row: StudyRow, state: State, events: Sequence[dict[str, Any]] = ()) -> 
         leading=leading_of(state, fit),
         effects=effects_of(state, fit),
         leftover=leftover_of(state, fit.means()),
-        bent=bent_of(state, fit, failed=any(one.kind == "bend" for one in checks)),
+        bent=bent,
         standing=standing_of(state, fit, chosen),
         evidence=state.replay.evidence(),
         decisions=tuple(
