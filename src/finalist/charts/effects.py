@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int
 
 from finalist.charts.theme import (
     ACCENT,
@@ -17,6 +16,7 @@ from finalist.charts.theme import (
     not_shown,
 )
 from finalist.errors import ChartError
+from finalist.shapes import Float, Int
 
 _WIDTH, _HEIGHT = 360, 190
 #: Points of a scatter that are drawn.

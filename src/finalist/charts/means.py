@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 
 from finalist.charts.theme import INK, MUTED, AnyChart, data, finish, own_colours
 from finalist.errors import ChartError
+from finalist.shapes import Float
 
 _WIDTH, _PHONE, _HEIGHT = 400, 250, 230
 #: Points of a curve.

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
 
 from finalist.arms import Arms
 from finalist.charts.bars import arm_axis
@@ -23,6 +22,7 @@ from finalist.charts.theme import (
     not_shown,
 )
 from finalist.errors import ChartError
+from finalist.shapes import Bool, Float, Int
 
 #: Width of a chart of rows; sides of the plane on a page and on a phone.
 _WIDTH = 360

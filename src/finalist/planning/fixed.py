@@ -21,7 +21,7 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from jaxtyping import Bool, Float
+from finalist.shapes import Bool, Float
 from scipy import stats
 
 from finalist.problem import Problem

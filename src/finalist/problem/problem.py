@@ -11,7 +11,6 @@ from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
-from jaxtyping import Float
 from numpy.typing import ArrayLike
 
 from finalist.arms import Arms
@@ -36,6 +35,7 @@ from finalist.problem.values import (
     store_positive,
 )
 from finalist.settings import SETTINGS
+from finalist.shapes import Float
 
 if TYPE_CHECKING:
     GivenArms = Arms

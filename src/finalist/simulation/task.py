@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
-from jaxtyping import Float, Int
+from finalist.shapes import Float, Int
 from numpy.typing import ArrayLike
 
 from finalist.arms import Arms

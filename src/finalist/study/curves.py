@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-from jaxtyping import Float, Int
 
 from finalist.inference.bending import BendEvidence
 from finalist.inference.bends import Bends
@@ -19,6 +18,7 @@ from finalist.inference.intervals import leader
 from finalist.inference.least_squares import Estimate
 from finalist.inference.pooling import BatchSums
 from finalist.inference.residuals import Cells
+from finalist.shapes import Float, Int
 from finalist.study.effects import leftover_of
 from finalist.study.state import State
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from jaxtyping import Float
+from finalist.shapes import Float
 
 from finalist.extras import need
 from finalist.planning import Forecast

@@ -12,12 +12,12 @@ import math
 from typing import Any
 
 import numpy as np
-from jaxtyping import Int
 
 from finalist.design.exchange import exchange, greedy_pulls
 from finalist.design.linalg import spanning_arms
 from finalist.inference.least_squares import weighted_rows, weights_of
 from finalist.inference.quick import quick_information
+from finalist.shapes import Int
 from finalist.strategies.gauntlet.past import Past, has_portfolio
 from finalist.strategies.gauntlet.sizes import missing
 from finalist.strategies.gauntlet.targets import Comparisons
