@@ -15,6 +15,7 @@ import typer
 from finalist.cli import output
 from finalist.cli.options import Printed
 from finalist.files import printable
+from finalist.loading import loading
 
 if TYPE_CHECKING:
     from finalist.study import Study
@@ -94,7 +95,8 @@ def shown(db: str | None) -> str:
 @contextmanager
 def opened(db: str | None, name: str) -> "Iterator[Study]":
     """Open a study and close it at the end."""
-    from finalist.study import Study
+    with loading():
+        from finalist.study import Study
 
     with Study.open(where(db), name) as study:
         yield study
