@@ -6,6 +6,7 @@ import struct
 import subprocess
 import sys
 from importlib import import_module
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -176,6 +177,16 @@ def test_a_loop_is_compiled_when_interpreting_has_cost_as_much(clock):
     assert clock[0] == tiers.CLOCK.spent == 0.75
 
 
+class Compiled:
+    """What numba would make of a loop, and keeps."""
+
+    def __init__(self) -> None:
+        self._cache = SimpleNamespace(has=lambda compiled, args: compiled is self and not args)
+
+    def __call__(self) -> float:
+        return 2.0
+
+
 @pytest.mark.parametrize("kept", [False, True])
 def test_what_may_be_kept_is_looked_for_once(clock, monkeypatch, kept):
     @tiered(error_model="numpy")
@@ -190,12 +201,19 @@ def test_what_may_be_kept_is_looked_for_once(clock, monkeypatch, kept):
         return kept
 
     monkeypatch.setattr(Tiered, "_may_be_kept", look)
-    one._compiled = lambda: 2.0
+    one._compiled = Compiled()
     assert one() == 1.0
     assert looked == []
     tiers.CLOCK.spent = tiers.LOADING + 0.1
     assert [one(), one()] == ([2.0, 2.0] if kept else [1.0, 1.0])
     assert looked == [one]
+
+
+def test_what_others_inline_can_be_called_by_itself():
+    from finalist.strategies.gauntlet.cap_kernels import normal_cdf
+
+    import_module("finalist.compiled.cache")
+    assert normal_cdf(0.0) == 0.5
 
 
 def test_what_runs_for_long_is_compiled_at_once(clock):

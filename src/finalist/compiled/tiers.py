@@ -14,6 +14,7 @@ NaN: then everything is put back, and compiled code does it.
 """
 
 import math
+import os
 import sys
 from collections.abc import Callable
 from time import thread_time
@@ -152,8 +153,9 @@ class Tiered:
         self._is_looked_for = False  # once: what others compile later is not waited for
         if _CACHE not in sys.modules and not self._may_be_kept():
             return False
-        keeps = getattr(self.compiled, "_cache", None)
-        return keeps is None or bool(keeps.has(self.compiled, args))
+        if "inline" in self._flags or os.environ.get("NUMBA_DISABLE_JIT", "0") != "0":
+            return False  # nothing is kept
+        return bool(self.compiled._cache.has(self.compiled, args))
 
     def _may_be_kept(self) -> bool:
         """Return whether some version of it is there; only numba knows whether it is this one."""
