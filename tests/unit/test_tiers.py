@@ -188,7 +188,7 @@ class Compiled:
 
 
 @pytest.mark.parametrize("kept", [False, True])
-def test_what_may_be_kept_is_looked_for_once(clock, monkeypatch, kept):
+def test_what_may_be_kept_is_looked_for_once(clock, monkeypatch, kept: bool):
     @tiered(error_model="numpy")
     def one():
         return 1.0
