@@ -200,7 +200,7 @@ def test_the_picture_of_one_column_has_the_measured_means(tmp_path):
     x = np.linspace(10.0, 30.0, 9)[:, None]
     with dome(tmp_path, x, -0.1 * (x[:, 0] - 22.0) ** 2) as study:
         found, frame = study.snapshot(), study.to_frame()
-    (curve,) = found.curves
+    (curve,) = found.bent.curves
     assert (curve.column, curve.other) == ("a", "")
     means = frame[frame.state == "told"].groupby(frame.arm.astype(float)).reward.mean()
     assert dict(zip(curve.at, curve.mean, strict=True)) == pytest.approx(means.to_dict())
@@ -217,7 +217,7 @@ def test_columns_that_bend_together_are_drawn_at_both_ends(tmp_path):
     grid = np.array(list(itertools.product(np.linspace(0.0, 4.0, 5), [1.0, 3.0])))
     with dome(tmp_path, grid, 2.0 * (grid[:, 0] - 2.0) * (grid[:, 1] - 2.0)) as study:
         found = study.snapshot()
-    low, high = found.curves[:2]
+    low, high = found.bent.curves[:2]
     assert [one.other for one in (low, high)] == ["b = 1", "b = 3"]
     assert low.bent[0] > low.bent[-1]
     assert high.bent[0] < high.bent[-1]
@@ -227,7 +227,7 @@ def test_columns_that_bend_together_are_drawn_at_both_ends(tmp_path):
 
 def test_nothing_is_drawn_while_the_model_fits(linear):
     measure(linear, truth(), sigma=0.5)
-    assert linear.snapshot().curves == ()
+    assert linear.snapshot().bent.curves == ()
 
 
 @pytest.mark.parametrize(
@@ -258,4 +258,4 @@ def test_means_that_may_be_off_the_model_are_no_alarm(tmp_path):
     assert "may be off it by 3" in words
     assert "model='bending'" in words
     assert not any("bend" in doubt for doubt in found.doubts)
-    assert snapshot.curves
+    assert snapshot.bent.curves

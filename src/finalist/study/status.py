@@ -44,9 +44,10 @@ class ArmStatus:
     measurable, candidate : bool
         Whether it can be pulled, and whether it can win.
     behind, behind_low, behind_high : float or None
-        When the study has ended: how far it is behind the recommended arm, with an interval that
-        holds for all candidates and times together, with 95 % beside the risk of the winner. None
-        for that arm itself and where nothing is known.
+        At the end: how far it is behind the recommended arm, which has None, with an interval for
+        all candidates and times, with 95 % beside the risk of the winner.
+    bent : float or None
+        The mean by a model that bends, where the check finds that the model does not fit.
     """
 
     name: str
@@ -63,6 +64,7 @@ class ArmStatus:
     behind: float | None = None
     behind_low: float | None = None
     behind_high: float | None = None
+    bent: float | None = None
 
 
 @dataclass(frozen=True)
@@ -226,9 +228,8 @@ class Status:
         return pd.DataFrame(rows, columns=[one.name for one in fields(Effect)])
 
     def __str__(self) -> str:
-        lines = [self.sentence, *filter(None, [self.advice, self.good_enough])]
-        if self.outlook is not None:
-            lines.append(self.outlook.words)
+        outlook = None if self.outlook is None else self.outlook.words
+        lines = [self.sentence, *filter(None, [self.advice, outlook, self.good_enough])]
         if self.unneeded:
             lines.append(
                 f"{counted(self.unneeded, 'measurement was', 'measurements were')} not needed."
@@ -260,7 +261,7 @@ def status(
     >>> from finalist.testing.studies import small_study
     >>> with small_study() as study:
     ...     print(status(study.snapshot()))
-    Nothing is tested yet: 0 measurements are in.
+    Nothing has been tested yet: 0 results are in.
     """
     names, verdict, chosen = snapshot.arms.names, snapshot.verdict, snapshot.recommendation
     known = ~np.isnan(snapshot.means) & snapshot.arms.candidate
@@ -339,6 +340,7 @@ def _arms(snapshot: Snapshot) -> tuple[ArmStatus, ...]:
         arms.measurable.tolist(),
         candidate.tolist(),
         *map(_numbers, (none,) * 3 if leads is None else (leads.estimate, leads.low, leads.high)),
+        _numbers(none if snapshot.bent.means is None else snapshot.bent.means),
     )
     return tuple(map(ArmStatus, *columns))
 
