@@ -131,6 +131,7 @@ def finish(
     (K,) array of int, int
         The further pulls of each arm, and in how many batches.
     """
+    compile_at_once()
     able = size is None and hasattr(run, "play")  # asking for all of a protocol takes long
     if able and isinstance(run, Playable) and isinstance(rewards, DrawnRewards):
         played = run.play(rewards, run.verdict.pulls + most)
