@@ -13,9 +13,12 @@ from pathlib import Path
 
 import pytest
 
+import finalist as fl
 from finalist.errors import FinalistError, MissingExtraError
 from finalist.extras import EXTRAS, need
+from finalist.study import Study
 from tests.extras import without
+from tests.web.servers import in_thread
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -32,6 +35,13 @@ with fl.Study.create("core.db", "core", arms, sigma=0.1, seed=1) as study:
     while batch := study.ask():
         study.tell({pull.pull_id: float(pull.arm == "b") for pull in batch})
     print(study.status().winner, fl.connect.__name__)
+"""
+CONNECTED = """
+import finalist as fl
+study = fl.connect({url!r}).open("lab")
+study.tell({{pull.pull_id: 1.0 for pull in study.ask()}})
+status = study.status(forecast=False)
+print(status.verdict, status.pulls)
 """
 #: Code that needs an extra, and which.
 CODE = {
@@ -69,7 +79,6 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with a study made without extras, and files that need some."""
     folder = tmp_path_factory.mktemp("lab")
     (folder / "arms.csv").write_text("name,x,y\na,1,0\nb,0,1\nc,1,1\n")
-    import finalist as fl
     from finalist.tables.writer import workbook
 
     (folder / "arms.xlsx").write_bytes(workbook(["name", "x"], [["a", 1.0], ["b", 2.0]]))
@@ -90,6 +99,14 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_core_leads_a_study_to_its_end(lab: Path) -> None:
     done = without("-c", CORE, cwd=lab)
     assert done.stdout.split() == ["b", "connect"], done.stderr
+
+
+def test_the_core_connects_to_a_server(tmp_path: Path) -> None:
+    place = tmp_path / "lab.db"
+    Study.create(place, "lab", fl.Arms.unstructured(["a", "b"]), sigma=0.1, seed=1).close()
+    with in_thread(place) as url:
+        done = without("-c", CONNECTED.format(url=url), cwd=tmp_path)
+    assert done.stdout.split() == ["continue", "2"], done.stderr
 
 
 @pytest.mark.parametrize("extra", ["charts", "page", "tables", "parquet", "postgres"])

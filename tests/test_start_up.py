@@ -47,6 +47,24 @@ def test_help_loads_nothing_heavy():
     assert not HEAVY & set(json.loads(python(code).splitlines()[-1]))
 
 
+def test_opening_a_study_loads_nothing_that_it_does_not_use():
+    loaded = loaded_after("import finalist as fl; fl.Study")
+    assert {"scipy.linalg", "sqlalchemy"} <= loaded
+    unused = {"jaxtyping", "numpy.f2py.crackfortran", "scipy.optimize", "scipy.stats", "unittest"}
+    assert not (unused | HEAVY - {"numpy", "scipy", "sqlalchemy"}) & loaded
+
+
+def test_what_is_loaded_when_it_is_used_works_then():
+    code = """
+import finalist as fl
+fl.Study
+import numpy, numpy.testing, numpy.f2py
+numpy.testing.assert_array_equal([1], [1])
+print(numpy.f2py.get_include().endswith("src"), type(numpy.f2py).__name__)
+"""
+    assert python(code).split() == ["True", "module"]
+
+
 def test_designs_need_no_compiler_and_no_data_frames():
     heavy = HEAVY - {"numpy", "scipy"}
     statement = "import finalist as fl; fl.optimal_design(fl.Arms([[1.0, 0.0], [0.0, 1.0]]), 'xy')"
@@ -77,7 +95,8 @@ print(sum(run.stats.cache_hits.values()), sum(run.stats.cache_misses.values()))
 def test_a_second_process_does_not_load_the_compiler(tmp_path):
     code = """
 import sys, numpy as np
-from finalist.inference.kernels.fit import solve
+from finalist.inference.kernels import fit
+solve = fit.solve.compiled
 solve(np.eye(2), np.ones(2), np.ones(2), np.eye(2), np.zeros(2))
 names = "numba.np.npyimpl", "numba.typed.typeddict", "numba.cpython.mathimpl"
 print(*solve.stats.cache_hits.values(), *(name in sys.modules for name in names))

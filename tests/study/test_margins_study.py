@@ -226,6 +226,21 @@ def test_everything_and_nothing_within_reach(where):
 # ---- what a margin would change ------------------------------------------------------------
 
 
+def test_margins_are_simulated_for_who_looks_at_them(where, monkeypatch):
+    calls, simulate = [], vars(forecasts)["forecast"]
+
+    def counted(run, problem, fit, done, **words):
+        calls.append((done, problem.epsilon))
+        return simulate(run, problem, fit, done, **words)
+
+    monkeypatch.setattr(forecasts, "forecast", counted)
+    found = tell(cakes(where), 3).status()
+    assert found.forecast is not None
+    assert calls == [(90, 0.0)]
+    assert found.margins
+    assert calls[1:] == [(0, one.epsilon) for one in found.margins]
+
+
 def test_a_study_with_a_long_way_to_go_says_what_a_margin_would_change(where):
     study = tell(cakes(where), 8)
     status = study.status()

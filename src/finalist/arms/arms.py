@@ -12,7 +12,6 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
-from jaxtyping import Float
 from numpy.typing import ArrayLike
 
 from finalist.arms import files
@@ -22,6 +21,7 @@ from finalist.arms.parts import Mask, Parts, as_mask, join, merged
 from finalist.arms.recipes import Recipe, as_given
 from finalist.arms.sources import Sources
 from finalist.arms.span import Span, as_directions, as_parameter, factorise, finite_rewards
+from finalist.shapes import Float
 
 if TYPE_CHECKING:
     import pandas as pd

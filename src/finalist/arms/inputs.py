@@ -12,12 +12,12 @@ from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxtyping import Float
 
 from finalist.arms.names import check_names
 from finalist.arms.recipes import Columns, Recipe, Table
 from finalist.errors import ArmsError
 from finalist.extras import need
+from finalist.shapes import Float
 from finalist.text import more, show
 
 if TYPE_CHECKING:

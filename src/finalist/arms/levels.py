@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 
 from finalist.errors import ArmsError
+from finalist.shapes import Float
 from finalist.tables.columns import NO, YES
 from finalist.text import first_few, show
 

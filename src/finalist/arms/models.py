@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from jaxtyping import Float
 
 from finalist.arms.levels import ANSWERS, levels_of
 from finalist.arms.recipes import Columns, Recipe, Table, as_given
 from finalist.arms.terms import number
 from finalist.errors import ArmsError
+from finalist.shapes import Float
 from finalist.text import listed, show
 
 #: The models that need nothing but the columns.

@@ -6,9 +6,9 @@ from functools import cached_property
 from itertools import islice
 
 import numpy as np
-from jaxtyping import Int
 
 from finalist.errors import ArmsError, UnknownArmError
+from finalist.shapes import Int
 from finalist.text import show
 
 

@@ -9,13 +9,13 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
 from numpy.typing import ArrayLike
 
 from finalist.arms.names import Names
 from finalist.arms.recipes import Columns, Recipe, Table, as_given, constant_name
 from finalist.arms.rows import equal_rows
 from finalist.errors import ArmsError
+from finalist.shapes import Bool, Float, Int
 from finalist.text import show
 
 #: A statement about every arm.

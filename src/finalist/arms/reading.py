@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 
 from finalist.arms.inputs import checked, is_name, read_formula, unstructured
 from finalist.arms.levels import ANSWERS
@@ -19,6 +18,7 @@ from finalist.arms.recipes import Recipe, Table
 from finalist.arms.roles import Rows
 from finalist.errors import ArmsError, FileFormatError, UnclearTableError
 from finalist.extras import need
+from finalist.shapes import Float
 from finalist.tables.cells import Cells
 from finalist.tables.columns import (
     BESIDE,

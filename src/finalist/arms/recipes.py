@@ -12,11 +12,11 @@ from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int
 
 from finalist.arms.levels import ANSWERS
 from finalist.arms.terms import Made, by_column, centred, free, product
 from finalist.errors import ArmsError
+from finalist.shapes import Float, Int
 from finalist.text import first_few
 
 #: The user's table: for each column an array of numbers, or a tuple of text, numbers and None.

@@ -4,10 +4,10 @@ from dataclasses import replace
 from datetime import date, time, timedelta
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
 
 from finalist.arms.names import check_names
 from finalist.errors import FileFormatError, UnclearTableError
+from finalist.shapes import Bool, Float, Int
 from finalist.tables.cells import Cell, Cells
 from finalist.tables.columns import NO, YES, Column, Role, said, with_role
 from finalist.tables.numbers import MISSING

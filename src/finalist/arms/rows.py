@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 
 import numpy as np
-from jaxtyping import Bool, Float, Int, UInt64
+
+from finalist.shapes import Bool, Float, Int, UInt64
 
 #: Numbers in a block of rows: what the tall computations need beside their result.
 BLOCK = 2**16

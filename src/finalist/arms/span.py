@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Float, Int
 from numpy.typing import ArrayLike
 
 from finalist.arms.rows import blocks
 from finalist.compiled.threads import on_one_thread
 from finalist.errors import DirectionError, OutsideSpanError, ParameterError
+from finalist.shapes import Float, Int
 from finalist.text import show
 
 #: A direction is in the span when its residual is below this part of its norm.

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 
 from finalist import tables
 from finalist.arms import reading
@@ -15,6 +14,7 @@ from finalist.arms.arms import Arms
 from finalist.arms.models import MAX_NUMBERS
 from finalist.arms.recipes import Recipe
 from finalist.errors import FileFormatError
+from finalist.shapes import Float
 from finalist.tables import Cells, Dialect, Limits
 from finalist.tables.columns import Column, Role
 

@@ -4,10 +4,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 
 from finalist.arms.levels import contrasts
 from finalist.errors import ArmsError
+from finalist.shapes import Float
 from finalist.text import show
 
 #: Features by their names.

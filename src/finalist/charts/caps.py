@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 
 from finalist.charts.theme import ACCENT, MUTED, AnyChart, data, finish, round_numbers
 from finalist.errors import ChartError
+from finalist.shapes import Float
 
 
 def cap_chart(

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int
 
 from finalist.charts.theme import (
     ACCENT,
@@ -21,6 +20,7 @@ from finalist.charts.theme import (
 from finalist.charts.values import SAYING, spoken
 from finalist.errors import ChartError
 from finalist.files import printable
+from finalist.shapes import Float, Int
 from finalist.text import counted
 
 _WIDTH, _PHONE, _HEIGHT = 360, 230, 190

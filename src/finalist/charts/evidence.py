@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int
 
 from finalist.charts.curves import spread
 from finalist.charts.theme import (
@@ -21,6 +20,7 @@ from finalist.charts.theme import (
 from finalist.charts.values import spoken, values_layer
 from finalist.errors import ChartError
 from finalist.files import printable
+from finalist.shapes import Float, Int
 
 #: Most arms with a name; the others are grey and counted in the subtitle.
 MAX_NAMES = 12

@@ -10,10 +10,10 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float, Int
 
 from finalist.errors import ChartError
 from finalist.inference.information import information
+from finalist.shapes import Float, Int
 
 _ELLIPSE_POINTS = 181
 

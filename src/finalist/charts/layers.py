@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 
 from finalist.arms import Arms
 from finalist.charts.geometry import Cone, cones, sector
 from finalist.charts.theme import ACCENT, INK, MUTED, PALETTE, candidate_colour, data, labels
 from finalist.errors import ChartError
 from finalist.files import printable
+from finalist.shapes import Float
 
 #: With more arms than this, those without a cone are points, not labelled arrows.
 MAX_ARROWS = 8

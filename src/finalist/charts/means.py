@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 
 from finalist.charts.theme import INK, MUTED, AnyChart, data, finish, labels, own_colours
 from finalist.charts.values import SAYING, spoken
 from finalist.errors import ChartError
+from finalist.shapes import Float
 
 _WIDTH, _PHONE, _HEIGHT = 400, 250, 230
 #: Points of a curve.

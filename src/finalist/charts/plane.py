@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int
 from numpy.typing import ArrayLike
 
 from finalist.arms import Arms
@@ -30,6 +29,7 @@ from finalist.errors import ChartError
 from finalist.files import printable
 from finalist.inference.bounds import Bound, static_radius
 from finalist.inference.information import information
+from finalist.shapes import Float, Int
 
 _SIDE = 460
 

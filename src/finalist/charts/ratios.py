@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 
 from finalist.charts.theme import INK, MUTED, PALETTE, AnyChart, data, finish, round_numbers
 from finalist.charts.theme import labels as unique_labels
 from finalist.errors import ChartError
+from finalist.shapes import Float
 
 #: Ratios from 1 to this are shaded; larger ones have the darkest shade.
 _MOST = 100.0

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int
 
 from finalist.arms import Arms
 from finalist.charts.geometry import ellipse
@@ -22,6 +21,7 @@ from finalist.charts.theme import (
 )
 from finalist.charts.values import spoken, values_layer
 from finalist.files import printable
+from finalist.shapes import Float, Int
 from finalist.text import counted
 
 #: Width of a forecast; sides of the plane on a page and on a phone.

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
-from jaxtyping import Int
 
 from finalist.errors import ChartError
 from finalist.files import check_folder, printable, write_file
+from finalist.shapes import Int
 
 if TYPE_CHECKING:
     import altair as alt

@@ -12,10 +12,10 @@ HELP = """Compile now what a first study or simulation would compile.
 Example:
   finalist warmup && finalist serve
 
-Loops that run often are compiled once on each machine, when they are first needed: about ten
-seconds for a first study. This compiles all of them, for about a minute, and later commands find
-them; images of containers run it when they are built. --format json has the keys compiled (list),
-folder (null if nothing can be kept).
+Loops that run often are compiled once on each machine: for seconds in a first study, for about ten
+seconds in a first simulation or forecast. This compiles all of them, for about a minute, and later
+commands find them; images of containers run it when they are built. --format json has the keys
+compiled (list), folder (null if nothing can be kept).
 """
 
 

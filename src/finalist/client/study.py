@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Unpack
 from uuid import uuid4
 
 import numpy as np
-from jaxtyping import Float, Int
 
 from finalist.arms import Arms
 from finalist.client.http import Http
@@ -29,6 +28,7 @@ from finalist.extras import need
 from finalist.files import printable
 from finalist.problem import PerArm, Problem, study_problem
 from finalist.settings import ProblemWords, spelled_out_of_study
+from finalist.shapes import Float, Int
 from finalist.strategies import Strategy
 from finalist.study import Batch, Pull, Status
 from finalist.study.history import with_sigma

@@ -1,7 +1,8 @@
 """Arrays for compiled functions: each kind of argument is compiled once more."""
 
 import numpy as np
-from jaxtyping import Num
+
+from finalist.shapes import Num
 
 
 def read_only(array: Num[np.ndarray, "..."]) -> Num[np.ndarray, "..."]:

@@ -121,6 +121,12 @@ class Kept(NullCache):  # type: ignore[misc, unused-ignore]
             found = self._load(sig, target_context)
         return found
 
+    def has(self, compiled: Any, args: tuple[Any, ...]) -> bool:
+        """Return whether an earlier process kept the function for arguments like these."""
+        sig = tuple(map(compiled.typeof_pyval, args))
+        name = self._file(sig, compiled.targetctx.codegen())
+        return self._depends[1] is not None and any((f / name).exists() for f in to_read())
+
     def _load(self, sig: Any, target_context: Any) -> Any:
         for folder in to_read():
             path = folder / self._file(sig, target_context.codegen())

@@ -1,7 +1,6 @@
 """The gaps of a problem with a known parameter, and the lower bound that they imply."""
 
 import numpy as np
-from jaxtyping import Int
 from numpy.typing import ArrayLike
 
 from finalist.arms import Arms
@@ -11,6 +10,7 @@ from finalist.design.tasks import directions_task
 from finalist.errors import ProblemError, TiedArmsError
 from finalist.inference.bounds import lower_bound_pulls
 from finalist.problem import Gaussian, Problem
+from finalist.shapes import Int
 from finalist.text import first_few
 
 

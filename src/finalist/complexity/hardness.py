@@ -13,7 +13,6 @@ from functools import cached_property
 from typing import Unpack
 
 import numpy as np
-from jaxtyping import Float, Int
 
 from finalist.arms import Arms
 from finalist.complexity.gaps import best_and_gaps
@@ -28,6 +27,7 @@ from finalist.inference.bounds import Bound, lower_bound_pulls, smallest_pulls, 
 from finalist.inference.information import information
 from finalist.problem import UNSET, Problem, Unset, as_problem
 from finalist.settings import ProblemWords, spelled_out
+from finalist.shapes import Float, Int
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,6 @@ from dataclasses import dataclass
 from typing import Unpack
 
 import numpy as np
-from jaxtyping import Float
 from numpy.typing import ArrayLike
 from scipy.special import ndtr
 
@@ -52,6 +51,7 @@ from finalist.errors import ProblemError
 from finalist.problem import UNSET, Feature, Gaussian, Problem, Unset, as_problem
 from finalist.problem.values import PerArm
 from finalist.settings import ProblemWords, spelled_out
+from finalist.shapes import Float
 
 #: What the limit is proven for.
 SUPPORTED: frozenset[Feature] = frozenset(

@@ -3,12 +3,12 @@
 import math
 
 import numpy as np
-from jaxtyping import Float
 
 from finalist.arms import Arms
 from finalist.design import optimal_design
 from finalist.errors import ProblemError
 from finalist.inference.information import information
+from finalist.shapes import Float
 
 
 def closest_tie(

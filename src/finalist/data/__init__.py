@@ -11,12 +11,12 @@ from importlib.resources import files
 from typing import Literal, NamedTuple
 
 import numpy as np
-from jaxtyping import Float
 
 from finalist.arms import Arms
 from finalist.errors import FinalistError
 from finalist.extras import need
 from finalist.inference.statistics import Statistics
+from finalist.shapes import Float
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,9 +19,9 @@ arm up: a start with some weight on everything, and few steps, keep that for whe
 import math
 
 import numpy as np
-from jaxtyping import Float
 
 from finalist.compiled.arrays import read_only
+from finalist.shapes import Float
 
 #: Integrals go so many standard errors out, by the rule of Gauss and Legendre on [0, 1].
 FAR = 7.0

@@ -8,9 +8,9 @@ first parts of the sequence are good.
 """
 
 import numpy as np
-from jaxtyping import Float, Int
 
 from finalist.compiled.arrays import read_only
+from finalist.shapes import Float, Int
 
 #: The ridge that keeps A regular in these searches, as a part of its mean eigenvalue.
 RIDGE = 1e-5

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import numpy as np
-from jaxtyping import Float, Int
 
 from finalist.design.linalg import largest
 from finalist.inference.information import row_norms
+from finalist.shapes import Float, Int
 
 #: Points a block of the pair search holds; memory is O(K r + PAIR_BLOCK^2).
 PAIR_BLOCK = 512

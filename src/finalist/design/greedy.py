@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int
 
 from finalist.arms import Arms
 from finalist.compiled.threads import on_one_thread, size_of_arms
@@ -19,6 +18,7 @@ from finalist.design.linalg import spanning_arms
 from finalist.design.tasks import Criterion, span_directions
 from finalist.errors import DesignError
 from finalist.inference.information import information, row_norms
+from finalist.shapes import Float, Int
 from finalist.text import counted
 
 #: Pulls computed at once by the iterator.

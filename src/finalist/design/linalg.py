@@ -5,11 +5,11 @@ what they need from all arms is a scan of squared row norms, done in blocks.
 """
 
 import numpy as np
-from jaxtyping import Float, Int
 from scipy.linalg import qr
 from scipy.linalg.lapack import dpotrf, dpotrs, dtrtri
 
 from finalist.inference.information import row_norms
+from finalist.shapes import Float, Int
 
 
 def design_matrix(

@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float, Int
 
 from finalist.arms import Arms
 from finalist.errors import DesignError
 from finalist.problem import PerArm
+from finalist.shapes import Float, Int
 from finalist.text import counted
 
 

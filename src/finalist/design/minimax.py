@@ -24,13 +24,13 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int
 
 from finalist.design.farthest import Directions
 from finalist.design.linalg import PositiveSystem, design_matrix, inverse_root, largest, step_length
 from finalist.design.result import OUT_OF_TIME, SOLVED, STALLED, Solution, heavy, relative_gap
 from finalist.design.smooth import Smooth, column_generation
 from finalist.inference.information import row_norms
+from finalist.shapes import Float, Int
 
 MAX_ROUNDS = 300
 MAX_STEPS = 200

@@ -18,7 +18,6 @@ from collections.abc import Iterator
 from numbers import Real
 
 import numpy as np
-from jaxtyping import Float, Int
 
 from finalist.arms import Arms
 from finalist.compiled.threads import on_one_thread, size_of_arms
@@ -30,6 +29,7 @@ from finalist.design.tasks import Criterion, Task, make_task
 from finalist.errors import DesignError
 from finalist.inference.information import information
 from finalist.problem import PerArm
+from finalist.shapes import Float, Int
 
 #: Part of the tolerance that the solver may use up; tidying the support takes the rest.
 SOLVER_SHARE = 0.5

@@ -4,7 +4,8 @@ import math
 from dataclasses import dataclass, field
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+
+from finalist.shapes import Bool, Float, Int
 
 SOLVED = "solved"
 OUT_OF_TIME = (

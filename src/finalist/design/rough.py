@@ -11,12 +11,12 @@ largest derivatives and the directions with the largest variances, and give the 
 """
 
 import numpy as np
-from jaxtyping import Float, Int
 
 from finalist.compiled.arrays import read_only
 from finalist.design.linalg import spanning_arms
 from finalist.design.result import relative_gap
 from finalist.inference.information import Information, information, row_norms
+from finalist.shapes import Float, Int
 
 #: Steps after which the best so far is returned.
 MAX_STEPS = 500

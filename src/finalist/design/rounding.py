@@ -12,10 +12,10 @@ import operator
 from typing import SupportsIndex
 
 import numpy as np
-from jaxtyping import Float, Int
 
 from finalist.design.result import Design
 from finalist.errors import DesignError
+from finalist.shapes import Float, Int
 from finalist.text import counted
 
 #: Floats count exactly up to here.

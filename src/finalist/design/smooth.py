@@ -20,7 +20,6 @@ import time
 from dataclasses import dataclass, replace
 
 import numpy as np
-from jaxtyping import Float, Int
 
 from finalist.design.linalg import (
     PositiveSystem,
@@ -32,6 +31,7 @@ from finalist.design.linalg import (
 )
 from finalist.design.result import OUT_OF_TIME, SOLVED, STALLED, Solution, heavy, relative_gap
 from finalist.inference.information import row_norms
+from finalist.shapes import Float, Int
 
 #: Restricted problems are solved to this part of the gap that the last scan left.
 INNER_PRECISION = 0.01

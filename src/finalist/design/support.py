@@ -7,8 +7,9 @@ loses at most a factor 1 / (1 - p/n).
 """
 
 import numpy as np
-from jaxtyping import Float
 from scipy.linalg import qr
+
+from finalist.shapes import Float
 
 #: Null vectors are those of singular values below this part of the largest.
 NULL_TOLERANCE = 1e-11

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
-from jaxtyping import Float, Int
 
 from finalist.arms import Arms
 from finalist.design.farthest import AllPairs, DirectionList, Directions, farthest_pairs
@@ -19,6 +18,7 @@ from finalist.design.result import Solution
 from finalist.design.smooth import Smooth, solve_smooth
 from finalist.errors import DesignError, DirectionError
 from finalist.inference.information import Information, information
+from finalist.shapes import Float, Int
 
 Criterion = Literal["g", "d", "xy", "v"] | Float[np.ndarray, "M d"]
 

@@ -14,10 +14,10 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float, Int
 
 from finalist.errors import EstimateError
 from finalist.inference.least_squares import Estimate
+from finalist.shapes import Float, Int
 
 #: Scales of the grid: from this part of the smallest standard error to so many times the largest
 #: estimate, and how many.

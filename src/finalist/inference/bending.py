@@ -34,11 +34,11 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
-from jaxtyping import Float
 
 from finalist.inference.bends import Bends
 from finalist.inference.residuals import Cells, Residuals, centred_rows
 from finalist.problem import Problem
+from finalist.shapes import Float
 
 #: The probability with which a model that is right is called wrong, at most.
 ALARM = 0.05

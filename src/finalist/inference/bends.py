@@ -10,10 +10,10 @@ from functools import cached_property, lru_cache
 from itertools import combinations
 
 import numpy as np
-from jaxtyping import Float
 
 from finalist.arms import Arms
 from finalist.arms.recipes import Recipe
+from finalist.shapes import Float
 from finalist.text import listed
 
 #: The most columns of squares and products that are looked for.

@@ -1,10 +1,10 @@
 """How likely it is that another arm is better, by draws of the parameter: an estimate, no more."""
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
 
 from finalist.inference.belief import Belief
 from finalist.inference.least_squares import Estimate
+from finalist.shapes import Bool, Float, Int
 
 #: Draws of the parameter at once, how often at most, and the most of all draws times arms.
 DRAWS, MAX_ROUNDS, MAX_WORK = 500, 8, 40_000_000

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float, Int
+
+from finalist.shapes import Float, Int
 
 #: What is smaller than this part is rounding.
 ROUNDING = 1e-13

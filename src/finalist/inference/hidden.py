@@ -20,12 +20,12 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int
 from scipy.linalg import solve_triangular
 
 from finalist.inference.bends import Bends
 from finalist.inference.residuals import Cells, Residuals, centred_rows
 from finalist.problem import Problem
+from finalist.shapes import Float, Int
 
 #: Draws of the posterior of each bend.
 DRAWS = 250

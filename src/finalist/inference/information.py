@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 
 import numpy as np
-from jaxtyping import Bool, Float
 from scipy.linalg.blas import dtrsm
 from scipy.linalg.lapack import dgeqp3, dgeqrf, dorgqr
 
 from finalist.arms.span import SPAN_TOLERANCE
 from finalist.errors import EstimateError
+from finalist.shapes import Bool, Float
 
 #: Rows of length 1 are dependent when they are up to this much.
 ROUNDING = 64 * np.finfo(float).eps

@@ -24,7 +24,6 @@ from dataclasses import dataclass
 from zlib import crc32
 
 import numpy as np
-from jaxtyping import Float, Int
 
 from finalist.inference.bounds import likely_sigma, pooled_radius
 from finalist.inference.draws import error_estimate as error_estimate
@@ -35,6 +34,7 @@ from finalist.inference.mixtures import FIRST, SHARE, Batches, Mixture
 from finalist.inference.pooling import batch_arms
 from finalist.inference.statistics import Statistics
 from finalist.problem import Problem
+from finalist.shapes import Float, Int
 
 #: Means that differ in no more than these decimals of the largest are tied; and the decimals of
 #: sums that a lot is drawn from, so that it is the same on all machines.

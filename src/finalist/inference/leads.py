@@ -31,12 +31,12 @@ from dataclasses import dataclass
 from typing import NotRequired, TypedDict, Unpack
 
 import numpy as np
-from jaxtyping import Float
 
 from finalist.inference.draws import others_of, rivals
 from finalist.inference.intervals import mixture
 from finalist.inference.least_squares import Estimate
 from finalist.inference.mixtures import Batches
+from finalist.shapes import Float
 
 
 def mean_widths(

@@ -10,13 +10,13 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float, Int64
 from scipy.linalg import qr, solve_triangular
 
 from finalist.arms import Arms
 from finalist.errors import EstimateError
 from finalist.inference.information import Information, information
 from finalist.inference.statistics import Statistics
+from finalist.shapes import Float, Int64
 from finalist.text import counted
 
 #: Residuals below this part of the fitted values are rounding, not lack of fit.

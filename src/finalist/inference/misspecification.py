@@ -14,10 +14,10 @@ For each pair the better of the two is taken, by what earlier batches say: a cho
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
 
 from finalist.inference.information import Information, row_norms
 from finalist.inference.least_squares import weights_of
+from finalist.shapes import Bool, Float, Int
 
 
 @dataclass(frozen=True, eq=False)

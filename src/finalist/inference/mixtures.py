@@ -42,12 +42,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 
 from finalist.inference.information import information
 from finalist.inference.least_squares import Estimate
 from finalist.inference.pooling import BatchSums, batch_arms
 from finalist.problem import Problem
+from finalist.shapes import Float
 
 #: w, the part of the wealth that is in the ellipsoid. Half costs either at most 4 % in width.
 SHARE = 0.5

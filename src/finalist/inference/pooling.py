@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 import numpy as np
-from jaxtyping import Float, Int
 
 from finalist.arms import Arms
 from finalist.errors import EstimateError
@@ -21,6 +20,7 @@ from finalist.inference.least_squares import Estimate, LackOfFit, estimate, weig
 from finalist.inference.quick import quick_estimate
 from finalist.inference.statistics import Statistics
 from finalist.problem import Problem
+from finalist.shapes import Float, Int
 from finalist.text import counted
 
 #: What is smaller than this part is rounding.

@@ -6,13 +6,13 @@ strategies of fixed phases need no compiler, so they do not use this.)
 """
 
 import numpy as np
-from jaxtyping import Float
 
 from finalist.arms import Arms
 from finalist.compiled.arrays import read_only
 from finalist.inference.information import Information, information
 from finalist.inference.least_squares import Estimate, estimate, weights_of
 from finalist.inference.statistics import Statistics
+from finalist.shapes import Float
 
 
 def quick_information(

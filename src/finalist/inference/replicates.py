@@ -9,11 +9,11 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy.typing import ArrayLike
 
 from finalist.errors import EstimateError
 from finalist.inference.statistics import BatchResults, Statistics
+from finalist.shapes import Float
 from finalist.text import counted, show
 
 #: The confidence of the interval for sigma.

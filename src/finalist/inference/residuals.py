@@ -7,10 +7,10 @@ rewards, after the projection onto the complement of the rows of the model: larg
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float, Int
 
 from finalist.inference.bends import Bends
 from finalist.inference.pooling import BatchSums
+from finalist.shapes import Float, Int
 
 #: Singular values below this part of the largest are rounding.
 ROUNDING = 1e-8

@@ -11,10 +11,10 @@ from numbers import Real
 from typing import Any, SupportsFloat, SupportsIndex, TypeVar
 
 import numpy as np
-from jaxtyping import Float, Int64
 from numpy.typing import ArrayLike
 
 from finalist.errors import RewardError
+from finalist.shapes import Float, Int64
 from finalist.text import show
 
 #: Larger rewards could overflow when squared and summed.

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy.typing import ArrayLike
 
 from finalist.errors import ProblemError
@@ -16,6 +15,7 @@ from finalist.planning.parameters import leading
 from finalist.planning.result import PlanRow
 from finalist.problem import Problem
 from finalist.problem.values import checked_number
+from finalist.shapes import Float
 from finalist.simulation.task import Outcome, Task, make_task
 from finalist.strategies import Strategy, promise_of, shown_name
 

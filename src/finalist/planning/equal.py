@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from jaxtyping import Float, Int
 
 from finalist.inference.information import Information
 from finalist.problem import Problem
+from finalist.shapes import Float, Int
 from finalist.strategies.gauntlet import Gauntlet, GauntletRun
 from finalist.strategies.gauntlet.past import Past
 from finalist.strategies.gauntlet.planner import Planner, estimable, within

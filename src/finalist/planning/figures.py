@@ -3,7 +3,8 @@
 import math
 
 import numpy as np
-from jaxtyping import Float
+
+from finalist.shapes import Float
 
 
 def quantile(values: Float[np.ndarray, " n"], share: float) -> float:

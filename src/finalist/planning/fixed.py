@@ -21,10 +21,10 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from jaxtyping import Bool, Float
-from scipy import stats
+from scipy.special import gammaincinv, ndtri, stdtrit
 
 from finalist.problem import Problem
+from finalist.shapes import Bool, Float
 
 #: Noise drawn for each parameter, the most numbers that are kept at a time, and the most arms.
 NOISES, MOST, MANY = 40, 5_000_000, 2000
@@ -89,14 +89,14 @@ class FixedSize:
         assert scale is not None
         means = self._means + scale * self._noise / math.sqrt(n)
         if self._guess is None:
-            limit, deviations = float(stats.norm.isf(level)), np.full(len(means), scale)
+            limit, deviations = -float(ndtri(level)), np.full(len(means), scale)
         else:
             batches = 0 if self._size is None or not problem.batch_intercept else n // self._size
             freedom = n - self._rank - batches
             if freedom < 1:
                 return 0.0
-            limit = float(stats.t.isf(level, freedom))
-            deviations = scale * np.sqrt(stats.chi2.ppf(self._uniform, freedom) / freedom)
+            limit = -float(stdtrit(freedom, level))
+            deviations = scale * np.sqrt(2.0 * gammaincinv(0.5 * freedom, self._uniform) / freedom)
         return float(self._clear(means, limit * deviations / math.sqrt(n)).mean())
 
     def _clear(

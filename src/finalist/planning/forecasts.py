@@ -9,13 +9,13 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 
 from finalist.errors import EstimateError
 from finalist.inference.least_squares import Estimate
 from finalist.inference.pooling import batch_arms
 from finalist.planning.figures import Quantiles, about, expected, quantile
 from finalist.problem import Problem
+from finalist.shapes import Float
 from finalist.simulation.rewards import DrawnRewards
 from finalist.simulation.task import finish, whole
 from finalist.strategies import Run

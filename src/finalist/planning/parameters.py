@@ -22,11 +22,11 @@ import math
 from functools import lru_cache
 
 import numpy as np
-from jaxtyping import Float
 
 from finalist.arms import Arms
 from finalist.errors import ProblemError
 from finalist.problem import Problem
+from finalist.shapes import Float
 
 #: How often one arm stands out, and the weight of the random direction then, from and to.
 STANDING, WEIGHTS = 0.2, (0.1, 3.0)

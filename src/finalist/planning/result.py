@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxtyping import Float
 
 from finalist.extras import need
 from finalist.files import finite
 from finalist.planning.figures import Quantiles, about, enough, expected
 from finalist.problem import PerArm
+from finalist.shapes import Float
 from finalist.simulation.binomial import exact_interval
 from finalist.text import counted
 

@@ -17,8 +17,8 @@ Examples
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
 
+from finalist.shapes import Float
 from finalist.text import counted
 
 if TYPE_CHECKING:

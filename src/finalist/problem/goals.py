@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-from jaxtyping import Bool, Float
 
 from finalist.errors import ProblemError
 from finalist.problem.values import checked_number
+from finalist.shapes import Bool, Float
 
 #: Means this close, relative to the largest, are tied: they differ by rounding.
 TIE_TOLERANCE = 1e-12

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
-from jaxtyping import Float
 
 from finalist.problem.features import Feature
+from finalist.shapes import Float
 
 
 @runtime_checkable

@@ -12,7 +12,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
-from jaxtyping import Float
 from numpy.typing import ArrayLike
 
 from finalist.arms import Arms
@@ -37,6 +36,7 @@ from finalist.problem.values import (
     store_positive,
 )
 from finalist.settings import SETTINGS
+from finalist.shapes import Float
 
 if TYPE_CHECKING:
     GivenArms = Arms

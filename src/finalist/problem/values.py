@@ -6,10 +6,10 @@ from numbers import Real
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
 
 from finalist.arms import Arms
 from finalist.errors import ProblemError
+from finalist.shapes import Float
 from finalist.text import counted, show
 
 #: One number for all arms, or one per arm; stored as a float or a tuple of floats.

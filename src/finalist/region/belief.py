@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxtyping import Float
 
 from finalist.errors import EstimateError, ProblemError
 from finalist.inference.bounds import pooled_radius
@@ -19,6 +18,7 @@ from finalist.inference.least_squares import Estimate
 from finalist.inference.pooling import Pooled
 from finalist.inference.statistics import Statistics
 from finalist.problem import Problem
+from finalist.shapes import Float
 
 if TYPE_CHECKING:
     from finalist.study import Status, Study

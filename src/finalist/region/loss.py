@@ -36,11 +36,11 @@ import math
 from itertools import product
 
 import numpy as np
-from jaxtyping import Float
 
 from finalist.errors import ArmsError
 from finalist.region.belief import Belief
 from finalist.region.space import Space
+from finalist.shapes import Float
 
 #: A user-defined basis is evaluated at about this many points of the region.
 MAX_EVALUATIONS = 50_000

@@ -22,7 +22,6 @@ from itertools import product
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from jaxtyping import Float, Int
 
 from finalist.arms import Arms
 from finalist.arms.recipes import Table
@@ -32,6 +31,7 @@ from finalist.region.belief import Found, Record, refuse_doubts
 from finalist.region.loss import largest_lead, largest_loss, leader_of
 from finalist.region.optimum import Spread
 from finalist.region.space import Space, check_size, joined, named, needed
+from finalist.shapes import Float, Int
 
 if TYPE_CHECKING:
     from finalist.study import Study

@@ -25,13 +25,13 @@ from dataclasses import dataclass, field
 from itertools import combinations, product
 
 import numpy as np
-from jaxtyping import Float
 
 from finalist.arms import Arms
 from finalist.design import optimal_design
 from finalist.errors import ArmsError, OutsideSpanError
 from finalist.inference.information import information, row_norms
 from finalist.region.space import Space
+from finalist.shapes import Float
 
 #: For a user-defined basis: tolerance, number of initial points, rounds, and the cells that branch
 #: and bound may visit in each round.

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from jaxtyping import Float
 from numpy.typing import ArrayLike
 
 from finalist.arms import Arms
@@ -13,6 +12,7 @@ from finalist.errors import ArmsError
 from finalist.region.net import Net
 from finalist.region.optimum import spread_over
 from finalist.region.space import Basis, Space, ball_space, box_space, whole_grid
+from finalist.shapes import Float
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,10 +11,10 @@ from itertools import combinations_with_replacement
 from typing import Any, Literal
 
 import numpy as np
-from jaxtyping import Float, Int
 from numpy.typing import ArrayLike
 
 from finalist.errors import ArmsError
+from finalist.shapes import Float, Int
 
 #: (n, d) points -> (n, p) values of the basis functions.
 BasisFunction = Callable[[Float[np.ndarray, "n d"]], Float[np.ndarray, "n p"]]

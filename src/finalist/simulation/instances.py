@@ -9,9 +9,9 @@ from itertools import combinations, product
 from typing import Literal
 
 import numpy as np
-from jaxtyping import Float
 
 from finalist.arms import Arms
+from finalist.shapes import Float
 
 Matrix = Float[np.ndarray, "K d"]
 

@@ -6,12 +6,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
 from numpy.typing import ArrayLike
 from scipy.special import stdtrit
 
 from finalist.errors import SimulationError
 from finalist.extras import need
+from finalist.shapes import Bool, Float, Int
 from finalist.simulation.binomial import exact_interval
 from finalist.simulation.summary import Summary, per_arm
 

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import get_args
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
 
 from finalist.errors import RewardError
 from finalist.inference.statistics import LARGEST_REWARD, BatchResults
 from finalist.problem.noise.model import Kind as Kind
+from finalist.shapes import Bool, Float, Int
 from finalist.text import counted
 
 #: Rewards of one arm as a user's function draws them: (arm, how many, generator) -> (n,) array.

@@ -4,11 +4,11 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float, Int
 from numpy.typing import ArrayLike
 
 from finalist.errors import SimulationError
 from finalist.files import printable
+from finalist.shapes import Float, Int
 
 #: Resamples of the bootstrap.
 _RESAMPLES = 4000

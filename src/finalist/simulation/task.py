@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, cast, runtime_checkable
 
 import numpy as np
-from jaxtyping import Float, Int
 from numpy.typing import ArrayLike
 
 from finalist.arms import Arms
 from finalist.compiled.threads import on_one_thread
+from finalist.compiled.tiers import compile_at_once
 from finalist.errors import ProblemError, SimulationError
 from finalist.inference.intervals import leaders
 from finalist.inference.pooling import Pooled
@@ -23,6 +23,7 @@ from finalist.inference.statistics import BatchResults
 from finalist.problem import Problem, as_problem
 from finalist.problem.budget import ROUNDING, cheapest, in_cost, of_budget, prices_of
 from finalist.problem.values import checked_number
+from finalist.shapes import Float, Int
 from finalist.simulation.rewards import DrawnRewards, FunctionRewards, Kind, RewardFunction
 from finalist.simulation.summary import per_arm
 from finalist.strategies import Batch, Playable, Run, Strategy, block_size, guaranteed, named
@@ -130,6 +131,7 @@ def finish(
     (K,) array of int, int
         The further pulls of each arm, and in how many batches.
     """
+    compile_at_once()
     able = size is None and hasattr(run, "play")  # asking for all of a protocol takes long
     if able and isinstance(run, Playable) and isinstance(rewards, DrawnRewards):
         played = run.play(rewards, run.verdict.pulls + most)
@@ -190,6 +192,7 @@ def spend(
     tuple of int, (K,) array of int, int
         The recommendation, the pulls of each arm, and in how many batches.
     """
+    compile_at_once()
     pooled, batches, prices = Pooled(problem), 0, prices_of(problem)
     pulls = np.zeros(len(problem.arms), dtype=np.int64)
     room, left, least = problem.capacity or np.inf, budget, cheapest(problem)

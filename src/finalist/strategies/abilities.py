@@ -4,11 +4,11 @@ from dataclasses import dataclass
 from typing import Literal, Protocol, runtime_checkable
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
 
 from finalist.inference.least_squares import Estimate
 from finalist.inference.statistics import Statistics
 from finalist.problem import Problem
+from finalist.shapes import Bool, Float, Int
 from finalist.strategies.protocol import Batch, Run, Verdict
 
 

@@ -3,9 +3,9 @@
 import math
 
 import numpy as np
-from jaxtyping import Float
 
 from finalist.problem.budget import ROUNDING
+from finalist.shapes import Float
 from finalist.strategies.protocol import Batch, Run
 
 

@@ -23,12 +23,12 @@ from functools import cached_property, lru_cache
 from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
 import numpy as np
-from jaxtyping import Float, Int
 
 from finalist.arms import Arms
 from finalist.errors import ProblemError
 from finalist.inference.statistics import Statistics
 from finalist.problem import Feature, Problem
+from finalist.shapes import Float, Int
 
 #: What the strategies of the paper support beyond its setting.
 SUPPORTED: frozenset[Feature] = frozenset({"minimise", "epsilon-best", "sub-gaussian", "bernoulli"})

@@ -16,10 +16,10 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
-from jaxtyping import Float
 
 from finalist.arms import Arms
 from finalist.errors import ProblemError
+from finalist.shapes import Float
 from finalist.strategies import table
 from finalist.strategies.about import about, check_choice
 from finalist.strategies.protocol import Promise, Strategy

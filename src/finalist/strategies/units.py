@@ -10,9 +10,9 @@ x counts (sigma / sigma_x)^2, its weight. Where all arms are equally noisy every
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float, Int
 
 from finalist.problem import Feature, Problem
+from finalist.shapes import Float, Int
 from finalist.strategies.protocol import SUPPORTED
 
 #: What a strategy that works in these units supports.

@@ -6,10 +6,10 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int
 
 from finalist.arms import Arms
 from finalist.extras import need
+from finalist.shapes import Float, Int
 from finalist.study.pulls import Fate
 from finalist.study.results import OwnColumns, write_pulls
 

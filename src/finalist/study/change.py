@@ -4,13 +4,13 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from jaxtyping import Int
 
 from finalist.arms import Arms
 from finalist.errors import ConflictError, StudyError
 from finalist.problem import PerArm, Problem
 from finalist.problem.budget import of_budget
 from finalist.problem.values import checked_limit
+from finalist.shapes import Int
 from finalist.strategies import Batch, promise_of
 from finalist.strategies.abilities import Rationing
 from finalist.study.checks import promised, risk_of

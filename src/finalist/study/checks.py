@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
 
 from finalist.arms import Arms
 from finalist.errors import EstimateError
@@ -19,6 +18,7 @@ from finalist.inference.intervals import leader
 from finalist.inference.least_squares import Estimate, LackOfFit
 from finalist.inference.pooling import BatchSums
 from finalist.problem import Problem
+from finalist.shapes import Float
 from finalist.strategies import guaranteed
 from finalist.study.bends import bend_checks, findings_of
 from finalist.study.check import Check

@@ -11,7 +11,6 @@ from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int
 
 from finalist.inference.bending import BendEvidence
 from finalist.inference.bends import Bends
@@ -20,6 +19,7 @@ from finalist.inference.intervals import leader
 from finalist.inference.least_squares import Estimate
 from finalist.inference.pooling import BatchSums
 from finalist.inference.residuals import Cells
+from finalist.shapes import Float, Int
 from finalist.study.effects import leftover_of
 from finalist.study.state import State
 

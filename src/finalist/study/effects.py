@@ -9,11 +9,11 @@ sum of others) is left out.
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float, Int
 
 from finalist.arms import Arms
 from finalist.arms.span import SPAN_TOLERANCE
 from finalist.inference.least_squares import Estimate
+from finalist.shapes import Float, Int
 from finalist.study.estimates import widths_along
 from finalist.study.pulls import Fate
 from finalist.study.state import State

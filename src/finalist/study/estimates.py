@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float
 
 from finalist.arms import Arms
 from finalist.arms.span import SPAN_TOLERANCE
@@ -15,6 +14,7 @@ from finalist.inference.least_squares import Estimate
 from finalist.inference.misspecification import Bias
 from finalist.inference.mixtures import Batches
 from finalist.problem import Problem
+from finalist.shapes import Bool, Float
 from finalist.strategies import promise_of
 from finalist.study.checks import doubts_of, promised
 from finalist.study.pulls import Fate

@@ -93,22 +93,26 @@ class Ahead:
 
     @cached_property
     @on_one_thread(lambda self: self._snapshot.arms.features.size)
-    def found(self) -> tuple[Forecast | None, tuple[MarginForecast, ...]]:
-        """The forecast of the study and those with margins: seconds when first looked at."""
-        snapshot, run, soon = self._snapshot, self._run, None
-        if run is None:
-            return None, ()
-        if snapshot.can_forecast:
-            problem, left = snapshot.problem, snapshot.budget_left
-            seed = _seed(self._seed, snapshot.event)
-            cap = None if left is None else pulls_for(problem, left)
-            soon = forecast(run, problem, snapshot.fit, self._done, seed=seed, cap=cap, brief=True)
-        if not snapshot.can_compare:
-            return soon, ()
-        return soon, compare(snapshot, self._seed, self._done, soon)
+    def soon(self) -> Forecast | None:
+        """The forecast of the study: seconds when first looked at."""
+        snapshot, run = self._snapshot, self._run
+        if run is None or not snapshot.can_forecast:
+            return None
+        problem, left = snapshot.problem, snapshot.budget_left
+        seed = _seed(self._seed, snapshot.event)
+        cap = None if left is None else pulls_for(problem, left)
+        return forecast(run, problem, snapshot.fit, self._done, seed=seed, cap=cap, brief=True)
+
+    @cached_property
+    @on_one_thread(lambda self: self._snapshot.arms.features.size)
+    def margins(self) -> tuple[MarginForecast, ...]:
+        """Those with margins: seconds more when first looked at."""
+        if self._run is None or not self._snapshot.can_compare:
+            return ()
+        return compare(self._snapshot, self._seed, self._done, self.soon)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return foreseen, self.found
+        return foreseen, (self.soon, self.margins)
 
 
 def foreseen(soon: Forecast | None, margins: tuple[MarginForecast, ...] = ()) -> Ahead:
@@ -116,11 +120,11 @@ def foreseen(soon: Forecast | None, margins: tuple[MarginForecast, ...] = ()) ->
 
     Examples
     --------
-    >>> foreseen(None).found
-    (None, ())
+    >>> foreseen(None).margins
+    ()
     """
     ahead = Ahead.__new__(Ahead)
-    ahead.found = soon, margins
+    ahead.soon, ahead.margins = soon, margins
     return ahead
 
 

@@ -10,7 +10,6 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
 
 from finalist import __version__
 from finalist.errors import FinalistError, StudyError
@@ -19,6 +18,7 @@ from finalist.inference.statistics import BatchResults
 from finalist.problem import Problem
 from finalist.problem.remodel import with_margin, with_model
 from finalist.problem.rules import NEWEST
+from finalist.shapes import Bool, Float, Int
 from finalist.study.creation import begin
 from finalist.study.log import Log
 from finalist.study.measure import decide

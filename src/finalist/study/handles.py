@@ -25,5 +25,5 @@ def must_choose(study: Study) -> bool:
 def status_at(study: Study) -> tuple[int, Status]:
     """Return the number of the last event, and the status after it, with a forecast."""
     last, found = study._status(forecast=True)
-    found.ahead.found  # noqa: B018  # simulated here, and not where it is sent
+    found.saving  # noqa: B018  # simulated here, and not where it is sent
     return last, found

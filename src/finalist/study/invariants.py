@@ -9,8 +9,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxtyping import Bool, Int
 
+from finalist.shapes import Bool, Int
 from finalist.strategies.abilities import Looking
 from finalist.study.pulls import Fate
 from finalist.study.storage.rows import EventRow

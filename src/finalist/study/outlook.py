@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from jaxtyping import Float, Int
 
 from finalist.inference.belief import Belief
 from finalist.inference.intervals import leaders
 from finalist.inference.least_squares import Estimate, weighted_rows
 from finalist.problem import Problem
 from finalist.problem.budget import prices_of
+from finalist.shapes import Float, Int
 from finalist.strategies import promise_of
 from finalist.strategies.abilities import Rationing
 from finalist.study.checks import doubts_of

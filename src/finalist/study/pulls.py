@@ -9,9 +9,9 @@ from enum import IntEnum
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
 
 from finalist.inference.statistics import BatchResults
+from finalist.shapes import Bool, Float, Int
 
 
 class Fate(IntEnum):

@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int
 
 from finalist.errors import StudyError
 from finalist.inference.statistics import Statistics
 from finalist.problem import Problem
+from finalist.shapes import Float, Int
 from finalist.strategies import Batch, Run, Verdict
 from finalist.strategies.abilities import (
     Changeable,

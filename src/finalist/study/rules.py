@@ -4,7 +4,6 @@ import math
 from typing import cast
 
 import numpy as np
-from jaxtyping import Bool, Int
 
 from finalist.errors import (
     ConflictError,
@@ -15,6 +14,7 @@ from finalist.errors import (
 )
 from finalist.files import printable
 from finalist.problem.budget import in_cost, prices_of
+from finalist.shapes import Bool, Int
 from finalist.strategies import Batch as Issuing
 from finalist.strategies import block_size
 from finalist.strategies.abilities import Sized

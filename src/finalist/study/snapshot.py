@@ -6,7 +6,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int
 
 from finalist.arms import Arms
 from finalist.compiled.threads import on_one_thread
@@ -14,6 +13,7 @@ from finalist.errors import StudyError
 from finalist.inference.leads import Leads
 from finalist.inference.least_squares import Estimate
 from finalist.problem import Problem
+from finalist.shapes import Float, Int
 from finalist.strategies import Strategy, Verdict
 from finalist.strategies.abilities import Speaking
 from finalist.study.batch import Batch, OpenPulls, SettledPull

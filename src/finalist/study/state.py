@@ -10,7 +10,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int
 
 from finalist.arms import Arms
 from finalist.compiled.threads import on_one_thread
@@ -19,6 +18,7 @@ from finalist.inference.pooling import BatchSums, Pooled
 from finalist.inference.statistics import BatchResults
 from finalist.problem import Problem
 from finalist.problem.budget import cheapest, prices_of
+from finalist.shapes import Float, Int
 from finalist.strategies import Batch, Run, Verdict
 from finalist.strategies.abilities import Explaining, Looking
 from finalist.study.bends import first_evidence, look_for_bends

@@ -5,11 +5,11 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from jaxtyping import Float
 
 from finalist.extras import need
 from finalist.planning import Forecast
 from finalist.problem.budget import in_cost
+from finalist.shapes import Float
 from finalist.study import good_enough, sentences
 from finalist.study.assumptions import assumptions
 from finalist.study.effects import Effect
@@ -183,7 +183,7 @@ class Status:
     @property
     def forecast(self) -> Forecast | None:
         """Of the pulls still needed; None where there is none."""
-        return self.ahead.found[0]
+        return self.ahead.soon
 
     @property
     def margins(self) -> tuple[MarginForecast, ...]:
@@ -191,7 +191,7 @@ class Status:
 
         Empty where the study itself is more than half way.
         """
-        return self.ahead.found[1]
+        return self.ahead.margins
 
     @property
     def saving(self) -> str | None:

@@ -11,11 +11,11 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
-from jaxtyping import Float, Int
 
 from finalist.arms import Arms
 from finalist.problem import PerArm, Problem
 from finalist.settings import ProblemWords, spelled_out_of_study
+from finalist.shapes import Float, Int
 from finalist.strategies import Strategy
 from finalist.study import change as changes
 from finalist.study import creation, forking

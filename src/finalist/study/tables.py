@@ -5,12 +5,12 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxtyping import Float, Int
 
 from finalist.arms import Arms
 from finalist.arms.recipes import Recipe, Table, plain
 from finalist.errors import ArmsError, StudyError
 from finalist.extras import need
+from finalist.shapes import Float, Int
 from finalist.study.effects import leftover_of
 from finalist.study.pulls import Fate
 from finalist.study.state import State

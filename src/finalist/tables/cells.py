@@ -8,9 +8,9 @@ from datetime import date, time, timedelta
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Float
 
 from finalist.errors import FileFormatError
+from finalist.shapes import Float
 from finalist.tables import numbers
 from finalist.text import first_few, show
 

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
+
+from finalist.shapes import Float
 
 #: What people write instead of a hyphen, and between groups of three digits.
 _MINUS, _SPACES, _APOSTROPHES = "\u2212\u2013", "\u00a0\u202f\u2009 ", "'\u2019"

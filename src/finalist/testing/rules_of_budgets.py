@@ -12,11 +12,11 @@ passes with at most that probability.
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float, Int
 
 from finalist.arms import Arms
 from finalist.errors import FinalistError
 from finalist.problem import as_problem
+from finalist.shapes import Float, Int
 from finalist.simulation import exact_lower_bound
 from finalist.simulation.instances import gaussian, paper
 from finalist.strategies import Batch, Run

@@ -22,10 +22,10 @@ must be wrong 19 times over.
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 
 from finalist.arms import Arms
 from finalist.problem import as_problem
+from finalist.shapes import Float
 from finalist.simulation import exact_lower_bound
 from finalist.simulation.instances import paper
 from finalist.strategies import Strategy, guaranteed

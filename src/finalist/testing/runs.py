@@ -5,13 +5,13 @@ from contextlib import contextmanager
 from typing import Any, cast
 
 import numpy as np
-from jaxtyping import Float
 from numpy.typing import ArrayLike
 
 from finalist.arms import Arms
 from finalist.errors import FinalistError, NotYetSupportedError, ProblemError
 from finalist.inference.statistics import Statistics
 from finalist.problem import Problem
+from finalist.shapes import Float
 from finalist.simulation.rewards import DrawnRewards, Kind
 from finalist.strategies import Batch, Playable, Run, Strategy, about, named
 

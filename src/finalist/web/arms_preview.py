@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
-from jaxtyping import Bool
 
 from finalist import tables
 from finalist.arms import Arms
@@ -14,6 +13,7 @@ from finalist.arms.recipes import Recipe
 from finalist.arms.table import ArmsTable, read_candidates
 from finalist.errors import ArmsError, FinalistError, TooLargeError, UnclearTableError
 from finalist.files import printable
+from finalist.shapes import Bool
 from finalist.tables import Cells, Dialect
 from finalist.tables.columns import NO, YES, Column, columns_of, with_role
 from finalist.web.uploads import LIMITS

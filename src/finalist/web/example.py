@@ -9,10 +9,10 @@ from importlib.resources import files
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 
 from finalist.arms import Arms
 from finalist.errors import ConflictError
+from finalist.shapes import Float
 from finalist.study import Snapshot, Study, handles
 from finalist.study.results import as_results
 from finalist.web.arms_preview import Reading, preview

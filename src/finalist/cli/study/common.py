@@ -16,6 +16,7 @@ from finalist.cli import output
 from finalist.cli.options import Printed
 from finalist.cli.wording import for_shell
 from finalist.files import printable
+from finalist.loading import loading
 
 if TYPE_CHECKING:
     from finalist.study import Status, Study
@@ -97,7 +98,8 @@ def shown(db: str | None) -> str:
 @contextmanager
 def opened(db: str | None, name: str) -> "Iterator[Study]":
     """Open a study and close it at the end."""
-    from finalist.study import Study
+    with loading():
+        from finalist.study import Study
 
     with Study.open(where(db), name) as study:
         yield study

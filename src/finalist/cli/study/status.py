@@ -109,7 +109,7 @@ def status(
         found = study.status(forecast=not no_forecast, within=within)
         if form is not Format.csv:
             with output.working("Simulating what is still needed..."):
-                found.forecast  # noqa: B018
+                found.saving  # noqa: B018
         picture = None if chart is None else evidence_picture(study)
     if form is Format.json:
         text = output.to_json(found.to_dict())

@@ -3,18 +3,17 @@
 import math
 
 import numpy as np
-from numba import njit
 
-from finalist.compiled.cache import kept
+from finalist.compiled.tiers import tiered
 
 LOG_2_PI = math.log(2.0 * math.pi)
 #: A variance falls by at least this part of what it is.
 LEAST_FALL = 1e-9
 
-inlined = njit(inline="always", error_model="numpy")
+inlined = tiered(inline="always", error_model="numpy")
 
 
-@kept(error_model="numpy")
+@tiered(error_model="numpy")
 def invert(A, P):
     """Write the inverse of a positive definite matrix, given by its lower triangle, to P."""
     r = len(A)
@@ -54,14 +53,14 @@ def image_of(X, i, P, image):
                 image[b] += X[i, a] * P[a, b]
 
 
-@kept(error_model="numpy")
+@tiered(error_model="numpy")
 def log_slope(lead, now, left, epsilon):
     """Log of d E[error] / dv of a pair when its variance has gone from `now` to `left`."""
     fall = max(now - left, LEAST_FALL * now)
-    return -0.5 * (lead**2 / fall + epsilon**2 / left + math.log(left * fall)) - LOG_2_PI
+    return -0.5 * (lead * lead / fall + epsilon * epsilon / left + math.log(left * fall)) - LOG_2_PI
 
 
-@kept(error_model="numpy")
+@tiered(error_model="numpy")
 def improve(Z, A, Y, leads, variances, pulls, epsilon, steps, weights, M):
     """Improve a design in place, by multiplicative updates.
 

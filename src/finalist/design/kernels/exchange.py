@@ -6,14 +6,13 @@ Rows are short, so that plain loops are faster than calls of BLAS, and compile s
 import math
 
 import numpy as np
-from numba import njit
 
-from finalist.compiled.cache import kept
+from finalist.compiled.tiers import tiered
 
-inlined = njit(inline="always", error_model="numpy")
+inlined = tiered(inline="always", error_model="numpy")
 
 
-@kept(error_model="numpy")
+@tiered(error_model="numpy")
 def form(Z, i, P, image):
     """Return z'Pz of row i; `image` is room for Pz."""
     r, total = len(P), 0.0
@@ -41,14 +40,14 @@ def product(X, Y, out):
                 out[a, b] += X[a, c] * Y[c, b]
 
 
-@kept(error_model="numpy")
+@tiered(error_model="numpy")
 def effect(P, M, half, B):
     """Write P M P to B; `half` is room for a product."""
     product(P, M, half)
     product(half, P, B)
 
 
-@kept(error_model="numpy")
+@tiered(error_model="numpy")
 def raised(P, Z, i, sign, Pz):
     """Change P = A^-1 in place to that of A + sign z z' (Sherman and Morrison 1950), z = z_i."""
     r, whole = len(P), 0.0
@@ -74,7 +73,7 @@ def trace(P, M):
     return total
 
 
-@kept(error_model="numpy")
+@tiered(error_model="numpy")
 def most_useful(Z, P, B, room, image):
     """Return the row whose pull lowers tr(M A^-1) most, B = P M P; -1 if none has room.
 
@@ -89,7 +88,7 @@ def most_useful(Z, P, B, room, image):
     return best
 
 
-@kept(error_model="numpy")
+@tiered(error_model="numpy")
 def improve(Z, counts, room, P, M, rounds, smallest):
     """Swap pulls while tr(M A^-1) falls by more than the part `smallest`; counts change in place.
 
@@ -126,7 +125,7 @@ def improve(Z, counts, room, P, M, rounds, smallest):
         room[worst] += 1
 
 
-@kept(error_model="numpy")
+@tiered(error_model="numpy")
 def descend(Z, left, P, M, order):
     """Fill `order` with rows, each time the one that lowers tr(M A^-1) most.
 

@@ -1,9 +1,9 @@
 """The compiled loop that spells out a rounded design pull by pull, cached on disk."""
 
-from finalist.compiled.cache import kept
+from finalist.compiled.tiers import tiered
 
 
-@kept(error_model="numpy")
+@tiered(error_model="numpy")
 def run(lam, counts, priority, order, picks):
     """Fill `picks` with the next pulls, each of the support point with the smallest n_i / lam_i.
 

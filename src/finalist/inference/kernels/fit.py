@@ -6,19 +6,18 @@ What is not clearly regular, or not a number, is left to `information`, which ta
 import math
 
 import numpy as np
-from numba import njit
 
-from finalist.compiled.cache import kept
+from finalist.compiled.tiers import tiered
 
 #: A triangular factor whose diagonal varies by less than this is regular for certain.
 CLEARLY_REGULAR = 1e-6
 #: Rows that are sorted one by one; of more, LAPACK is as fast.
 MOST_ROWS = 400
 
-inlined = njit(inline="always", error_model="numpy")
+inlined = tiered(inline="always", error_model="numpy")
 
 
-@kept(error_model="numpy")
+@tiered(error_model="numpy")
 def heaviest_first(Z, w, rows, size):
     """Write the rows with weight, times its root, by their largest entry; return how many."""
     p, r = 0, Z.shape[1]
@@ -42,7 +41,7 @@ def heaviest_first(Z, w, rows, size):
     return p
 
 
-@kept(error_model="numpy")
+@tiered(error_model="numpy")
 def triangle(rows):
     """Make rows upper triangular, by Householder reflections with LAPACK's signs."""
     p, r = rows.shape
@@ -68,7 +67,7 @@ def triangle(rows):
                 rows[i, c] -= total * rows[i, j]
 
 
-@kept(error_model="numpy")
+@tiered(error_model="numpy")
 def factorise(Z, w, root, inverse):
     """Write R with R'R = sum_i w_i z_i z_i', and R'^-1; return whether it is clearly regular."""
     r = Z.shape[1]
@@ -98,7 +97,7 @@ def factorise(Z, w, root, inverse):
     return True
 
 
-@kept(error_model="numpy")
+@tiered(error_model="numpy")
 def solve(Z, w, mean, inverse, phi):
     """Write the least-squares estimate, refined twice on its residuals as in `estimate`."""
     K, r = Z.shape

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 
 from finalist.lab.benchmark.cluster import REFUSALS, RunsOrReason, on_cluster
 from finalist.lab.benchmark.plan import Cell, Plan
 from finalist.lab.store import Store
+from finalist.shapes import Float
 from finalist.simulation import Simulation
 from finalist.simulation.summary import FEWEST, mean_interval
 

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from itertools import permutations
 
 import numpy as np
-from jaxtyping import Float, Int
 
 from finalist.arms import Arms
 from finalist.charts.geometry import ConvexSet
@@ -27,6 +26,7 @@ from finalist.inference.information import information
 from finalist.lab.page import Finding, Part, Picture
 from finalist.lab.paper.experiment import DELTA, instance
 from finalist.lab.tables import Table
+from finalist.shapes import Float, Int
 from finalist.text import listed
 
 #: A larger angle than in the experiment, to be visible in the plane; noise that suits 1000 pulls.

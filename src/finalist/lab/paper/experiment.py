@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int
 
 from finalist.arms import Arms
 from finalist.errors import ProblemError
 from finalist.inference.bounds import Bound
 from finalist.lab.store import Store
+from finalist.shapes import Float, Int
 from finalist.simulation import instances
 from finalist.simulation.summary import mean_interval
 from finalist.strategies import Strategy, configured

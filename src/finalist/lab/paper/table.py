@@ -4,7 +4,6 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 
 from finalist.charts.ratios import shares_chart
 from finalist.complexity import complexity
@@ -31,6 +30,7 @@ from finalist.lab.paper.experiment import (
     instance,
 )
 from finalist.lab.tables import Table
+from finalist.shapes import Float
 from finalist.simulation import exact_interval
 from finalist.text import listed
 

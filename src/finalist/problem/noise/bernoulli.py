@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from jaxtyping import Float
 
 from finalist.errors import RewardError
 from finalist.problem.features import Feature
 from finalist.problem.noise.model import Kind
+from finalist.shapes import Float
 
 
 @dataclass(frozen=True)

@@ -4,11 +4,11 @@ from collections.abc import Callable
 from typing import ClassVar, Literal, Protocol, runtime_checkable
 
 import numpy as np
-from jaxtyping import Float
 
 from finalist.errors import ProblemError
 from finalist.problem.features import Feature
 from finalist.problem.values import PerArm
+from finalist.shapes import Float
 
 #: How rewards are drawn in a simulation.
 Kind = Literal["gaussian", "bounded", "bernoulli"]

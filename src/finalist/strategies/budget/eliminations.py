@@ -17,7 +17,6 @@ from itertools import pairwise
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
-from jaxtyping import Float, Int
 from scipy.linalg import qr
 
 from finalist.arms import Arms
@@ -26,6 +25,7 @@ from finalist.errors import ProblemError
 from finalist.inference.least_squares import estimate
 from finalist.inference.statistics import Statistics
 from finalist.problem import Problem
+from finalist.shapes import Float, Int
 from finalist.strategies.abilities import Explaining, Lossy
 from finalist.strategies.phased.phase import Counts, PhasedRun
 from finalist.strategies.protocol import SUPPORTED, Batch, Declared, Promise, Verdict

@@ -31,11 +31,11 @@ from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
-from jaxtyping import Int
 
 from finalist.arms import Arms
 from finalist.design import Design, optimal_design
 from finalist.problem import Problem
+from finalist.shapes import Int
 from finalist.strategies.budget.eliminations import BudgetStrategy, Stage, check_budget, rounded
 
 #: How close to optimal rho is.

@@ -18,11 +18,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from jaxtyping import Float, Int
 
 from finalist.errors import ProblemError
 from finalist.inference.statistics import Statistics
 from finalist.problem import Problem
+from finalist.shapes import Float, Int
 from finalist.strategies.budget.eliminations import (
     BudgetStrategy,
     EliminationRun,

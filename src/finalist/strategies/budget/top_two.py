@@ -25,13 +25,13 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from jaxtyping import Float, Int
 
 from finalist.design.linalg import spanning_arms
 from finalist.errors import ProblemError
 from finalist.inference.least_squares import estimate
 from finalist.inference.statistics import Statistics
 from finalist.problem import Problem
+from finalist.shapes import Float, Int
 from finalist.strategies.abilities import Explaining
 from finalist.strategies.budget.eliminations import check_budget, ranking
 from finalist.strategies.protocol import (

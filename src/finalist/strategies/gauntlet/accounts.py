@@ -5,9 +5,9 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int
 
 from finalist.problem import Problem
+from finalist.shapes import Float, Int
 from finalist.strategies.gauntlet.bets import MANY, Bets
 from finalist.strategies.gauntlet.claims import bets_against
 

@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from jaxtyping import Int
 
 from finalist.inference.information import Information
 from finalist.inference.least_squares import Estimate, estimate
 from finalist.inference.statistics import Statistics
+from finalist.shapes import Int
 from finalist.strategies.gauntlet.claims import Claims, Wager
 from finalist.strategies.gauntlet.contrasts import contrasts_of
 from finalist.strategies.gauntlet.course import Course

@@ -33,7 +33,8 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+
+from finalist.shapes import Bool, Float, Int
 
 #: The grid: lambda_m = 2.5 * 1.4^-m / sqrt(V1), m = 0..29, with prior weights 8/((m+8)(m+9)).
 _M = np.arange(30)

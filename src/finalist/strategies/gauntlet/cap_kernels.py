@@ -6,9 +6,8 @@ What has no cap that is known to be affordable has none.
 import math
 
 import numpy as np
-from numba import njit
 
-from finalist.compiled.cache import kept
+from finalist.compiled.tiers import tiered
 
 #: Where the cap is looked for; beyond it there is none.
 WIDEST = 9.0
@@ -21,8 +20,8 @@ FAINT = 500.0
 #: Steps of Newton towards the score at which LR alone would do, and of the search.
 FIRST_STEPS, STEPS = 4, 200
 
-compiled = kept(error_model="numpy")
-inlined = njit(inline="always", error_model="numpy")
+compiled = tiered(error_model="numpy")
+inlined = tiered(inline="always", error_model="numpy")
 
 
 @inlined

@@ -3,10 +3,10 @@
 from typing import ClassVar
 
 import numpy as np
-from jaxtyping import Int
 
 from finalist.inference.pooling import BatchSums
 from finalist.inference.statistics import BatchResults, Statistics
+from finalist.shapes import Int
 from finalist.strategies.gauntlet.chooser import Chooser
 from finalist.strategies.gauntlet.claims import Claims
 from finalist.strategies.gauntlet.epochs import Epochs

@@ -7,14 +7,13 @@ A number that is not one is never the best, and a gap that is not one counts as 
 import math
 
 import numpy as np
-from numba import njit
 
-from finalist.compiled.cache import kept
+from finalist.compiled.tiers import tiered
 
 #: A matrix whose pivots are larger than this part of its largest entry is regular for certain.
 CLEAR = 1e-10
 
-inlined = njit(inline="always", error_model="numpy")
+inlined = tiered(inline="always", error_model="numpy")
 
 
 @inlined
@@ -45,7 +44,7 @@ def along(y, phi):
     return total
 
 
-@kept(error_model="numpy", nogil=True)
+@tiered(error_model="numpy", nogil=True)
 def needed(
     Z,
     first,
@@ -77,13 +76,17 @@ def needed(
         gap = sign * along(y, phi) + epsilon
         gap = max(gap - lowered * error, least * error)
         rate = 1.0 / (norm(of_batch, y) * pulls) if spanned[j] else 0.0
-        pulls_left = missing[j] * limit / (0.5 * gap * gap * rate)
+        work, speed = missing[j] * limit, 0.5 * gap * gap * rate
+        if speed != 0.0:
+            pulls_left = work / speed
+        else:
+            pulls_left = math.inf if work > 0.0 else 0.0
         if pulls_left > most:  # and is a number
             most = pulls_left if pulls_left < math.inf else 1e15
     return most
 
 
-@kept(error_model="numpy", nogil=True)
+@tiered(error_model="numpy", nogil=True)
 def widths(Y, inverse, spanned, width):
     """Write the roots of y'A^-1 y of spanned directions; return which of them are not 0."""
     tested, y = np.zeros(len(Y), dtype=np.bool_), np.empty(Y.shape[1])
@@ -96,7 +99,7 @@ def widths(Y, inverse, spanned, width):
     return tested
 
 
-@kept(error_model="numpy", nogil=True)
+@tiered(error_model="numpy", nogil=True)
 def difference_of(now, before, later, earlier):
     """Return d'V^-1 d, d the difference of two estimates; NaN if V is not clearly regular.
 
@@ -128,7 +131,7 @@ def difference_of(now, before, later, earlier):
     return square
 
 
-@kept(error_model="numpy", nogil=True)
+@tiered(error_model="numpy", nogil=True)
 def aim(Z, first, second, missing, thetas, off, inverse, sigma, epsilon, rule, out):
     """Write (first - second) / gap with the weight of each pair, for each parameter.
 
@@ -166,7 +169,7 @@ def aim(Z, first, second, missing, thetas, off, inverse, sigma, epsilon, rule, o
                 out[s, j, a] = y[a] * (weight if blind else weight / gaps[s, j])
 
 
-@kept(error_model="numpy", nogil=True)
+@tiered(error_model="numpy", nogil=True)
 def strongest(W, means, rivals, arms, chosen):
     """Write for each arm the first rival with the largest score expected; or -1."""
     for k in range(len(arms)):
@@ -175,7 +178,8 @@ def strongest(W, means, rivals, arms, chosen):
         for a in rivals:
             square = 0.0
             for c in range(W.shape[1]):
-                square += (W[a, c] - W[x, c]) ** 2
+                part = W[a, c] - W[x, c]
+                square += part * part
             if square > 0.0:
                 score = (means[a] - means[x]) / math.sqrt(square)
                 if score > best:

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int
 
 from finalist.design.exchange import ordered
 from finalist.inference.information import Information, information
 from finalist.inference.least_squares import weighted_rows, weights_of
+from finalist.shapes import Float, Int
 from finalist.strategies.gauntlet import endgame, sizes
 from finalist.strategies.gauntlet.claims import Claims
 from finalist.strategies.gauntlet.model_check import ModelCheck

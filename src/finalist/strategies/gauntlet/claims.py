@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-from jaxtyping import Float, Int
 
 from finalist.inference.information import Information
 from finalist.problem import Problem
+from finalist.shapes import Float, Int
 from finalist.strategies.abilities import Evidence
 from finalist.strategies.gauntlet.bets import FIRST_ODDS, ODDS, Bets, Odds
 from finalist.strategies.gauntlet.contrasts import Pairs

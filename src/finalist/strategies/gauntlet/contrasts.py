@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
 
 from finalist.compiled.arrays import read_only
 from finalist.inference.information import Information
 from finalist.inference.misspecification import Bias
 from finalist.problem import Problem
+from finalist.shapes import Bool, Float, Int
 
 
 @dataclass(frozen=True, eq=False)

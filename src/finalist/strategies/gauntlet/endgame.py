@@ -14,13 +14,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float, Int
 
 from finalist.design.end import end_design, errors_at_end, regular
 from finalist.design.exchange import greedy_pulls
 from finalist.inference.information import Information
 from finalist.inference.least_squares import Estimate, weighted_rows
 from finalist.problem.budget import in_cost, prices_of
+from finalist.shapes import Float, Int
 from finalist.strategies.gauntlet.past import Past
 from finalist.strategies.gauntlet.pilot import spans
 from finalist.strategies.gauntlet.planner import MANY, estimable

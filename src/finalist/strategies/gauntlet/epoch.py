@@ -5,13 +5,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
 
 from finalist.inference.information import Information
 from finalist.inference.least_squares import Estimate, weights_of
 from finalist.inference.quick import quick_estimate, quick_information
 from finalist.inference.statistics import BatchResults, Statistics
 from finalist.problem import Problem
+from finalist.shapes import Bool, Float, Int
 from finalist.strategies.gauntlet.reserve import Reserve, weighted_estimate
 
 

@@ -27,10 +27,10 @@ from copy import copy
 from typing import Any, ClassVar
 
 import numpy as np
-from jaxtyping import Int
 
 from finalist.errors import ProblemError
 from finalist.inference.statistics import BatchResults, Statistics
+from finalist.shapes import Int
 from finalist.strategies.gauntlet.bets import ODDS, ODDS_OF_FEW, Bets, Odds
 from finalist.strategies.gauntlet.chooser import Chooser, Planned, counts_of, is_plan
 from finalist.strategies.gauntlet.claims import Claims, Wager

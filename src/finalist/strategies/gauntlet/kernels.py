@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from finalist.compiled.cache import kept
+from finalist.compiled.tiers import tiered
 from finalist.strategies.gauntlet.cap_kernels import find_cap, inlined
 
 #: Scores are cut here: the factor stays nondecreasing, and nothing overflows.
@@ -21,6 +21,7 @@ NEAR = 7.0
 #: What is added to sums of weighted likelihood ratios, of which the largest ratio is 1: logarithms
 #: are numbers, and a factor grows by less than this part of its largest value.
 SMALLEST = 1e-300
+LOG_2 = math.log(2.0)
 
 
 @inlined
@@ -58,6 +59,16 @@ def normalise(log_weights):
 
 
 @inlined
+def log_add(x, y):
+    """Log of exp(x) + exp(y)."""
+    if x == y:  # infinities, too
+        return x + LOG_2
+    if x > y:
+        return x + math.log1p(math.exp(y - x))
+    return y + math.log1p(math.exp(x - y))
+
+
+@inlined
 def log_growth(z, cap, drifts, log_weights):
     """Log of LR(z) / LR(cap), by what each drift has of LR(cap): nothing large is subtracted."""
     top = most = -math.inf
@@ -77,19 +88,14 @@ def log_growth(z, cap, drifts, log_weights):
 @inlined
 def reaches(room, drifts, weights):
     """Return whether LR(NEAR) >= exp(room): otherwise a cap is worth nothing."""
-    top = -math.inf
-    for j in range(len(drifts)):
-        value = drifts[j] * (NEAR - 0.5 * drifts[j])
-        top = value if value > top else top
-    if not top >= room:
-        return False
     total = 0.0
     for j in range(len(drifts)):
-        total += weights[j] * math.exp(drifts[j] * (NEAR - 0.5 * drifts[j]) - room)
+        value = drifts[j]
+        total += weights[j] * math.exp(value * (NEAR - 0.5 * value) - room)
     return total >= 1.0
 
 
-@kept(error_model="numpy", nogil=True)
+@tiered(error_model="numpy", nogil=True)
 def bet(
     z,
     speed,
@@ -145,7 +151,7 @@ def bet(
             usable = usable and drifts[i] >= 0.0
         usable = normalise(tilted) and usable
         for i in range(g):  # the same drifts, by what the past says and by what was said at first
-            log_weights[i] = np.logaddexp(tilted[i] + wealth[k, 0], prior[i] + wealth[k, 2])
+            log_weights[i] = log_add(tilted[i] + wealth[k, 0], prior[i] + wealth[k, 2])
         for i in range(q):
             drifts[g + i] = min(expert[k, i], LARGEST_DRIFT)
             log_weights[g + i] = wealth[k, 1] - math.log(q)
@@ -169,7 +175,7 @@ def bet(
         wealth[k, 2] += log_likelihood_ratio(score, drifts[:g], prior)
 
 
-@kept(error_model="numpy", nogil=True)
+@tiered(error_model="numpy", nogil=True)
 def bet_along(
     S, V, at, drift, time, capped, limit, grid, prior, temper, log_m, scale, wealth, path, smallest
 ):
@@ -192,9 +198,9 @@ def bet_along(
     """
     g = len(grid)
     drifts, rates, parts = np.empty(g), np.empty(g), np.empty(g)
-    tilted, weights, plain = np.empty(g), np.empty(g), np.empty(g)
+    tilted, weights, plain, logs = np.empty(g), np.empty(g), np.empty(g), np.empty(g)
     for j in range(g):
-        plain[j] = math.exp(prior[j])
+        logs[j], plain[j] = prior[j], math.exp(prior[j])
     for i in range(len(at)):
         k = at[i]
         usable = scale[k] > 0.0
@@ -210,25 +216,42 @@ def bet_along(
             z = (S[n, i] - path[0, k]) / speed
             before, known = temper * drift[k] + path[0, k], temper * time[k] + path[1, k]
             path[0, k], path[1, k] = S[n, i], V[n, i]
-            able, top = True, -math.inf
+            score = min(max(z, -LARGEST_SCORE), LARGEST_SCORE) if z == z else -LARGEST_SCORE
+            able, top, most, near = True, -math.inf, -math.inf, -math.inf
             for j in range(g):
-                drifts[j] = min(rates[j] * speed, LARGEST_DRIFT)
-                tilted[j] = prior[j] + rates[j] * (before - 0.5 * rates[j] * known)
-                able = able and drifts[j] >= 0.0
-                top = tilted[j] if tilted[j] > top else top
+                rate = rates[j]
+                slope = rate * speed
+                slope = LARGEST_DRIFT if slope > LARGEST_DRIFT else slope
+                able = able and slope >= 0.0
+                drifts[j] = slope
+                value = slope * (score - 0.5 * slope)
+                most = value if value > most else most
+                parts[j] = value
+                value = slope * (NEAR - 0.5 * slope)
+                near = value if value > near else near
+                value = logs[j] + rate * (before - 0.5 * rate * known)
+                top = value if value > top else top
+                tilted[j] = value
             total = 0.0
             for j in range(g):
-                tilted[j] = math.exp(tilted[j] - top)
-                total += tilted[j]
+                value = math.exp(tilted[j] - top)
+                total += value
+                tilted[j] = value
             share = 1.0 / (1.0 + math.exp(wealth[k, 2] - wealth[k, 0]))
             if not (able and math.isfinite(total) and math.isfinite(share)):
                 continue  # the past gives nothing to bet on: the wealth stays
+            other = 1.0 - share
+            ratio = first = last = SMALLEST
             for j in range(g):
-                tilted[j] /= total
-                weights[j] = share * tilted[j] + (1.0 - share) * plain[j]
-            score = min(max(z, -LARGEST_SCORE), LARGEST_SCORE) if z == z else -LARGEST_SCORE
+                learnt, at_first = tilted[j] / total, plain[j]
+                weight = share * learnt + other * at_first
+                weights[j] = weight
+                part = math.exp(parts[j] - most)
+                ratio += weight * part
+                first += learnt * part
+                last += at_first * part
             room, cap = limit[k] - log_m[k], math.inf
-            if capped and reaches(room, drifts, weights):
+            if capped and near >= room and reaches(room, drifts, weights):
                 for j in range(g):
                     parts[j] = math.log(weights[j])
                 cap = find_cap(room, drifts, parts)
@@ -236,17 +259,7 @@ def bet_along(
                 log_m[k] = limit[k]
             elif cap < math.inf:
                 log_m[k] = limit[k] + min(log_growth(score, cap, drifts, parts), 0.0)
-            top = -math.inf
-            for j in range(g):
-                parts[j] = drifts[j] * (score - 0.5 * drifts[j])
-                top = parts[j] if parts[j] > top else top
-            ratio = first = last = SMALLEST
-            for j in range(g):
-                part = math.exp(parts[j] - top)
-                ratio += weights[j] * part
-                first += tilted[j] * part
-                last += plain[j] * part
-            if cap == math.inf:
-                log_m[k] = min(log_m[k] + top + math.log(ratio), limit[k])
-            wealth[k, 0] += top + math.log(first)
-            wealth[k, 2] += top + math.log(last)
+            else:
+                log_m[k] = min(log_m[k] + most + math.log(ratio), limit[k])
+            wealth[k, 0] += most + math.log(first)
+            wealth[k, 2] += most + math.log(last)

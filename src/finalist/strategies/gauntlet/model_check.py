@@ -19,7 +19,6 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-from jaxtyping import Int
 
 from finalist.inference.bending import BendEvidence
 from finalist.inference.bends import Bends
@@ -28,6 +27,7 @@ from finalist.inference.pooling import BatchSums
 from finalist.inference.residuals import Cells
 from finalist.inference.statistics import Statistics
 from finalist.problem import Problem
+from finalist.shapes import Int
 from finalist.strategies.abilities import ModelFindings, Outcome
 from finalist.strategies.gauntlet.past import Past
 from finalist.strategies.gauntlet.probes import probes

@@ -11,7 +11,6 @@ from copy import copy
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int
 
 from finalist.compiled.arrays import read_only
 from finalist.design.rounding import MAX_PULLS
@@ -21,6 +20,7 @@ from finalist.inference.least_squares import Estimate, weights_of
 from finalist.inference.pooling import BatchSums, Pooled, ShiftedEstimate, batch_arms
 from finalist.inference.statistics import Statistics
 from finalist.problem import Problem
+from finalist.shapes import Float, Int
 from finalist.strategies.gauntlet.reserve import Reserve, weighted_estimate
 from finalist.strategies.protocol import Batch
 from finalist.text import counted

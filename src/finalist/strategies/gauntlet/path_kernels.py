@@ -4,13 +4,13 @@ import math
 
 import numpy as np
 
-from finalist.compiled.cache import kept
+from finalist.compiled.tiers import tiered
 
 #: A triangular factor whose diagonal varies by less than this is regular for certain.
 CLEARLY_REGULAR = 1e-6
 
 
-@kept(error_model="numpy")
+@tiered(error_model="numpy")
 def add_row(R, d, row, value):
     """Add a row to a least-squares problem R x = d in place, by Givens rotations; row is used."""
     r = len(row)
@@ -29,7 +29,7 @@ def add_row(R, d, row, value):
         value = c * value - s * upper
 
 
-@kept(error_model="numpy")
+@tiered(error_model="numpy")
 def is_regular(R):
     """Return whether all directions can be estimated, without a doubt."""
     low, high = math.inf, 0.0
@@ -38,7 +38,7 @@ def is_regular(R):
     return low > CLEARLY_REGULAR * high
 
 
-@kept(error_model="numpy")
+@tiered(error_model="numpy")
 def walk(R, d, rows, values, look, Y, V, gaps):
     """Add rows one by one; after those with a look write 1 / (y'A^-1 y) and y'theta_hat.
 
@@ -58,7 +58,9 @@ def walk(R, d, rows, values, look, Y, V, gaps):
     at, w = 0, np.empty(R.shape[1])
     for t in range(len(rows) + 1):
         if t > 0:
-            add_row(R, d, rows[t - 1].copy(), values[t - 1])
+            for j in range(len(w)):
+                w[j] = rows[t - 1, j]
+            add_row(R, d, w, values[t - 1])
         if not look[t]:
             continue
         if is_regular(R):

@@ -13,7 +13,6 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int
 
 from finalist.arms import Arms
 from finalist.design.exchange import exchange, greedy_pulls
@@ -21,6 +20,7 @@ from finalist.design.linalg import spanning_arms
 from finalist.design.rounding import MAX_PULLS
 from finalist.inference.least_squares import weighted_rows, weights_of
 from finalist.inference.quick import quick_information
+from finalist.shapes import Float, Int
 from finalist.strategies.gauntlet.past import Past, has_portfolio
 from finalist.strategies.gauntlet.sizes import missing
 from finalist.strategies.gauntlet.targets import Comparisons

@@ -4,7 +4,6 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float, Int
 from scipy.linalg import qr
 
 from finalist.arms import Arms
@@ -19,6 +18,7 @@ from finalist.inference.least_squares import weighted_rows, weights_of
 from finalist.inference.misspecification import Bias
 from finalist.inference.quick import quick_information
 from finalist.problem import Problem
+from finalist.shapes import Float, Int
 from finalist.strategies.gauntlet.past import Past
 from finalist.strategies.gauntlet.reserve import Reserve
 from finalist.strategies.gauntlet.targets import LEAST_MISSING, Comparisons, Targets

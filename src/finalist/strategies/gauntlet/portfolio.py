@@ -32,12 +32,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
 
 from finalist.errors import ProblemError
 from finalist.inference.information import Information
 from finalist.inference.least_squares import Estimate
 from finalist.problem import Problem
+from finalist.shapes import Bool, Float, Int
 from finalist.strategies.gauntlet.accounts import Accounts
 from finalist.strategies.gauntlet.best import BestArm
 from finalist.strategies.gauntlet.bets import Odds

@@ -9,12 +9,12 @@ its standard error. Any choice from the past leaves all tests as they are.
 """
 
 import numpy as np
-from jaxtyping import Float, Int
 
 from finalist.design.linalg import spanning_arms
 from finalist.inference.bends import Bends
 from finalist.inference.residuals import Cells, centred_rows
 from finalist.problem import Problem
+from finalist.shapes import Float, Int
 
 #: Gaps count as at least so many standard errors.
 LEAST_GAP = 0.5

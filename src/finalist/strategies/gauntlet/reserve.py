@@ -25,13 +25,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int
 
 from finalist.inference.information import Information
 from finalist.inference.least_squares import Estimate
 from finalist.inference.quick import quick_estimate
 from finalist.inference.statistics import Statistics
 from finalist.problem import Problem
+from finalist.shapes import Float, Int
 
 
 @dataclass(eq=False)

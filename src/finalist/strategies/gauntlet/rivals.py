@@ -3,11 +3,11 @@
 from collections.abc import Callable
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
 
 from finalist.arms.span import SPAN_TOLERANCE
 from finalist.inference.information import Information
 from finalist.inference.misspecification import Bias
+from finalist.shapes import Bool, Float, Int
 
 #: Rivals are the leader and so many of the best arms.
 RIVALS = 64

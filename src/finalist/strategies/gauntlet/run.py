@@ -25,7 +25,6 @@ test (`scores`, `bets`, `kernels`), and is never given rewards before their test
 from typing import cast
 
 import numpy as np
-from jaxtyping import Float, Int
 
 from finalist.errors import ProblemError
 from finalist.inference import mixtures
@@ -35,6 +34,7 @@ from finalist.inference.least_squares import Estimate
 from finalist.inference.statistics import Statistics
 from finalist.problem import Problem
 from finalist.problem.budget import prices_of
+from finalist.shapes import Float, Int
 from finalist.strategies.abilities import (
     Changeable,
     Evidence,

@@ -3,10 +3,10 @@
 import math
 
 import numpy as np
-from jaxtyping import Float
 
 from finalist.inference.least_squares import Estimate
 from finalist.problem import Problem
+from finalist.shapes import Float
 from finalist.strategies.gauntlet.contrasts import Contrasts
 
 #: Residuals below this part of the rewards are rounding.

@@ -7,7 +7,8 @@ show that a is better than x.
 from itertools import combinations
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+
+from finalist.shapes import Bool, Float, Int
 
 
 class Sets:

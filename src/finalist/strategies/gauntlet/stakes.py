@@ -6,10 +6,10 @@ Any choice from the past keeps the guarantee (`bets`), so nothing here is given 
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float, Int
 
 from finalist.inference.least_squares import Estimate, weights_of
 from finalist.inference.pooling import ShiftedEstimate
+from finalist.shapes import Float, Int
 from finalist.strategies.gauntlet.contrasts import Contrasts
 from finalist.strategies.gauntlet.past import Past
 

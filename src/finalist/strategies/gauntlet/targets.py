@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
 
 from finalist.compiled.arrays import read_only
 from finalist.inference.information import Information, row_norms
+from finalist.shapes import Bool, Float, Int
 
 #: Directions are weighted by the root of the missing evidence, at least this.
 LEAST_MISSING = 0.05

@@ -19,12 +19,12 @@ from copy import copy
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int
 
 from finalist.errors import ProblemError
 from finalist.inference.information import Information
 from finalist.inference.misspecification import Bias
 from finalist.problem import Problem
+from finalist.shapes import Float, Int
 from finalist.strategies.abilities import Evidence
 from finalist.strategies.gauntlet.claims import (
     Intervals,

@@ -1,10 +1,10 @@
 """Through the results of an epoch: what it says at each look, and which results are whose."""
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
 
 from finalist.errors import ProblemError
 from finalist.inference.statistics import BatchResults, Statistics
+from finalist.shapes import Bool, Float, Int
 from finalist.strategies.gauntlet.claims import Wager
 from finalist.strategies.gauntlet.epoch import Epoch
 from finalist.strategies.gauntlet.past import Past

@@ -19,11 +19,11 @@ from importlib import import_module
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
 
 from finalist.errors import ProblemError
 from finalist.inference.statistics import Statistics
 from finalist.problem import Problem
+from finalist.shapes import Float, Int, described
 from finalist.strategies.protocol import (
     Batch,
     Declared,
@@ -39,7 +39,7 @@ from finalist.strategies.protocol import (
 REFRESH = 5000
 #: Noise drawn at once, little at first so that short runs waste none.
 SMALLEST_CHUNK, CHUNK = 512, 65_536
-_TYPES: dict[Any, Any] = {Bool: np.bool_, Float: np.float64, Int: np.int64}
+_TYPES: dict[str, Any] = {"Bool": np.bool_, "Float": np.float64, "Int": np.int64}
 _State = TypeVar("_State")
 
 
@@ -71,8 +71,9 @@ def blank(kind: type[_State], problem: Problem, **given: Any) -> _State:
     sizes = dict(zip("Kr", problem.arms.coordinates.shape, strict=True))
     for name, field in kind.__annotations__.items():
         if name not in given:
-            shape = [sizes[size] if size in sizes else int(size) for size in field.dim_str.split()]
-            given[name] = np.zeros(shape, dtype=_TYPES[field.dtype])
+            numbers, shape = described(field)
+            lengths = [sizes[size] if size in sizes else int(size) for size in shape]
+            given[name] = np.zeros(lengths, dtype=_TYPES[numbers])
     return kind(**given)
 
 

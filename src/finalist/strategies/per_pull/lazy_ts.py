@@ -42,7 +42,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from jaxtyping import Float, Int
 
 from finalist.design import rough_design
 from finalist.design.linalg import spanning_arms
@@ -51,6 +50,7 @@ from finalist.inference.information import information
 from finalist.inference.least_squares import weights_of
 from finalist.inference.statistics import Statistics
 from finalist.problem import Problem
+from finalist.shapes import Float, Int
 from finalist.strategies.about import check_between, check_choice
 from finalist.strategies.per_pull.base import PerPullRun, Thresholded, blank, progress_of
 from finalist.strategies.per_pull.ridge import RIDGES, Ridge

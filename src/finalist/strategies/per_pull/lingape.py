@@ -36,13 +36,13 @@ from functools import lru_cache
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from jaxtyping import Float, Int
 
 from finalist.arms import Arms
 from finalist.design.measured import Measured
 from finalist.errors import DesignError
 from finalist.inference.information import row_norms
 from finalist.problem import Problem
+from finalist.shapes import Float, Int
 from finalist.strategies.about import check_choice
 from finalist.strategies.per_pull.base import PerPullRun, Thresholded, blank, progress_of
 from finalist.strategies.per_pull.ridge import Ridge, RidgeStrategy, check_pairs

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple, TypeVar
 
 import numpy as np
-from jaxtyping import Float
 
 from finalist.arms import Arms
 from finalist.errors import ProblemError
@@ -18,6 +17,7 @@ from finalist.inference.information import information, row_norms
 from finalist.inference.least_squares import weights_of
 from finalist.inference.statistics import LARGEST_REWARD, Statistics
 from finalist.problem import Problem
+from finalist.shapes import Float
 from finalist.strategies.about import check_between, is_number
 from finalist.strategies.protocol import Declared
 from finalist.strategies.units import BEYOND, Units

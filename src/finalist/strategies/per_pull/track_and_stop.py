@@ -42,12 +42,12 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from jaxtyping import Float
 
 from finalist.arms import Arms
 from finalist.errors import ProblemError
 from finalist.inference.statistics import Statistics
 from finalist.problem import Problem
+from finalist.shapes import Float
 from finalist.strategies.about import check_choice
 from finalist.strategies.per_pull.base import PerPullRun, Thresholded, blank
 from finalist.strategies.protocol import SUPPORTED, Batch

@@ -5,11 +5,11 @@ from collections.abc import Callable
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-from jaxtyping import Float, Int
 
 from finalist.errors import DesignError
 from finalist.inference.statistics import Statistics
 from finalist.problem import Problem
+from finalist.shapes import Float, Int
 from finalist.strategies.protocol import (
     Batch,
     Run,

@@ -53,7 +53,6 @@ from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
-from jaxtyping import Float, Int
 
 from finalist.arms import Arms
 from finalist.arms.span import SPAN_TOLERANCE
@@ -64,6 +63,7 @@ from finalist.errors import DesignError, ProblemError
 from finalist.inference.information import information
 from finalist.inference.least_squares import estimate
 from finalist.problem import Problem
+from finalist.shapes import Float, Int
 from finalist.strategies.about import is_number
 from finalist.strategies.phased.phase import DiscardingRun
 from finalist.strategies.phased.xy_adaptive import phase_design

@@ -20,7 +20,6 @@ from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
-from jaxtyping import Float, Int
 
 from finalist.arms import Arms
 from finalist.design import Design, Greedy, design_value, optimal_design, round_design
@@ -29,6 +28,7 @@ from finalist.errors import DesignError, ProblemError
 from finalist.inference.bounds import Bound, static_radius
 from finalist.inference.least_squares import estimate
 from finalist.problem import Feature, Problem
+from finalist.shapes import Float, Int
 from finalist.strategies.about import check_choice
 from finalist.strategies.phased.phase import DiscardingRun, shortest_prefix
 from finalist.strategies.protocol import SUPPORTED, Allocation, Declared

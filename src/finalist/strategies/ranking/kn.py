@@ -22,10 +22,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from jaxtyping import Float
 
 from finalist.inference.statistics import Statistics
 from finalist.problem import Problem
+from finalist.shapes import Float
 from finalist.strategies.protocol import Batch
 from finalist.strategies.ranking.zone import ZONE_SUPPORTED, ZoneRun, ZoneStrategy, check_first
 

@@ -17,12 +17,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from jaxtyping import Float, Int
 
 from finalist.design.rounding import MAX_PULLS
 from finalist.errors import NotYetSupportedError, ProblemError
 from finalist.inference.statistics import Statistics
 from finalist.problem import Feature, Problem
+from finalist.shapes import Float, Int
 from finalist.strategies.phased.phase import share
 from finalist.strategies.protocol import (
     Batch,

@@ -17,7 +17,6 @@ from functools import lru_cache
 from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int
 
 from finalist.arms import Arms
 from finalist.design import Design, Greedy, Rounded, optimal_design
@@ -27,6 +26,7 @@ from finalist.inference.bounds import Bound, static_constants
 from finalist.inference.information import information
 from finalist.inference.statistics import Statistics
 from finalist.problem import Feature, PerArm, Problem
+from finalist.shapes import Float, Int
 from finalist.strategies.about import check_choice
 from finalist.strategies.phased.phase import Pulls
 from finalist.strategies.protocol import (

@@ -25,7 +25,6 @@ from functools import lru_cache
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from jaxtyping import Float, Int
 
 from finalist.arms import Arms
 from finalist.design import Design, Greedy, Rounded, optimal_design, round_design
@@ -37,6 +36,7 @@ from finalist.inference.bounds import Bound, smallest_pulls, static_radius
 from finalist.inference.information import information
 from finalist.inference.least_squares import estimate
 from finalist.problem import Feature, Problem
+from finalist.shapes import Float, Int
 from finalist.strategies.about import check_choice
 from finalist.strategies.phased.phase import PhasedRun, Pulls, shortest_prefix
 from finalist.strategies.protocol import SUPPORTED, Allocation, Declared, Verdict, first_named

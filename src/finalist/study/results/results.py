@@ -8,10 +8,10 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float, Int64
 
 from finalist.errors import FileFormatError, RewardError
 from finalist.inference.statistics import LARGEST_REWARD, reward_problem
+from finalist.shapes import Bool, Float, Int64
 from finalist.text import show
 
 #: Says where a result was read: row i, and which of its cells ("pull_id", "reward", "" for none).

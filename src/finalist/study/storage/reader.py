@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
-from jaxtyping import Float
 from sqlalchemy import Connection, Executable, select
 
 from finalist.errors import StudyError, UnknownStudyError
 from finalist.files import printable
+from finalist.shapes import Float
 from finalist.study.storage.errors import damaged, errors
 from finalist.study.storage.protocol import Dialect
 from finalist.study.storage.rows import (

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int
 
 from finalist.errors import StudyError
 from finalist.files import printable
+from finalist.shapes import Float, Int
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,6 @@ from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
-from jaxtyping import Float
 from sqlalchemy import CursorResult, Executable, insert, select, update
 from sqlalchemy import delete as remove
 from sqlalchemy.exc import IntegrityError
@@ -19,6 +18,7 @@ from finalist.errors import (
     UnknownStudyError,
 )
 from finalist.files import printable
+from finalist.shapes import Float
 from finalist.study.results import Results
 from finalist.study.storage.reader import Reader
 from finalist.study.storage.rows import (

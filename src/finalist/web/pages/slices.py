@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float, Int
 
+from finalist.shapes import Float, Int
 from finalist.study import Snapshot
 from finalist.study.results import OwnColumns
 

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from jaxtyping import Float
 
 from finalist.errors import EstimateError
+from finalist.shapes import Float
 from finalist.study import Snapshot, Status
 from finalist.text import counted
 from finalist.web.pages import format as words

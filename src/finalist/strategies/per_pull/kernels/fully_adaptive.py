@@ -8,8 +8,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
 
+from finalist.shapes import Bool, Float, Int
 from finalist.strategies.per_pull.kernels.common import (
     PULLS,
     ROUNDING,

@@ -7,8 +7,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int
 
+from finalist.shapes import Float, Int
 from finalist.strategies.per_pull.kernels.common import (
     PULLS,
     ROUNDING,
