@@ -3,10 +3,10 @@
 import math
 
 import numpy as np
-from jaxtyping import Float
 
 from finalist.arms import Arms
 from finalist.problem.budget import in_cost, of_budget, pulls_for
+from finalist.shapes import Float
 from finalist.strategies import guaranteed, promise_of
 from finalist.study.check import broken
 from finalist.study.checks import better_by_all
