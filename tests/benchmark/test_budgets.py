@@ -190,11 +190,23 @@ def test_who_has_a_place_in_a_cell():
     assert rivals.applies("uniform", few)
     assert not rivals.applies("halving", Cell("sphere 20 x 3", 1, 860, "promised"))
     assert rivals.applies("halving", Cell("bare 16 random", 1, 300, "promised"))
+    assert rivals.applies("checked", few)
+    assert not rivals.applies("checked", Cell("bare 16 random", 1, 300, "promised"))
     many = Cell("sphere 500 x 20", 1, 1800, "promised")
     assert [rivals.runs_of("Peace", cell, 10_000) for cell in (few, many)] == [2000, 200]
     assert [rivals.runs_of("gauntlet", cell, 100) for cell in (few, many)] == [100, 10]
     assert rivals.runs_of("uniform", few, 100) == 10_000
     assert rivals.runs_of("gauntlet", Cell("paper", 1, 1010, "paper"), 100) == 2000
+
+
+def test_the_probes_of_a_checked_run_are_part_of_its_budget():
+    cell = Cell("sphere 20 x 3", 1, 86, "promised")
+    probed, plain = (rivals.task_of(cell, column) for column in ("checked", "gauntlet"))
+    assert probed.problem.check == 0.03
+    ended = [rivals.Permuted(probed).run(i) for i in range(5)]
+    assert [one.pulls.sum() for one in ended] == [86] * 5
+    others = [rivals.Permuted(plain).run(i) for i in range(5)]
+    assert any((one.pulls != two.pulls).any() for one, two in zip(ended, others, strict=True))
 
 
 # ---- targets -------------------------------------------------------------------------------
@@ -251,16 +263,17 @@ def test_targets_by_hand():
 def test_tables_say_what_is_there():
     cell = Cell("bare 16 random", 2, 630, "promised")
     made = Report("some")
+    ours = {"gauntlet": found(50, 500), "checked": found(30, 250)}
     stopping = found(50, certain=0.25, pulls=600.0)
-    some = {cell: {"uniform": found(0), "gauntlet": found(50, 500), "stopping": stopping}}
+    some = {cell: {"uniform": found(0), **ours, "stopping": stopping}}
     report.add_tables(made, some, {cell: 0.0123}, 1000)
     text = "\n".join(table.markdown() for table in made.tables)
     assert (
         "| bare 16 random | held out | 630 | 0 (0 to 0.0037) | 0.100 (0.075 to 0.130) | "
-        "0.050 (0.037 to 0.065) | 0.012 |" in text
+        "0.120 (0.082 to 0.167) | 0.050 (0.037 to 0.065) | 0.012 |" in text
     )
-    assert "1,000 runs, in some cells 500 of gauntlet" in text
-    assert "| 200.00 | 200.00 | 25.0%, 600 |  | 0.0 |" in text
+    assert "1,000 runs, in some cells 250 of checked; 500 of gauntlet" in text
+    assert "| 200.00 | 200.00 | 1.20 | 25.0%, 600 |  | 0.0 |" in text
 
 
 def test_papers_instance_is_the_one_of_the_paper():

@@ -148,7 +148,7 @@ class BestArm:
         if "rivals" not in note:
             raise ProblemError("this batch has no note; record batches as `next` returns them.")
         K, chosen = len(self._problem.arms), [note.get("leader", -1), *note["rivals"]]
-        known = all(isinstance(a, int) and -1 <= a < K for a in chosen)
+        known = set(map(type, chosen)) == {int} and min(chosen) >= -1 and max(chosen) < K
         if note["kind"] == "test" and not (known and len(chosen) == K + 1):
             raise ProblemError(
                 f"the note of this batch does not name a candidate (or -1) for each of {K} "
@@ -156,7 +156,7 @@ class BestArm:
                 "batches as `next` returns them."
             )
         direct = note.get("direct", [False] * K)
-        if len(direct) != K or not all(isinstance(one, bool) for one in direct):
+        if len(direct) != K or set(map(type, direct)) != {bool}:
             raise ProblemError("the note of this batch is not as `next` returns it; record that.")
 
     def move(self, note: Mapping[str, Any]) -> None:
