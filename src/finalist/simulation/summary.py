@@ -124,12 +124,11 @@ class Summary:
                 ("undecided", undecided, self._cap()),
             ]
         sure = f"{self.certain:,} of {self.runs:,}"
+        most = f"{self.budget:,} measurements or fewer"
+        if self.mean_cost is not None:
+            most = f"a cost of {self.budget:,} or less"
         return [
-            (
-                "wrong candidate",
-                wrong,
-                f"{words}; recommended after {self.budget:,} measurements or fewer",
-            ),
+            ("wrong candidate", wrong, f"{words}; recommended after {most}"),
             *self._regret(),
             ("certain", sure, f"decided with their guarantee, delta = {self.delta:.2%}"),
         ]
