@@ -79,6 +79,15 @@ def test_wrong_budgets_are_explained(lab: Path) -> None:
     check_refused(run("new", "m", "arms.csv", "--sigma", 1, "--strategy", "gse"), "give budget=")
 
 
+def test_a_budget_that_is_too_small_is_said_at_once(lab: Path) -> None:
+    said = run("new", "few", "arms.csv", "--sigma", SIGMA, "--budget", 1)
+    assert said.exit_code == 0
+    assert "Warning: The budget pays for 1 measurement" in " ".join(said.stdout.split())
+    found = run("new", "json", "arms.csv", "--sigma", SIGMA, "--budget", 1, "--format", "json")
+    assert "will be the best of what could be compared" in json.loads(found.stdout)["warnings"][0]
+    assert "Warning" not in run("new", "more", "arms.csv", "--sigma", SIGMA, "--budget", 40).stdout
+
+
 def test_a_study_ends_with_a_recommendation(lab: Path) -> None:
     words = ("--sigma", 0.5, "--seed", 1, "--strategy", "od-linbai", "--budget", 24)
     assert run("new", "metals", "arms.csv", *words).exit_code == 0
