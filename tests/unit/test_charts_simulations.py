@@ -40,8 +40,8 @@ def test_a_plan_is_drawn_beside_the_other_strategy():
     chart = ends_chart(plan)
     assert chart.to_dict()["title"]["text"] == "What 9 measurements would name"
     rows = datasets(chart)[0]
-    for row in plan.named:
-        mine = [r for r in rows if r["label"].startswith(row.name)]
+    for row, name in zip(plan.named, ("this study: ", "equal shares: "), strict=True):
+        mine = [r for r in rows if r["label"].startswith(name)]
         assert mine[0]["share"] == row.right / 6
         assert mine[-1]["share"] == 1.0
     dear = ends_chart(fl.plan(fl.Arms.unstructured(3), cost=2.0, **words))

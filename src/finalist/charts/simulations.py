@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from finalist.planning import Plan
 
 _WIDTH, _HEIGHT = 520, 300
+#: What strategies of a plan are called; others have their names.
+_CALLED = {"gauntlet": "this study", "uniform": "equal shares"}
 
 
 def decisions_chart(
@@ -114,7 +116,8 @@ def ends_chart(plan: "Plan") -> AnyChart:
     """
     from finalist.planning.result import MEASUREMENTS
 
-    known = {row.name: row.behind for row in plan.named if row.behind is not None}
+    rows = [(_CALLED.get(row.name, row.name), row.behind) for row in plan.named]
+    known = {name: behind for name, behind in rows if behind is not None}
     if plan.budget is None or not known:
         raise ChartError("this plan names no single candidate after a budget. Give budget=.")
     money = plan.unit != MEASUREMENTS
