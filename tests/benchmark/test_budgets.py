@@ -1,5 +1,6 @@
 """The benchmark of budgets: closed forms against runs, the oracle, permuted arms, targets."""
 
+import argparse
 import math
 
 import numpy as np
@@ -304,6 +305,20 @@ def test_a_run_notes_what_its_study_would_show(name):
         assert 0.0 < one.end <= 1.0
         assert 0.0 < one.half <= 1.0
         assert 0.0 < one.ahead <= 1.0
+
+
+def test_what_studies_showed_is_read_again(tmp_path, monkeypatch):
+    kind, words = MEASURED["three arms"], argparse.Namespace(runs=3, jobs=1)
+    words.store = tmp_path / "runs.sqlite"
+    monkeypatch.setattr(calibration, "BLOCK", 2)
+    first = calibration.measured({"three arms": kind}, words)
+    assert len(first["end"]) == 6
+    alone = calibration.one("three arms", kind, kind.budgets[1], 2)
+    np.testing.assert_equal([first[word][-1] for word in calibration.Said._fields], list(alone))
+    monkeypatch.setattr(calibration, "one", lambda *_: pytest.fail("simulated again"))
+    again = calibration.measured({"three arms": kind}, words)
+    for word in calibration.Said._fields:
+        np.testing.assert_array_equal(again[word], first[word])
 
 
 def test_a_table_of_calibration_counts_what_was_said():
