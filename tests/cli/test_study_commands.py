@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import shlex
 import sqlite3
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import pytest
 import typer
 from typer.testing import Result
 
+import finalist as fl
 from finalist.cli import codes
 from finalist.cli.app import app
 from finalist.cli.study import common
@@ -355,6 +357,30 @@ def test_a_fork_with_another_model_says_what_the_deltas_add_up_to(begun: Path) -
     check_refused(run("fork", "metals", "other"), "neither is given")
     both = ("--model", "bending", "--until", 1)
     check_refused(run("fork", "metals", "other", *both), "both are given")
+
+
+def test_a_model_that_does_not_fit_is_answered_with_the_command_for_another(tmp_path: Path) -> None:
+    db = tmp_path / "lab.db"
+    x = np.linspace(-1.0, 1.0, 9)
+    arms = fl.Arms(x[:, None], [f"{n} g" for n in range(9)]).with_intercept()
+    with fl.Study.create(db, "my oven", arms, sigma=0.1, seed=1) as study:
+        for size in (12, 12, 12):
+            batch = study.ask(size=size)
+            study.tell({pull.pull_id: -(x[arms.index(pull.arm)] ** 2) for pull in batch})
+            if study.status(forecast=False).doubts:
+                break
+        last = study.ask(size=4)
+    whole = shlex.join(["finalist", "fork", "my oven", "my oven 2", "--model", "bending"])
+    sheet = write(
+        tmp_path / "batch.csv",
+        "pull_id,result\n" + "".join(f"{pull.pull_id},0.0\n" for pull in last),
+    )
+    told = run("tell", "my oven", sheet, "--db", db).stdout
+    assert f"{whole} --db {db}." in told
+    assert "Next: what the warning says, or, as it is: finalist ask 'my oven'" in told
+    said = " ".join(run("status", "my oven", "--no-forecast", "--db", db).stdout.split())
+    assert f"Go on with a model that has it: {whole} --db {db}." in said
+    assert "NAME" not in told + said
 
 
 def test_a_study_stops_and_goes_on(begun: Path) -> None:

@@ -173,21 +173,25 @@ MISLED = (
 
 #: A hair beyond the margin of .5, where a winner is wrong.
 BEYOND = -0.5 - 1e-9
-HALF: dict[str, Any] = {"pulls": 0, "words": {"epsilon": 0.5}}
+HALF: dict[str, Any] = {"pulls": 0, "part": 1.0, "words": {"epsilon": 0.5}}
 BEHIND = (0.0, BEYOND, BEYOND, BEYOND)
 #: Each arm is good enough beside the one before it, and no other is.
 CHAIN = tuple(-0.4 * np.arange(6))
+EDGE = tuple(0.5 * BEYOND * np.arange(6))
 #: The second best arm of the sphere is a hair beyond the margin.
 TILTED = 0.5 * SPHERE[0] / (1.0 - float(np.sort(SPHERE @ SPHERE[0])[-2])) * (1.0 + 1e-9)
 MARGIN = (
-    Case("a margin, two arms", np.eye(2), (0.0, BEYOND), part=1.0, **HALF),
-    Case("a margin, two arms", np.eye(2), (0.0, BEYOND), delta=0.05, part=1.0, **HALF),
-    Case("a margin, four arms", EYE, BEHIND, part=1.0, **HALF),
-    Case("a margin, four arms", EYE, BEHIND, delta=0.05, part=1.0, **HALF),
+    Case("a margin, two arms", np.eye(2), (0.0, BEYOND), **HALF),
+    Case("a margin, two arms", np.eye(2), (0.0, BEYOND), delta=0.05, **HALF),
+    Case("a margin, four arms", EYE, BEHIND, **HALF),
+    Case("a margin, four arms", EYE, BEHIND, delta=0.05, **HALF),
     *sized("a margin, four arms", EYE, BEHIND, sizes=SIZES, **HALF),
     Case("a margin, a chain", np.eye(6), CHAIN, **HALF),
     Case("a margin, a chain, mixed batches", np.eye(6), CHAIN, sizes=MIXED, **HALF),
-    Case("a margin, thirty arms", np.eye(30), (0.0, *[BEYOND] * 29), part=0.1, **HALF),
+    Case("a margin, a chain with its third at the edge", np.eye(6), EDGE, **HALF),
+    Case("a margin, two best", EYE, (0.0, 0.0, BEYOND, BEYOND), **HALF),
+    Case("a margin, two best, mixed batches", EYE, (0.0, 0.0, BEYOND, BEYOND), sizes=MIXED, **HALF),
+    Case("a margin, thirty arms", np.eye(30), (0.0, *[BEYOND] * 29), **HALF),
     Case("a margin, sphere", SPHERE, tuple(TILTED), **HALF),
     Case("a margin, sphere, mixed batches", SPHERE, tuple(TILTED), sizes=MIXED, **HALF),
     Case("a margin, unknown sigma", EYE, BEHIND, **HALF, **UNKNOWN),
@@ -220,7 +224,7 @@ CASES = (*TIED, *FINISHED, *NOISE, *MISLED, *MARGIN, *BUDGET)
 SMALL_AND_LARGE = (0.1, 0.1, 0.1, 3.0, 3.0, 3.0)
 NOISY = Case(
     "a margin, noisy arms beyond it", np.eye(6), (0.0, 0.0, 0.0, -0.51, -0.51, -0.51), 0.05,
-    sigma=SMALL_AND_LARGE, true=SMALL_AND_LARGE, part=0.02, **HALF,
+    sigma=SMALL_AND_LARGE, true=SMALL_AND_LARGE, **{**HALF, "part": 0.02},
 )  # fmt: skip
 
 WIDE = instances.unit_sphere(100, 12, 0)

@@ -171,25 +171,28 @@ def report(
     words = parser.parse_args()
     lines, good = list[str](), True
     for line, fine in rows(Store(words.store), words.runs, words.jobs, words.only):
-        print(line, flush=True)
-        lines.append(line)
+        lines.append(f"{line} {NEWEST.number} |")
+        print(lines[-1], flush=True)
         good = good and fine
-    made = f"`make validate`, finalist {fl.__version__}, rules {NEWEST.number}."
+    made = f"`make validate`, finalist {fl.__version__}."
+    header += " rules |"
     table = [header, "|---" * (header.count("|") - 1) + "|"]
     if words.only is not None:
-        lines = merged(results, made, lines)
+        lines = merged(results, made, header, lines)
     results.write_text("\n".join([f"# {title}", "", made, "", *table, *lines, ""]))
     return 0 if good else 1
 
 
-def merged(results: Path, made: str, lines: list[str]) -> list[str]:
+def merged(results: Path, made: str, header: str, lines: list[str]) -> list[str]:
     """Return the rows of a table with those that were measured again, or for the first time.
 
-    A table of another version or of other rules is not gone on with: its rows go.
+    A row is known by what stands before its number of runs, and says by which rules it was made. A
+    table of another version or with other columns is not gone on with: its rows go.
     """
     text = results.read_text().splitlines() if results.exists() else []
-    kept = [row for row in text if row.startswith("|")][2:] if made in text else []
-    return list({tuple(row.split(" | ")[:3]): row for row in [*kept, *lines]}.values())
+    kept = [row for row in text if row.startswith("|")][2:] if {made, header} <= {*text} else []
+    named = header.split(" | ").index("runs")
+    return list({tuple(row.split(" | ")[:named]): row for row in [*kept, *lines]}.values())
 
 
 def main() -> int:

@@ -43,10 +43,12 @@ def test_a_radius_three_times_too_small_is_caught(store):
 def test_a_part_that_is_measured_again_goes_into_the_table(tmp_path):
     from tests.statistical.gauntlet_validity import merged
 
-    table, made = tmp_path / "table.md", "`make validate`, finalist 1, rules 2."
-    assert merged(table, made, ["| a | g | 0.1 | 5 |"]) == ["| a | g | 0.1 | 5 |"]
-    rows = ["| a | g | 0.1 | 5 |", "| a | h | 0.1 | 6 |"]
-    table.write_text("\n".join(["# T", "", made, "", "| x |", "|---|", *rows, ""]))
-    new = ["| a | g | 0.1 | 7 |", "| b | g | 0.1 | 8 |"]
-    assert merged(table, made, new) == [new[0], rows[1], new[1]]
-    assert merged(table, made.replace("rules 2", "rules 3"), new) == new
+    table, made = tmp_path / "table.md", "`make validate`, finalist 1."
+    header = "| case | strategy | delta | runs | rules |"
+    assert merged(table, made, header, ["| a | g | 0.1 | 5 | 2 |"]) == ["| a | g | 0.1 | 5 | 2 |"]
+    rows = ["| a | g | 0.1 | 5 | 2 |", "| a | h | 0.1 | 6 | 2 |"]
+    table.write_text("\n".join(["# T", "", made, "", header, "|---|", *rows, ""]))
+    new = ["| a | g | 0.1 | 7 | 3 |", "| b | g | 0.1 | 8 | 3 |"]
+    assert merged(table, made, header, new) == [new[0], rows[1], new[1]]
+    assert merged(table, made.replace("1", "2"), header, new) == new
+    assert merged(table, made, header.replace("delta", "q"), new) == new

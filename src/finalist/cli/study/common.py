@@ -17,10 +17,12 @@ from finalist.cli.options import Printed
 from finalist.files import printable
 
 if TYPE_CHECKING:
-    from finalist.study import Study
+    from finalist.study import Status, Study
 
 #: Names with other characters would be split by the shell.
 _SAFE = re.compile(r"\w[\w.,:+@%/-]*")
+#: The remedy for a model that does not fit (`finalist.study.bends.remedy`).
+_FORK = re.compile(r"study\.fork\(NAME, model='(\w+)'\), or finalist fork --model \w+")
 
 
 def study_names(ctx: typer.Context, incomplete: str) -> list[str]:
@@ -109,3 +111,12 @@ def command(db: str | None, *words: str) -> str:
     """Return a command to paste into a shell, with the database if one was given."""
     place = () if db is None else ("--db", shown(db))
     return printable(shlex.join(["finalist", *words, *place]))
+
+
+def warnings(found: "Status", db: str | None) -> list[str]:
+    """Return the warnings of a study; where another model helps, with the command for it."""
+
+    def whole(remedy: re.Match[str]) -> str:
+        return command(db, "fork", found.name, f"{found.name} 2", "--model", remedy[1])
+
+    return [f"Warning: {_FORK.sub(whole, printable(words))}" for words in found.warnings]

@@ -23,6 +23,7 @@ from finalist.cli.study.common import (
     command,
     opened,
     say,
+    warnings,
 )
 from finalist.cli.study.status import certain
 from finalist.files import printable
@@ -245,18 +246,19 @@ def tell(
     content = {"new": told.new, "again": told.again, "file": str(results)}
     content |= {"read_as": given.read_as, "status": found.to_dict()}
     read_as = [f"Read as: {given.read_as}."] if given.read_as else []
-    say(form, "\n".join([*read_as, *_told(told, found, command(db, "ask", name))]), **content)
+    say(form, "\n".join([*read_as, *_told(told, found, db)]), **content)
     raise typer.Exit(codes.of_verdict(found.verdict))
 
 
-def _told(told: "Told", found: "Status", ask_again: str) -> list[str]:
+def _told(told: "Told", found: "Status", db: str | None) -> list[str]:
+    ask_again = command(db, "ask", found.name)
     again = counted(told.again, "failed measurement is", "failed measurements are")
     failed = f" {again} made again: {ask_again}" if told.again else ""
     lines = [f"Stored {counted(told.new, 'new result')}.{failed}", printable(found.sentence)]
     lines += certain(found)
     if found.advice is not None:
         lines.append(printable(found.advice))
-    lines += [f"Warning: {printable(words)}" for words in found.warnings]
+    lines += warnings(found, db)
     if found.unneeded:
         pulls = counted(found.unneeded, "measurement was", "measurements were")
         lines.append(f"{pulls} not needed any more.")
@@ -265,7 +267,9 @@ def _told(told: "Told", found: "Status", ask_again: str) -> list[str]:
         pulls = counted(found.open_pulls, "measurement")
         lines.append(f"{pulls} of this batch {verb} without a result.")
     elif found.verdict == "continue":
-        lines.append(f"Next: {ask_again}")
+        doubtful = bool(found.doubts and found.warnings)
+        first = "Next: what the warning says, or, as it is" if doubtful else "Next"
+        lines.append(f"{first}: {ask_again}")
     return lines
 
 

@@ -9,7 +9,7 @@ import typer
 
 from finalist.cli import codes, output
 from finalist.cli.options import AllOption, ChartOption, Format, FormatOption, OutputOption
-from finalist.cli.study.common import DbOption, StudyName, opened
+from finalist.cli.study.common import DbOption, StudyName, opened, warnings
 from finalist.errors import ChartError
 from finalist.files import printable
 from finalist.text import counted, named
@@ -111,7 +111,7 @@ def status(
         rows = [[getattr(arm, column) for column in _ARM_COLUMNS] for arm in found.arms]
         text = output.to_csv(_ARM_COLUMNS, rows)
     else:
-        text = output.to_text(*report(found, everything))
+        text = output.to_text(*report(found, everything, db))
     output.deliver(text, out)
     if chart is not None and picture is not None:
         with output.working("Drawing..."):
@@ -146,7 +146,9 @@ def evidence_picture(
     )
 
 
-def report(found: "Status", everything: bool = False) -> "Iterator[Table | str]":
+def report(
+    found: "Status", everything: bool = False, db: str | None = None
+) -> "Iterator[Table | str]":
     """Yield the parts of a status for people."""
     yield printable(found.sentence)
     yield from certain(found)
@@ -164,8 +166,7 @@ def report(found: "Status", everything: bool = False) -> "Iterator[Table | str]"
     yield from arms_table(found, everything)
     if found.effects and found.pulls:
         yield from effects_table(found, everything)
-    for words in found.warnings:
-        yield f"Warning: {printable(words)}"
+    yield from warnings(found, db)
     what = "This rests on" if not found.doubts else "The estimates would rest on"
     yield f"{what}: " + "; ".join(map(printable, found.assumptions)) + "."
 
