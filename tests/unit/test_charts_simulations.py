@@ -1,5 +1,7 @@
 """Pictures of simulated runs: what data they hold and refuse."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -35,7 +37,7 @@ def test_what_cannot_be_drawn_is_refused():
 
 
 def test_a_plan_is_drawn_beside_the_other_strategy():
-    words = {"sigma": 1.0, "gap": 1.0, "draws": 6, "budget": 9}
+    words: dict[str, Any] = {"sigma": 1.0, "gap": 1.0, "draws": 6, "budget": 9}
     plan = fl.plan(fl.Arms.unstructured(3), **words)
     chart = ends_chart(plan)
     assert chart.to_dict()["title"]["text"] == "What 9 measurements would name"

@@ -690,6 +690,7 @@ def test_a_plan_with_a_budget_counts_what_is_named_by_then():
             near += worse[-1] <= 0.7
             certain += ended.certain
         assert (row.right, row.near, 30 - row.undecided) == (right, near, certain)
+        assert row.behind is not None
         np.testing.assert_allclose(row.behind, worse)
         assert row.regret == pytest.approx(np.mean(worse))
 

@@ -171,7 +171,7 @@ def test_processes_frames_and_merging_keep_it(tmp_path):
 
 
 #: For each setting of a problem and of a task that a run depends on, another value.
-OTHERS = {
+OTHERS: dict[str, Any] = {
     "noise": fl.Gaussian(2.0),
     "goal": fl.EpsilonBest(0.1),
     "delta": 0.1,
@@ -183,11 +183,11 @@ OTHERS = {
     "budget": 30,
     "check": 0.03,
 }
-TASK_OTHERS = {"shift": 0.5, "size": 4, "noise": 0.7, "seed": 1, "max_pulls": 9}
+TASK_OTHERS: dict[str, Any] = {"shift": 0.5, "size": 4, "noise": 0.7, "seed": 1, "max_pulls": 9}
 
 
 def test_a_store_keeps_every_setting_apart():
-    words = {"rewards": None, "seed": 0, "max_pulls": 10**9}
+    words: dict[str, Any] = {"rewards": None, "seed": 0, "max_pulls": 10**9}
     plain = make_task(ARMS, THETA, "gauntlet", sigma=1.0, **words)
     # Candidates are among the arms, a unit changes no run, and rules are beside the identity.
     elsewhere = {"arms", "candidates", "unit", "mean", "rules"}
