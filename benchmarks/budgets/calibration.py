@@ -88,7 +88,7 @@ def one(name: str, kind: KindOfTruth, budget: int, index: int) -> Said:
             fit, alive = pooled.estimate(), run.verdict.survivors
             left = budget - pooled.pulls
             arm = leaders(fit, 1, alive, 1)[0]
-            found = foresee(problem, fit, (arm,), alive, left * run.rest(fit, left))
+            found = foresee(problem, fit, (arm,), alive, run.rest(fit, left))
             if found is not None:
                 half, later = found.chances(0.0)
                 ahead, half_right = later or np.nan, bool(means[arm] >= means.max())

@@ -25,6 +25,8 @@ Shape = Callable[[Float[np.ndarray, "K p"], np.random.Generator], Float[np.ndarr
 LEAST_LOSS = 0.1
 SPREAD = (2.5, 5.0)
 SIZES = (4, 8, 12, 24)
+#: What does not matter is such a part of the spread of the means.
+MARGIN = (0.1, 0.3)
 
 
 @dataclass(frozen=True)
@@ -35,7 +37,7 @@ class Family:
     ----------
     name : str
     shape : callable
-    group : "linear", "tuned", "held out" or "other models"
+    group : "linear", "tuned" or "held out", or one of these with a margin
     tables : tuple of str
         The tables of candidates, in turn.
     model : str
@@ -43,6 +45,8 @@ class Family:
     spread : (float, float)
         Between which the means spread, in sigma: larger where a study would take hundreds of
         measurements otherwise.
+    margin : (float, float), optional
+        Between which parts of the spread is what does not matter; a winner within it is right.
     """
 
     name: str
@@ -51,20 +55,22 @@ class Family:
     tables: tuple[str, ...] = ("5 x 5", "4 x 4 x 3", "30 x 3")
     model: str = "straight"
     spread: tuple[float, float] = SPREAD
+    margin: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class Truth:
-    """One study: candidates, their means for a sigma of 1, and how it is measured."""
+    """One study: candidates, their means for a sigma of 1, its margin, and how it is measured."""
 
     arms: fl.Arms
     means: Float[np.ndarray, " K"]
     size: int
     known: bool
+    epsilon: float = 0.0
 
     def loss(self, arm: int) -> float:
-        """How much worse than the best an arm is."""
-        return float(self.means.max() - self.means[arm])
+        """How much worse than the best an arm is, beyond the margin."""
+        return max(float(self.means.max() - self.means[arm]) - self.epsilon, 0.0)
 
 
 @cache
@@ -108,16 +114,18 @@ def drawn(family: Family, number: int) -> Truth:
     name = family.tables[number % len(family.tables)]
     arms = table(name, family.model)
     U = base(name)
+    part = rng.uniform(*family.margin) if family.margin else 0.0
     while True:
         means = family.shape(U, rng)
-        spread = float(means.max() - means.min())
-        means = (means - means.mean()) / spread * rng.uniform(*family.spread)
-        if family.group == "linear" and near_tie(means):
+        spread = rng.uniform(*family.spread)
+        means = (means - means.mean()) / float(means.max() - means.min()) * spread
+        straight, epsilon = family.group.startswith("linear"), part * spread
+        if straight and not family.margin and near_tie(means):
             continue
-        if family.group == "linear" or wrong_by(arms, means) >= LEAST_LOSS:
+        if straight or wrong_by(arms, means) >= epsilon + LEAST_LOSS:
             break
     size = int(rng.choice(SIZES))
-    return Truth(arms, means, size, number % 2 == 0)
+    return Truth(arms, means, size, number % 2 == 0, epsilon)
 
 
 @cache
@@ -174,6 +182,11 @@ def dome(U: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Have a best setting inside, in all columns."""
     top, width = rng.uniform(-0.6, 0.6, U.shape[1]), rng.uniform(0.5, 1.5, U.shape[1])
     return np.asarray(-((width * (U - top)) ** 2).sum(axis=1))
+
+
+def centred_dome(U: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Have a best setting in the middle of all columns, so that no straight line has a slope."""
+    return np.asarray(-((rng.uniform(0.5, 1.5, U.shape[1]) * U) ** 2).sum(axis=1))
 
 
 def dome_in_one(U: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -282,5 +295,13 @@ _LIST = (
         "interaction of categories", interaction, "held out", ("categories",), spread=(6.0, 12.0)
     ),
     Family("cubes, model bending", cubic, "held out", _GRIDS, "bending", (8.0, 16.0)),
+    Family("straight, a margin", linear, "linear, a margin", _ALL, margin=MARGIN),
+    Family("flat, a margin", linear, "linear, a margin", margin=(1.0, 2.0), spread=(0.3, 1.0)),
+    Family("dome, a margin", dome, "tuned, a margin", margin=MARGIN),
+    Family("dome in the middle, a margin", centred_dome, "tuned, a margin", margin=MARGIN),
+    Family("kink, a margin", kink, "held out, a margin", margin=MARGIN),
+    Family("plateau, a margin", plateau, "held out, a margin", margin=MARGIN),
+    Family("threshold, a margin", threshold, "held out, a margin", margin=MARGIN),
+    Family("wave, a margin", wave, "held out, a margin", margin=MARGIN),
 )
 FAMILIES: Mapping[str, Family] = {family.name: family for family in _LIST}

@@ -8,6 +8,7 @@ import numpy as np
 import finalist as fl
 from benchmarks.models.families import Family, Truth, drawn
 from finalist.inference.statistics import BatchResults
+from finalist.problem import Best, EpsilonBest
 from finalist.strategies import Batch
 from finalist.strategies.gauntlet.checked import CheckedEpochs
 from finalist.strategies.gauntlet.model_check import HOPELESS, MOST
@@ -87,7 +88,9 @@ def _measured(truth: Truth, batch: Batch, rng: np.random.Generator) -> BatchResu
 
 def _start(truth: Truth, number: int, check: float) -> GauntletRun:
     noise = fl.Gaussian(1.0 if truth.known else None)
-    return fl.Gauntlet().start(fl.Problem(truth.arms, noise=noise, check=check), seed=number)
+    goal = EpsilonBest(truth.epsilon) if truth.epsilon > 0.0 else Best()
+    asked = fl.Problem(truth.arms, noise=noise, goal=goal, check=check)
+    return fl.Gauntlet().start(asked, seed=number)
 
 
 def _run(truth: Truth, number: int) -> tuple[int, int]:

@@ -307,6 +307,18 @@ def test_a_run_notes_what_its_study_would_show(name):
         assert 0.0 < one.ahead <= 1.0
 
 
+def test_what_is_said_of_the_end_is_said_of_the_pulls_that_are_left(monkeypatch):
+    kind, seen = MEASURED["three arms"], list[tuple[int, float]]()
+
+    def foresee(problem, fit, _arms, _alive, more):
+        seen.append((problem.budget - fit.statistics.pulls, more.sum()))
+
+    monkeypatch.setattr(calibration, "foresee", foresee)
+    calibration.one("three arms", kind, kind.budgets[0], 0)
+    assert seen
+    assert [more for _, more in seen] == pytest.approx([left for left, _ in seen])
+
+
 def test_what_studies_showed_is_read_again(tmp_path, monkeypatch):
     kind, words = MEASURED["three arms"], argparse.Namespace(runs=3, jobs=1)
     words.store = tmp_path / "runs.sqlite"

@@ -56,7 +56,10 @@ def test_roles_and_models_are_options_and_are_said(seeds: Path) -> None:
     with Study.open("lab.db", "seeds") as study:
         assert study.arms.feature_names == ("Dose", "Dose^2", "intercept")
         assert study.arms.table["Tone"][1] == "loud"
-    assert "Dose^2 is the square" in run("new", "two", seeds, "--sigma", 1, *words).stdout
+    told = run("new", "two", seeds, "--sigma", 1, *words).stdout
+    assert "Dose^2 is the square" in told
+    # Their spreadsheet wants the sheet as the table is: semicolons, decimal commas.
+    assert told.rstrip().endswith("finalist ask two -o batch.csv --decimal ,")
 
 
 @pytest.mark.parametrize(

@@ -14,13 +14,15 @@ from finalist.inference.hidden import hidden
 from finalist.inference.pooling import BatchSums
 from finalist.inference.residuals import Cells
 from finalist.inference.statistics import BatchResults
-from finalist.problem import TopM, as_problem
+from finalist.problem import EpsilonBest, TopM, as_problem
 from finalist.strategies import Batch
+from finalist.strategies.gauntlet import probes as probing
 from finalist.strategies.gauntlet.model_check import HOPELESS, MORE, MOST, PROBES
 
 GRID = np.array(list(itertools.product(np.linspace(-1.0, 1.0, 5), repeat=2)))
 ARMS = fl.Arms(GRID).with_intercept()
 STRAIGHT = GRID @ [2.0, 1.0]
+MIDDLE = -1.5 * (GRID**2).sum(axis=1)
 DOME = -3.0 * ((GRID - [0.2, -0.3]) ** 2).sum(axis=1)
 
 
@@ -78,6 +80,42 @@ def test_a_dome_is_never_called_certain(sigma):
     assert np.mean(DOME.max() - DOME[named]) < 0.5 * np.mean(DOME.max() - DOME[plain])
 
 
+@pytest.mark.parametrize("sigma", [1.0, None])
+def test_a_dome_in_the_middle_is_not_good_enough_by_its_flat_slopes(sigma):
+    wrong, plain = 0, 0
+    for seed in range(8):
+        asked = problem(sigma=sigma, goal=EpsilonBest(0.5))
+        run, _ = played(asked, MIDDLE, seed)
+        behind = MIDDLE.max() - MIDDLE[run.verdict.winner] > 0.5
+        wrong += behind and run.model().outcome == "certain"
+        run, _ = played(problem(0.0, sigma, goal=EpsilonBest(0.5)), MIDDLE, seed)
+        plain += MIDDLE.max() - MIDDLE[run.verdict.winner] > 0.5
+    assert plain >= 6  # what straight lines alone would say
+    assert wrong <= 1
+
+
+def test_a_dome_in_the_middle_is_seen_within_dozens():
+    pulls = []
+    for seed in range(8):
+        run, rng = started(problem(), seed), np.random.default_rng([seed, 99])
+        while not run.model().alarm and run.verdict.pulls < 400:
+            step(run, MIDDLE, rng, 8)
+        pulls.append(run.verdict.pulls)
+    assert np.median(pulls) <= 100
+
+
+def test_bends_are_as_large_as_slopes_and_as_what_matters():
+    bends = Bends.of(ARMS)
+    flat = np.zeros(len(ARMS))
+    assert bends.size(STRAIGHT, 0.5) == pytest.approx(4.0)  # a slope of 2
+    assert bends.size(flat, 0.5) == 0.6
+    assert bends.size(flat, 0.5, epsilon=0.1) == 0.6
+    assert bends.size(flat, 0.5, epsilon=0.25) == pytest.approx(1.0)  # two margins
+    assert bends.size(STRAIGHT, 0.5, epsilon=0.25) == pytest.approx(4.0)
+    assert bends.size(STRAIGHT, 1e-9) == 100.0
+    assert bends.size(flat, 1e-300, epsilon=1e300) == 100.0
+
+
 def test_a_smaller_accepted_chance_takes_more():
     def pulls(check):
         return np.mean([played(problem(check), STRAIGHT, s)[0].verdict.pulls for s in range(15)])
@@ -127,6 +165,24 @@ def test_a_tenth_of_the_pulls_are_probes_inside_the_corners():
     pulls = run.verdict.pulls
     assert PROBES * pulls - 3 <= probes <= PROBES * pulls
     assert inside > 0.8 * probes
+
+
+def test_many_probes_chosen_several_at_once_tell_as_much_as_one_by_one(monkeypatch):
+    asked, bends = problem(), Bends.of(ARMS)
+    corners, nothing = np.array([0, 4, 20, 24]), np.zeros(len(ARMS), dtype=np.int64)
+    known = Cells(corners, np.full(4, 100.0), GRID[corners] @ [0.2, 0.1])
+    rows = np.column_stack([ARMS.coordinates, bends.columns])
+
+    def left(steps):
+        monkeypatch.setattr(probing, "STEPS", steps)
+        room = np.full(len(ARMS), 1000)
+        counts = probing.probes(asked, bends, known, nothing, 24, 320, 1.0, room)
+        assert counts.sum() == 320
+        C, mean = probing._posterior(rows, rows, bends.count, known, nothing, 1.0)
+        V = probing._differences(asked, rows, C, mean, 24)
+        return np.trace(np.linalg.inv(np.linalg.inv(C) + (rows.T * counts) @ rows) @ V)
+
+    assert left(probing.STEPS) <= 1.01 * left(320)
 
 
 def test_the_pilot_has_no_probes():

@@ -121,7 +121,8 @@ class BendEvidence:
         if len(cells.arms) == 0:
             return 1.0, scale
         X, y = centred_rows(Z, cells)
-        return self.bends.size(Z @ np.linalg.lstsq(X, y, rcond=None)[0], scale), scale
+        means = Z @ np.linalg.lstsq(X, y, rcond=None)[0]
+        return self.bends.size(means, scale, problem.epsilon), scale
 
 
 def log_e(

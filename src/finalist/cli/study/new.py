@@ -144,12 +144,14 @@ def new(
             "read_as": table.read_as,
             "remarks": list(table.remarks),
         }
-    sheet = "batch.xlsx" if arms_file.suffix.lower() in (".xlsx", ".ods") else "batch.csv"
+    sheet = ["batch.xlsx" if arms_file.suffix.lower() in (".xlsx", ".ods") else "batch.csv"]
+    if table.read_as and "decimal comma" in table.read_as:  # as their spreadsheet reads it
+        sheet += ["--decimal", ","]
     told = _found(table) + (
         f"Study {printable(name, 60)!r} is in {shown(db)}: {counted_arms(every)}, strategy "
         f"{strategy}.\n"
         + "".join(f"{printable(words)}\n" for words in _from_the_start(found, said))
-        + f"Next:\n  {command(db, 'ask', name, '-o', sheet)}"
+        + f"Next:\n  {command(db, 'ask', name, '-o', *sheet)}"
     )
     if not (every.has_intercept or words["batch_intercept"]):
         told += (
