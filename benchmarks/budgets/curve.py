@@ -107,7 +107,7 @@ def draw(found: dict[tuple[str, int], Found], limits: dict[int, float], runs: in
         regrets.append(Curve(label, tuple(map(float, some)), values))
     title = "How much worse what is named is than the best"
     words = x_title, "Mean difference from the best", title, [about, f"{others}."]
-    save(curves_chart(regrets, *words, log_x=True), PICTURES / "budget-regret.png")
+    save(curves_chart(regrets, *words, log_x=True, y_format="~g"), PICTURES / "budget-regret.png")
 
 
 if __name__ == "__main__":
