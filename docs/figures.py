@@ -50,7 +50,7 @@ def evidence_picture(folder: Path) -> None:
         run.verdict.winner,
         title="Evidence against “this one is the best”",
         subtitle=[
-            "One run, delta = 0.05. An arm is out at 1; the last one standing is the winner."
+            "One run, delta = 0.05. A candidate is ruled out at 1; the last one is the winner."
         ],
     )
     save(chart, folder / "evidence.png")
@@ -156,8 +156,8 @@ def region_picture(folder: Path) -> None:
     chart = alt.layer(*layers).properties(width=420, height=320)
     share = 100.0 * len(fine.points) / np.prod([31, 31])
     subtitle = [
-        f"After {counts.sum()} pulls at 9 points. {share:.0f} % of a net three times as fine",
-        "hold all points that may still be best.",
+        f"After {counts.sum()} measurements at 9 points. {share:.0f} % of a net three times",
+        "as fine hold all points that may still be best.",
     ]
     save(finish(chart, "Measured at the edge, found inside", subtitle), folder / "regions.png")
 
@@ -178,23 +178,27 @@ def noise_picture(folder: Path) -> None:
         ]
     legend = alt.Legend(title=None, orient="top")
     scale = alt.Scale(domain=list(problems), range=list(PALETTE[:2]))
-    x = alt.X("sigma:O", sort=[f"{s:g}" for s in sigma], title="Noise of the arm, sigma")
+    x = alt.X("sigma:O", sort=[f"{s:g}" for s in sigma], title="Noise of the candidate, sigma")
     chart = (
         alt.Chart(data(rows))
         .mark_bar()
         .encode(
             x=x.axis(labelAngle=0),
             xOffset=alt.XOffset("what:N", sort=list(problems)),
-            y=alt.Y("share:Q", title="Share of the pulls", axis=alt.Axis(format="%", tickCount=5)),
+            y=alt.Y(
+                "share:Q",
+                title="Share of the measurements",
+                axis=alt.Axis(format="%", tickCount=5),
+            ),
             color=alt.Color("what:N", scale=scale, legend=legend),
         )
         .properties(width=520, height=300)
     )
     subtitle = [
-        "Twelve arms, 100 runs. With features in common, quiet arms are measured to judge all.",
-        f"Without, noise has to be paid for; the best arm has sigma = {sigma[order[0]]:g} there.",
+        "Twelve candidates, 100 runs. With features in common, quiet ones show how good all are.",
+        f"Without, noise has to be paid for; there the best has sigma = {sigma[order[0]]:g}.",
     ]
-    title = "Quiet arms speak for noisy ones"
+    title = "Quiet candidates speak for noisy ones"
     save(finish(chart, title, subtitle), folder / "unequal-noise.png")
 
 
@@ -216,12 +220,12 @@ def cost_picture(folder: Path) -> None:
     _save_curves(
         folder / "costs.png",
         curves,
-        "Cost of the dearest arm (the cheapest costs 1)",
-        "Cost of all pulls, mean",
-        "The same answer from cheaper pulls",
+        "Cost of the most expensive candidate (the cheapest costs 1)",
+        "Cost of all measurements, mean",
+        "The same answer from cheaper measurements",
         [
-            "Twelve arms with three features, 100 runs for each point, ± two standard errors.",
-            "Costs are spread geometrically over the arms, in random order.",
+            "Twelve candidates, three features, 100 runs for each point, ± two standard errors.",
+            "Costs are spread geometrically over the candidates, in random order.",
         ],
     )
 
@@ -271,8 +275,8 @@ def decide_picture(folder: Path) -> None:
     )
     chart = (points + counts).properties(width=420, height=420)
     subtitle = [
-        f"{int(pulls.sum())} pulls of arms in the middle, the numbers; sigma = 1, delta = 0.05.",
-        f"The winner is one of {int((~arms.measurable).sum())} arms that are never measured.",
+        f"Numbers: {int(pulls.sum())} measurements, all in the middle; sigma = 1, delta = 0.05.",
+        f"The winner is one of {int((~arms.measurable).sum())} that are never measured.",
     ]
     save(finish(chart, "Measured inside, decided outside", subtitle), folder / "decide.png")
 
@@ -314,7 +318,7 @@ def shift_picture(folder: Path) -> None:
         curves,
         "Standard deviation of the shift of a batch, in sigma",
         "A shift of each batch, ignored and allowed for",
-        ["Twelve arms with three features, 100 runs for each point, exact 95 % intervals."],
+        ["Twelve candidates, three features, 100 runs for each point, exact 95 % intervals."],
     )
 
 
@@ -348,8 +352,8 @@ def bent_picture(folder: Path) -> None:
         "c: every mean is c above or below the linear model",
         "Means that are not linear, ignored and allowed for",
         [
-            "Twelve arms with three features, signs drawn for each run; exact 95 % intervals.",
-            f"Runs end at {most:,} pulls, without a winner if need be.",
+            "Twelve candidates, three features, signs drawn for each run; exact 95 % intervals.",
+            f"Runs end at {most:,} measurements, without a winner if need be.",
         ],
     )
 

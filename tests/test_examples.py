@@ -21,8 +21,8 @@ EXAMPLES = sorted(FOLDER.glob("*.py"))
 SAYS = {
     "crop_trial": [
         r"Marvellous, 0\.6 cwt. is within 6 of the best, after \d+ measurements",
-        r"4 missing \w+ were lost whatever their value",
-        r"72 earlier measurements steer the design, no test",
+        r"the loss of 4 missing measurements had nothing to do with their value",
+        r"72 earlier measurements guide what is measured and are never tested",
     ],
     "dose_finding": [
         r"Tried are 0, 50, 100 mg",

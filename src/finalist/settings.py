@@ -116,7 +116,7 @@ SETTINGS: Mapping[str, Setting] = {
         Setting(
             "misspecification",
             "number",
-            "How far, at most, means may be from a linear function of the features",
+            "How far, at most, expected results may be from the model",
             0.0,
             least=0.0,
             needs="misspecification",
@@ -133,7 +133,7 @@ SETTINGS: Mapping[str, Setting] = {
         Setting(
             "budget",
             "whole",
-            "The most measurements in all; with costs, the most cost",
+            "The most measurements in all; with costs, the highest total cost",
             optional=True,
             least=1,
         ),

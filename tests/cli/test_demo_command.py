@@ -170,7 +170,7 @@ def test_a_terminal_sees_the_table_while_the_study_goes_on(
             follow(study.status(forecast=False))
         follow(study.status(forecast=False))  # the pilot alone may decide
     text = capsys.readouterr().out
-    assert "Evidence against it" in text
+    assert "Evidence" in text
     assert "2 of 2  tin" in text
     assert "1 of 2  tin" in text
 

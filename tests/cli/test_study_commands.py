@@ -377,7 +377,7 @@ def test_a_model_that_does_not_fit_is_answered_with_the_command_for_another(tmp_
     )
     told = run("tell", "my oven", sheet, "--db", db).stdout
     assert f"{whole} --db {db}." in told
-    assert "Next: what the warning says, or, as it is: finalist ask 'my oven'" in told
+    assert "Next: do what the warning says, or go on as it is: finalist ask 'my oven'" in told
     said = " ".join(run("status", "my oven", "--no-forecast", "--db", db).stdout.split())
     assert f"Go on with a model that has it: {whole} --db {db}." in said
     assert "NAME" not in told + said
@@ -405,12 +405,12 @@ def test_a_study_is_deleted_only_if_that_is_meant(begun: Path) -> None:
 
 def test_status_shows_evidence_estimates_and_what_it_rests_on(begun: Path) -> None:
     run("tell", "metals", fill(begun / "batch.csv"))
-    assert "Certain now: nothing, any of the 3 candidates" in run("status", "metals").stdout
+    assert "No candidate is ruled out yet: any of the 3" in run("status", "metals").stdout
     asked = run("ask", "metals", "--size", 12)  # the pilot is enough
     assert "tin is the best, after 12 measurements" in asked.stdout
     text = run("status", "metals").stdout
     assert text.startswith("tin is the best, after 12 measurements")
-    for word in ("Evidence against it", "+-", "█", "This rests on", "12 results in 2 batches"):
+    for word in ("Evidence", "Behind", " to ", "This rests on", "12 results in 2 batches"):
         assert word in text
     assert "12 measurements were not needed" in text
     rows = [line.split()[0] for line in text.splitlines() if line.startswith(" ")]
@@ -458,7 +458,8 @@ def test_names_cannot_send_commands_to_the_terminal(lab: Path) -> None:
     results += [run("resume", name), run("list"), run("delete", name)]
     results += [run("ask", name[:-1]), run("export", "\x1b")]
     assert [r.exit_code for r in results] == [0, 0, 0, 0, 0, 0, 0, 2, 2, 2]
-    assert "\\x1b[2Jx" in results[4].stdout.splitlines()[0]  # the sentence of the status
+    assert "\\x1b[5m" in results[4].stdout.splitlines()[0]  # the sentence of the status
+    assert "\\x1b[2Jx" in results[4].stdout  # the table
     for result in results:
         assert "\x1b" not in result.output
         assert "\x07" not in result.output

@@ -158,5 +158,5 @@ def test_lost_and_repeated_pulls_cost_once_more_or_less(where):
 
 def test_a_plan_with_a_budget_in_cost(where):
     found = fl.plan(SIX, sigma=1.0, gap=0.5, cost=COSTS, budget=90, draws=10)
-    assert found.words().startswith("With a budget of 90 gauntlet names the right one")
+    assert found.words().startswith("With a budget of 90 the study names the right one")
     assert found.named[0].right <= 10

@@ -23,6 +23,7 @@ from tests.study.test_models_study import history_of, measure
 ARMS = fl.Arms.unstructured(["plain", "honey", "nut"])
 #: The first two are nearly tied.
 LAB = Lab(ARMS, np.array([2.0, 1.95, 0.0]), 1.0, 2)
+SURE = "by 95 % intervals for all candidates and times together"
 
 
 @pytest.fixture
@@ -135,8 +136,9 @@ def test_an_undecided_study_says_how_close_to_the_best_its_leader_is(where):
     assert status.within == behind_at_most(fit, front, **words, confidence=0.9)
     assert status.good_enough == (
         f"Known now: {status.leader} is within {good_enough.at_most(status.within)} of the best; "
-        "this is wrong with probability at most 0.1, whenever you look. It rests on intervals "
-        "beside the tests, with a risk of their own. If so much does not matter, stop and take it."
+        "this is wrong with probability at most 0.1, whenever you look. It comes from intervals, "
+        "which have a risk of their own beside the tests. If a difference of that size does not "
+        "matter to you, stop and take it."
     )
     assert status.good_enough in str(status)
     assert (status.epsilon, status.within_reach) == (0.0, None)
@@ -158,7 +160,7 @@ def test_early_bounds_that_say_nothing_are_not_said(where):
 
 def test_an_unknown_sigma_is_said(where):
     status = tell(cakes(where, sigma=None), 8).status(forecast=False)
-    assert "by an interval of 95 % that takes sigma from the results" in status.good_enough
+    assert "by a 95 % interval that takes sigma from the results" in status.good_enough
     assert "whenever" not in status.good_enough
 
 
@@ -201,7 +203,7 @@ def test_a_winner_within_a_margin_names_what_else_is_within_reach(where):
     assert f"as not shown to be worse by more than 0.5: {status.within_reach[0]} (about" in (
         status.good_enough
     )
-    assert status.good_enough.endswith("shown to be (95 % intervals for all candidates and times).")
+    assert status.good_enough.endswith(f"shown to be, {SURE}.")
     assert (status.within, status.margins, status.saving) == (None, (), None)
     assert json.loads(json.dumps(status.to_dict()))["within_reach"] == list(status.within_reach)
 
@@ -212,15 +214,12 @@ def test_everything_and_nothing_within_reach(where):
     finish(clear, lab, size=60)
     status = clear.status()
     assert status.within_reach == ()
-    assert status.good_enough == (
-        "All others are shown to be worse by more than 1 (95 % intervals for all candidates and "
-        "times)."
-    )
+    assert status.good_enough == f"All others are shown to be worse by more than 1, {SURE}."
     tied = cakes(where, "tied", epsilon=3.0)
     finish(tied, Lab(ARMS, np.zeros(3), 1.0, 1))
     status = tied.status()
     assert len(status.within_reach) == 2
-    assert status.good_enough.startswith("Possibly within reach too, as not shown")
+    assert status.good_enough.startswith("Perhaps good enough too, as not shown")
     assert "intervals" not in status.good_enough
 
 
@@ -333,9 +332,7 @@ def test_reach_ends_where_an_arm_is_shown_to_be_behind_by_more_than_the_margin(w
     assert status.within_reach == (ARMS.names[(front + 2) % 3],)
     assert status.good_enough is None or "reach" not in status.good_enough  # it goes on
     stopped = study.stop("season")
-    assert "1 other is shown to be (95 % intervals for all candidates and times)" in (
-        stopped.good_enough or ""
-    )
+    assert f"The other candidate is shown to be, {SURE}" in (stopped.good_enough or "")
 
 
 def test_the_arm_that_may_be_good_enough_is_named_by_all_results_so_far(where):
@@ -355,12 +352,13 @@ def test_the_arm_that_may_be_good_enough_is_named_by_all_results_so_far(where):
 #: Two that nobody can tell apart.
 TIED = Lab(ARMS, np.array([2.0, 2.0, 0.0]), 1.0, 4)
 HELPS = "a margin (a difference that does not matter to you), or a budget"
+ENDS = "A margin (a difference that does not matter to you) or a budget would end this soon"
 
 
 @pytest.mark.usefixtures("few_draws")
 def test_a_tie_is_told_with_what_helps_instead_of_a_number(where):
     tied = tell(cakes(where), 6, lab=TIED).status()
-    assert tied.sentence.endswith(f"They may be nearly tied. What would end this soon is {HELPS}.")
+    assert tied.sentence.endswith(f"They may be nearly tied. {ENDS}.")
     assert tied.forecast is not None
     words = tied.forecast.words()
     assert words.startswith("The candidates in front are nearly tied: ")

@@ -10,6 +10,7 @@ from finalist.inference.least_squares import estimate
 from finalist.inference.statistics import Statistics
 from finalist.study import Study
 from finalist.study.checks import better_by_all, found
+from finalist.study.sentences import _rounded
 from tests.study.lab import ARMS, Lab, finish
 
 HEURISTIC = [
@@ -114,7 +115,7 @@ def test_it_is_said_which_arm_all_rewards_speak_for(where):
             assert status.leader != status.winner
             assert other in status.advice
             assert [f"recommends {status.winner}, but" in words for words in loud] == [True]
-            assert f"probability {status.error_estimate:.2g}" in loud[0]
+            assert f"probability {_rounded(status.error_estimate)}" in loud[0]
         else:
             assert "All results" not in status.advice
             assert loud == []

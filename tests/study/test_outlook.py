@@ -176,7 +176,7 @@ def test_a_budget_that_cannot_compare_all_arms_says_so_and_ends(where, budget):
         assert status.pulls == budget
         assert status.recommendation in SIX.names
         assert f"pays for {budget} measurement" in status.warnings[0]
-        assert "takes 6 at least" in status.warnings[0]
+        assert "takes at least 6" in status.warnings[0]
         assert "leaves out" in status.warnings[-1]
     with begun(where, 0, budget=6, name="six") as study:
         assert not study.status(forecast=False).warnings

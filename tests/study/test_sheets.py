@@ -224,9 +224,9 @@ def test_a_formula_counts_as_the_value_it_has(study, tmp_path):
         (date(2026, 5, 1), "column 'result': '2026-05-01' is a date"),
         (True, "column 'result': True is not a number"),
         ("n/a", "'n/a' is not .*write failed if the measurement failed"),
-        ("-", "'-' is not .*Leave a result empty if it is not measured yet"),
+        ("-", "'-' is not .*Leave the result empty if it has not been measured yet"),
         ("?", "write failed if"),
-        ("fail", "'fail' is not a finite number.*write failed"),
+        ("fail", "'fail' is not a number.*write failed"),
         ("1.5 kg", "'1.5 kg' is not"),
     ],
 )

@@ -303,9 +303,8 @@ def test_a_batch_that_can_test_nothing_says_so(placed):
     batch = run.next(1)
     assert batch.note["rivals"] == [-1] * 12
     assert run.purpose(batch) == (
-        "1 measurement of candidates that span 1 of 3 dimensions cannot test any candidate; "
-        "it only improves the "
-        "estimate. 3 or more measurements in a batch can."
+        "1 measurement in a batch cannot test any candidate; "
+        "it only improves the estimates. A batch of 3 or more can."
     )
     run.record(batch, lab.measure(batch))
     assert not placed[-1][3].any()
@@ -326,7 +325,8 @@ def test_a_small_batch_tests_what_it_can_and_the_others_keep_their_evidence():
         assert tested <= pulled
         assert {rival for rival in batch.note["rivals"] if rival >= 0} <= pulled
         assert run.purpose(batch).startswith(
-            "2 measurements of candidates that span 2 of 4 dimensions test 2"
+            "2 measurements in a batch test only 2 of the 4 candidates that are still possible. "
+            "A batch of 4 or more can test all."
         )
         run.record(batch, lab.measure(batch))
         others = sorted(set(range(4)) - tested)
@@ -443,7 +443,7 @@ def test_without_residuals_nothing_is_tested(placed):
     batch = run.next(3)
     assert batch.counts.tolist() == [1, 1, 1]
     assert batch.note["rivals"] == [-1, -1, -1]
-    assert run.purpose(batch).endswith("4 or more measurements in a batch can.")
+    assert run.purpose(batch).endswith("A batch of 4 or more can.")
     run.record(noted(batch, rivals=[1, 0, 0]), lab.measure(batch))  # not even if it is asked for
     assert not any(tested.any() for _, _, _, tested in placed)
     assert any(rival >= 0 for rival in run.next(4).note["rivals"])
@@ -670,13 +670,13 @@ def test_evidence_is_a_share_and_a_p_value(noise):
 def test_words_of_every_stage():
     arms = fl.Arms.unstructured(["tin", "zinc", "iron"])
     run = Gauntlet().start(as_problem(arms, sigma=1.0))
-    assert run.words() == "Nothing is tested yet: 0 measurements are in."
+    assert run.words() == "Nothing has been tested yet: 0 results are in."
     batch = run.next(1)
     run.record(batch, constant(batch, 0.0))
-    assert run.words() == "Nothing is tested yet: 1 measurement is in."
+    assert run.words() == "Nothing has been tested yet: 1 result is in."
     batch = run.next(8)
     run.record(batch, constant(batch, 0.0))
-    assert run.words() == "Nothing is tested yet: 9 measurements are in."
+    assert run.words() == "Nothing has been tested yet: 9 results are in."
     batch = run.next(3)
     run.record(batch, constant(batch, [0.0, 2.0, 1.0]))
     many = (

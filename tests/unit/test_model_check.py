@@ -197,6 +197,27 @@ def test_batches_have_the_size_that_is_asked_for():
     assert run.verdict.decided
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ({}, "If the model is right, x25 is the best. Whether"),
+        (
+            {"goal": EpsilonBest(0.5)},
+            "the model is right, x25 is within 0.5 of the best. Whether",
+        ),
+        (
+            {"goal": TopM(2)},
+            "are the 2 best. Whether squares and products hide a better",
+        ),
+    ],
+)
+def test_what_the_model_says_is_what_was_asked_for(words, said):
+    run, rng = started(problem(1e-7, **words)), np.random.default_rng(0)
+    while run.next(8).note["kind"] != "probe":
+        step(run, STRAIGHT, rng, 8)
+    assert said in run.words()
+
+
 def test_a_batch_of_probes_says_what_it_is_for():
     run, rng = started(problem(1e-7)), np.random.default_rng(0)
     while run.next(8).note["kind"] != "probe":
@@ -204,7 +225,7 @@ def test_a_batch_of_probes_says_what_it_is_for():
     batch = run.next()
     assert batch.size >= ARMS.rank + MORE
     assert run.purpose(batch).startswith("Every other candidate is out if the model is right.")
-    assert "is still looked at" in run.words()
+    assert "is still being checked" in run.words()
 
 
 def test_the_open_epoch_is_completed_before_probes():

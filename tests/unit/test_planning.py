@@ -171,7 +171,9 @@ def test_draws_are_cut_at_the_cap():
         soon = forecast(strategy.start(problem), problem, tied, 0, draws=4, cap=60)
         assert soon.pulls.tolist() == [np.inf] * 4
         assert (soon.cap, soon.median, soon.low) == (60, np.inf, np.inf)
-    assert soon.words() == "More than 60 more measurements, 4 of 4 draws were undecided after 60."
+    assert (
+        soon.words() == "More than 60 more measurements; 4 of 4 simulations were undecided by then."
+    )
     run, _ = begun(fl.XYAllocation(), problem, [0.6, 0.0], size=60, batches=1)
     ended = forecast(run, problem, sure(TWO, [2.5, 0.0]), 60, draws=40, cap=20).pulls
     assert 1 <= ended.min() <= 20  # further pulls, not those of the whole run
@@ -278,7 +280,10 @@ def test_wrong_words_of_a_forecast_are_refused():
 
 def test_words_of_a_forecast():
     some = Forecast(np.array([90.0] + [240.0] * 17 + [np.inf] * 2), cap=5000)
-    assert some.words() == "About 240 more measurements, 2 of 20 draws were undecided after 5,000."
+    assert (
+        some.words()
+        == "About 240 more measurements; 2 of 20 simulations were undecided after 5,000."
+    )
     assert (some.low, some.median, some.high) == (90.0, 240.0, np.inf)
 
 
@@ -445,7 +450,7 @@ def test_tied_arms_are_never_told_apart():
         assert (row.undecided, row.wrong) == (3, 0)
         assert row.median == row.high == row.mean == np.inf
     assert found.lower_bound == np.inf
-    assert "Expect more than 500 measurements; 3 of 3 draws" in found.words()
+    assert "Expect more than 500 measurements; 3 of 3 simulations" in found.words()
     assert "the same test with equal shares would need more than 500" in found.words()
     assert "tied" in str(found)
     text = json.dumps(found.to_dict(), allow_nan=False)
@@ -514,7 +519,7 @@ def test_words_of_a_plan():
 
 def test_the_bound_of_a_plan_stands_beside_a_mean_and_says_whom_it_binds():
     # 8 draws of 243 and 2 of 486: their mean is 291.6.
-    average = "On average over the draws gauntlet needs about 290 measurements."
+    average = "On average over the simulations the study needs about 290 measurements."
     whom = "A method whose risk is at most 0.05 whatever the truth is, not only with this theta,"
     least = f"{whom} needs at least about 61 measurements on average."
     found = replace(made(243, 904), gap=None)
@@ -602,7 +607,7 @@ def test_a_plan_speaks_of_cost_where_pulls_cost_different_amounts():
 
 def test_a_cut_of_a_plan_with_costs_is_in_pulls():
     found = fl.plan(THREE, gap=1e-3, cost=[0.01, 0.01, 0.02], max_pulls=1000, draws=2, sigma=1.0)
-    assert found.words().startswith("Expect more than 1,000 measurements; 2 of 2 draws")
+    assert found.words().startswith("Expect more than 1,000 measurements; 2 of 2 simulations")
     assert found.words().endswith("equal shares would need more than 1,000 measurements.")
     assert found.shown(math.inf) == "> 1,000 measurements"
     assert found.shown(20.0) == "20"
@@ -699,7 +704,7 @@ def test_a_plan_with_a_budget_says_so():
     arms = fl.Arms.unstructured(3)
     found = fl.plan(arms, sigma=1.0, gap=1.0, draws=10, budget=30, within=2.0)
     said = found.words()
-    assert said.startswith("With 30 measurements gauntlet names the right one in about ")
+    assert said.startswith("With 30 measurements the study names the right one in about ")
     assert "within 2 of the best in " in said
     assert "95 % interval" in found.remarks()[0]
     plain = found.to_dict()

@@ -328,7 +328,7 @@ def test_the_first_question_is_when_it_is_over(somebody, tmp_path):
     assert both.status_code == 422
     assert "leave the number out" in both.text
     planned = somebody.post("/new/study", question(until="budget", budget="40", do="plan", **known))
-    assert "With 40 measurements gauntlet names the right one in about" in planned.text
+    assert "With 40 measurements the study names the right one in about" in planned.text
     assert "Worse by, mean" in planned.text
     assert 'aria-label="Chart: how good what is named is"' in planned.text
     assert "Measurements against the lead" not in planned.text

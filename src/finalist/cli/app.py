@@ -14,6 +14,7 @@ from finalist.cli import codes, serve, warmup
 from finalist.cli.analysis import complexity, design, plan, region, sigma, simulate
 from finalist.cli.research import benchmark, demo, reproduce
 from finalist.cli.study import database, export, life, measure, new, status
+from finalist.cli.wording import for_shell
 from finalist.errors import FinalistError, UnclearTableError
 from finalist.files import printable
 from finalist.loading import OBJECTS
@@ -72,7 +73,7 @@ class Commands(TyperGroup):
 
 
 def _fail(message: str) -> None:
-    typer.echo(f"Error: {printable(message)}", err=True)
+    typer.echo(f"Error: {printable(for_shell(message))}", err=True)
     raise typer.Exit(codes.WRONG)
 
 

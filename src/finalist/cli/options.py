@@ -79,7 +79,9 @@ MaxPullsOption = Annotated[
 SettingsOption = Annotated[
     list[str] | None,
     typer.Option(
-        "--set", metavar="NAME=VALUE", help="A setting of the strategy, as alpha=0.1; repeat."
+        "--set",
+        metavar="NAME=VALUE",
+        help="A setting of the strategy, as alpha=0.1. May be repeated.",
     ),
 ]
 FolderOption = Annotated[
@@ -161,7 +163,7 @@ InterceptOption = Annotated[
     bool,
     typer.Option(
         "--intercept",
-        help="Add a last feature, 'intercept', that is 1: results have a level of their own.",
+        help="Add a constant to the model: a last feature, 'intercept', that is 1.",
     ),
 ]
 
@@ -179,8 +181,8 @@ ColumnOption = Annotated[
     typer.Option(
         "--column",
         metavar="NAME=ROLE",
-        help="What a column is: name, number, category, yes/no, ignore, noise, cost or measurable; "
-        "repeat.",
+        help="What a column is: name, number, category, yes/no, ignore, noise, cost or measurable. "
+        "May be repeated.",
         show_default="guessed, and shown",
     ),
 ]
@@ -199,7 +201,7 @@ FormulaOption = Annotated[
         "--formula",
         metavar="TEXT",
         help="Features by a formula of the columns, 'dose + I(dose**2) + C(kind)', instead of a "
-        "model. It is evaluated as Python: write it yourself.",
+        "model. It is evaluated as Python: do not use one that you do not understand.",
     ),
 ]
 DropOption = Annotated[
@@ -210,8 +212,8 @@ ConstantOption = Annotated[
     bool,
     typer.Option(
         "--intercept/--no-intercept",
-        help="Whether results have a level of their own; without, they are 0 where all numbers "
-        "are.",
+        help="Whether the model has a constant; without one, the expected result is 0 where all "
+        "numbers are 0.",
     ),
 ]
 

@@ -59,7 +59,9 @@ def serve(
     ] = False,
     allow_host: Annotated[
         list[str] | None,
-        typer.Option("--allow-host", metavar="NAME", help="Another name of this machine; repeat."),
+        typer.Option(
+            "--allow-host", metavar="NAME", help="Another name of this machine. May be repeated."
+        ),
     ] = None,
     behind_tls: Annotated[
         bool,

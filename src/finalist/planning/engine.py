@@ -70,8 +70,8 @@ def plan(
         The arms, with the settings in `words`; or the problem.
     gap : float, optional
         The smallest lead that matters: how far the best arm leads the second best, in units of the
-        reward. Each draw has a random parameter with exactly this lead; how the others lie is drawn
-        as `planning.parameters` says. Bernoulli means are centred at 1/2.
+        reward. Each draw has a random parameter with exactly this lead (`planning.parameters` says
+        how it is drawn). Bernoulli means are centred at 1/2.
     theta : (d,) array-like, optional
         The parameter of all draws, instead of `gap`. Draw i is then run i of `simulate`.
     strategy : str or Strategy
@@ -87,13 +87,13 @@ def plan(
     max_pulls : int, default 10^7
         A run that needs more is stopped, undecided.
     within : float, optional
-        With a budget: in how many draws the arm that is named is so close to the best is counted
-        beside those in which it is right; by default the gap.
+        With a budget: draws in which the arm that is named is that close to the best are counted
+        too; by default the gap.
     size : int, optional
         Measurements of a batch, as in `Study.ask`; by default each strategy chooses its own sizes.
     guess : float, optional
-        If sigma is None, unknown: the size of the noise that is drawn. The simulated studies do not
-        know it either.
+        If sigma is None (unknown): the size of the noise that is drawn. The simulated studies do
+        not know it.
     leads : sequence of float, or bool
         Further leads to simulate beside the gap, for `Plan.by_lead`; True for half of the gap and
         twice as much.
@@ -101,11 +101,10 @@ def plan(
         Whether to show a bar on stderr; by default on a terminal, after a second. A function is
         called after each run with the number of finished runs and of all runs.
     **words
-        Settings of the problem: those of the signature, explained in `Problem`. `sigma` has to be
-        given unless `noise` has its own; None if it is unknown, with a `guess`. With costs, the
-        plan counts cost instead of measurements. With `budget`
-        every draw ends there at the latest, and the arm is counted that is named then; strategies
-        for a fixed budget can be planned too.
+        Settings of the problem: those of the signature, explained in `Problem`. `sigma` is required
+        unless `noise` has its own; None if it is unknown, with a `guess`. With costs, the plan
+        counts cost instead of measurements. With `budget` every draw ends there at the latest, and
+        the arm named then is what counts; strategies for a fixed budget can be planned too.
 
     Returns
     -------

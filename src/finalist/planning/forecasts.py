@@ -67,13 +67,12 @@ class Forecast(Quantiles):
         if self.high == 0:
             return "No more measurements are needed."
         if math.isfinite(self.high):
-            spread = f"with 90 % between {about(self.low)} and {about(self.high)}"
+            spread = f", with 90 % between {about(self.low)} and {about(self.high)}"
         else:
-            spread = (
-                f"{self.undecided} of {len(self.pulls)} draws were undecided after {self.cap:,}"
-            )
+            after = "by then" if math.isinf(self.median) else f"after {self.cap:,}"
+            spread = f"; {self.undecided} of {len(self.pulls)} simulations were undecided {after}"
         pulls = "measurement" if self.median == 1 else "measurements"
-        words = f"{expected(self.median, self.cap).capitalize()} more {pulls}, {spread}."
+        words = f"{expected(self.median, self.cap).capitalize()} more {pulls}{spread}."
         if self.cost is None or not math.isfinite(self.high):
             return words
         low, middle, high = (about(quantile(self.cost, q)) for q in (0.05, 0.5, 0.95))
@@ -173,9 +172,9 @@ def _remedy(problem: Problem, median: float, cap: int, done: int, least: int) ->
     wider = "a wider margin" if problem.epsilon > 0.0 else "a margin"
     helps = f"{wider} (a difference that does not matter to you), or " if problem.top == 1 else ""
     return (
-        "The candidates in front are nearly tied: to tell which is better would take about "
-        f"{times:,} times the measurements made so far, or more. What helps is {helps}a budget, "
-        "after which the best estimate is recommended."
+        "The candidates in front are nearly tied: telling which is better would take about "
+        f"{times:,} times as many measurements as have been made so far, or more. What helps is "
+        f"{helps}a budget, after which the best estimate is recommended."
     )
 
 

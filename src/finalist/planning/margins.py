@@ -34,7 +34,7 @@ class MarginPrice(PlanRow):
     Attributes
     ----------
     margin : float
-        0 for none: the very best is looked for.
+        0 for none: the best arm is sought.
     lead : float
         How far the best arm leads in every draw.
     """
@@ -127,9 +127,9 @@ def margin_prices(
 ) -> MarginPrices:
     """Say how many pulls to expect without a margin and with several.
 
-    A margin (`epsilon`) is the difference that would not matter to you. All of them meet the same
-    truths: those of `plan` with this gap, and the same with all candidates four times closer
-    together, where a study without a margin takes long.
+    A margin (`epsilon`) is the difference that would not matter to you. All margins are tried on
+    the same truths: those of `plan` with this gap, and the same with all candidates four times
+    closer together, where a study without a margin takes long.
 
     Parameters
     ----------
@@ -139,8 +139,8 @@ def margin_prices(
     gap : float
         How far the best arm leads the second best, in units of the reward.
     margins : sequence of float, optional
-        By default a quarter of the gap, half of it, the gap, and twice the gap. Without a margin is
-        always compared too.
+        By default a quarter of the gap, half of it, the gap, and twice the gap. No margin is always
+        compared too.
     strategy : str or Strategy
     draws : int
         How often each margin is simulated with each lead.

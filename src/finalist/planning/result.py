@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 MEASUREMENTS = "measurements"
 #: Which truths are simulated where a lead is given (`planning.parameters`).
 TRUTHS = (
-    "In all simulated studies the best leads the second best by this much. How the others lie is "
-    "not known beforehand: in four of five studies all vary at random, in one of five one stands "
-    "out from others that are more alike. Where nearly all are close behind the best, it takes "
-    "longer."
+    "In every simulated study the best candidate leads the second best by exactly this much. Where "
+    "the others are is drawn at random: in four of five studies they spread freely, in one of five "
+    "one candidate stands out from others that are more alike. If nearly all are close behind the "
+    "best, a study takes longer."
 )
 
 
@@ -184,7 +184,7 @@ class Plan:
         if math.isfinite(first.high):
             text += f", 90 % within {about(first.high, up=True)}"
         else:
-            text += f"; {first.undecided} of {self.draws} draws were undecided there"
+            text += f"; {first.undecided} of {self.draws} simulations were undecided by then"
         for row in others:
             text += f"; {called(row.name)} would need {expected(row.median, self.max_pulls)}"
             text += self._if_cut(row.median)
@@ -210,7 +210,7 @@ class Plan:
         money = self.unit != MEASUREMENTS
         what = f"a budget of {budget:,}" if money else counted(budget, "measurement")
         text = (
-            f"With {what} {first.name} names the right one in about "
+            f"With {what} the study{_by(first.name)} names the right one in about "
             f"{cases(first.right)} of 100 cases"
         )
         if first.near is not None:
@@ -231,8 +231,8 @@ class Plan:
             certain = self.draws - row.undecided
             return [
                 f"From {self.draws} simulated studies, right in {row.right}: 95 % interval "
-                f"{100 * low:.0f} to {100 * high:.0f} of 100. In {certain} of them {row.name} was "
-                f"certain at delta = {self.delta:g} by then, and stopped when it was."
+                f"{100 * low:.0f} to {100 * high:.0f} of 100. {certain} of them were certain at "
+                f"delta = {self.delta:g} by then, and stopped as soon as they were."
             ]
         if self.rows[0].high == 0:
             return []
@@ -243,9 +243,8 @@ class Plan:
         if math.isinf(self.lower_bound):
             return ["The best candidates are tied: no number of measurements tells them apart."]
         first = self.rows[0]
-        mean = (
-            f"On average over the draws {first.name} needs about {about(first.mean)} {self.unit}."
-        )
+        who = f"the study{_by(first.name)}"
+        mean = f"On average over the simulations {who} needs about {about(first.mean)} {self.unit}."
         bound = (
             f"A method whose risk is at most {self.delta:g} whatever the truth is, not only with "
             f"this theta, needs at least about {about(self.lower_bound)} {self.unit} on average."
@@ -259,8 +258,9 @@ class Plan:
         takes = expected(self.fixed, self.max_pulls) + self._if_cut(self.fixed)
         return [
             "A fixed number of measurements in equal shares, with one test at the end (Bonferroni, "
-            f"the same delta), takes {takes} to name the best in 90 % of such studies. It has to "
-            "be planned for a lead: if the true one is smaller, it often ends without an answer."
+            f"the same delta), takes {takes} to name the best in 90 % of such studies. Its size "
+            "has to be right for the lead: if the true one is smaller, it often ends without an "
+            "answer."
         ]
 
     def shown(self, pulls: float) -> str:

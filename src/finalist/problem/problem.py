@@ -63,26 +63,26 @@ class Problem:
         What the winner is chosen from; by default the arms marked `arms.candidate`, that is all.
         Differences of candidates must lie in the span of the arms that can be measured.
     noise : Gaussian, SubGaussian or Bernoulli
-        Has to be given: no sigma is assumed. `Gaussian(None)` is noise of unknown size.
+        Required: no sigma is assumed. `Gaussian(None)` is noise of unknown size.
     goal : Best, EpsilonBest or TopM
     delta : float
-        Probability with which the answer may be wrong, between 0 and 1.
+        The accepted probability of a wrong answer, between 0 and 1.
     objective : "max" or "min"
         Whether a large or a small reward is good.
     cost : float or (K,) sequence
         Cost of a pull. Here and in sigma the arms that cannot be pulled may be left out.
     batch_intercept : bool
-        Whether each batch is shifted by a constant of its own, unknown: plates, days.
+        Whether each batch is shifted by an unknown constant of its own: plates, days.
     misspecification : float
         How far the mean of an arm may be from a linear function of its features, at most.
     max_pulls_per_arm : int, optional
         The most pulls of one arm, where material is limited.
     budget : int, optional
-        The most pulls in all; with costs the most cost. The gauntlet and strategies for a fixed
-        budget plan with it; the others ignore it, and whoever runs them stops there.
+        The most pulls in all; with costs, the highest total cost. The gauntlet and strategies for
+        a fixed budget plan with it; the others ignore it, and studies and simulations stop there.
     check : float
-        A winner is called certain when the chance that a bend of the means hides a better one is
-        at most this; 0 for no check. The gauntlet probes for it.
+        The largest chance that a bend of the means hides a better arm with which a winner is still
+        called certain; 0 for no check. The gauntlet probes for bends.
     unit : str, optional
         The unit of the rewards, for people: "kg".
     mean : MeanModel

@@ -67,7 +67,9 @@ def checked_chance(name: str, value: object) -> float:
     """Return a probability, 0 or more and below 1."""
     chance = checked_number(value, name)
     if not 0 <= chance < 1:
-        raise ProblemError(f"{name} is {chance}; it is a probability below 1, 0 for none: 0.03.")
+        raise ProblemError(
+            f"{name} is {chance}; it is a probability below 1, such as 0.03, or 0 for none."
+        )
     return chance
 
 

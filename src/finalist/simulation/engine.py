@@ -71,8 +71,8 @@ def simulate(
     max_pulls : int
         A run that needs more is stopped and counted as undecided; not used with a budget.
     size : int, optional
-        Pulls of a batch, as a plate has them; one that is too small to test with is joined with
-        the next. By default each strategy chooses its own sizes, or looks after every pull.
+        Pulls of a batch, such as those of a plate; a batch too small to be tested alone is tested
+        with the next. By default each strategy chooses its own sizes, or looks after every pull.
     shift : float
         Standard deviation of the constant that is drawn for each batch.
     deviations : (K,) array-like, optional
@@ -81,10 +81,9 @@ def simulate(
         Whether to show a bar on stderr; by default on a terminal, after a second. A function is
         called after each run with the number of finished runs and of all runs.
     **words
-        Settings of the problem: those of the signature, explained in `Problem`. `sigma` has to be
-        given unless `noise` has its own. With a
-        budget, a run ends when it is used up, and the best of the arms that are left is
-        recommended, without a guarantee.
+        Settings of the problem: those of the signature, explained in `Problem`. `sigma` is required
+        unless `noise` has its own. With a budget, a run ends when it is used up, and the best of
+        the arms that are left is recommended, without a guarantee.
 
     Returns
     -------

@@ -16,20 +16,19 @@ def assumptions(snapshot: Snapshot) -> list[str]:
     ]
     void, missing = snapshot.void, snapshot.missing
     if missing or void:
-        found.append(
-            f"1 {'void' if void else 'missing'} measurement was lost whatever its value"
-            if void + missing == 1
-            else f"{void} void and {missing} missing measurements were lost whatever their value"
-        )
+        lost = " and ".join(f"{n:,} {kind}" for n, kind in _kinds(void, missing) if n)
+        what, whose = ("measurement", "its") if void + missing == 1 else ("measurements", "their")
+        found.append(f"the loss of {lost} {what} had nothing to do with {whose} value")
     if len(snapshot.levels) > 1:
-        often = counted(snapshot.stage, "time")
+        often = "once" if snapshot.stage == 1 else counted(snapshot.stage, "time")
         found.append(f"the candidates changed {often}; the levels {_sum(snapshot.levels)} add up")
     if snapshot.problem.noise.sigma is None:
         found.append("intervals take sigma from the residuals, at the upper end of what is likely")
     if snapshot.history_pulls:
+        one = snapshot.history_pulls == 1
         earlier = counted(snapshot.history_pulls, "earlier measurement")
-        verb = "steers" if snapshot.history_pulls == 1 else "steer"
-        found.append(f"{earlier} {verb} the design, no test")
+        verb, never = ("guides", "is") if one else ("guide", "are")
+        found.append(f"{earlier} {verb} what is measured and {never} never tested")
     if snapshot.fork is not None and guaranteed(snapshot.strategy):
         found.append(forked(snapshot.fork, sum(snapshot.levels)))
     return found
@@ -58,6 +57,10 @@ def forked(fork: Fork, risk: float) -> str:
     )
 
 
+def _kinds(void: int, missing: int) -> tuple[tuple[int, str], ...]:
+    return (void, "void"), (missing, "missing")
+
+
 def _size(snapshot: Snapshot) -> str:
     """Describe a known sigma."""
     sigma = snapshot.problem.noise.sigma
@@ -65,7 +68,7 @@ def _size(snapshot: Snapshot) -> str:
         measured = snapshot.problem.sigmas[snapshot.arms.measurable]  # others have none
         low, high = measured.min(), measured.max()
         return f"of a size that is given for each candidate, {low:.3g} to {high:.3g}"
-    return f"of size {sigma}"
+    return f"of size {sigma if sigma is None else format(sigma, 'g')}"
 
 
 def _model(snapshot: Snapshot) -> str:
@@ -78,7 +81,7 @@ def _model(snapshot: Snapshot) -> str:
     if arms.recipe.words():
         what += f" ({arms.recipe.words()})"
     if arms.rank == len(arms) and arms.measurable.all():
-        what = "nothing about how the candidates are related"
+        what = "nothing is assumed about how the candidates are related"
     if problem.batch_intercept:
         what += ", and all results of a batch may share a constant of their own"
     if not arms.measurable.all():

@@ -12,7 +12,7 @@ from finalist.inference.statistics import BatchResults
 from finalist.problem import Problem
 from finalist.strategies import Run
 from finalist.strategies.abilities import ModelFindings, Modelled
-from finalist.strategies.model_words import about
+from finalist.strategies.model_words import about, accepted
 from finalist.study.check import Check
 from finalist.text import counted, named
 
@@ -83,17 +83,18 @@ def bend_checks(
     made = counted(pulls, "measurement")
     if found.winners == found.bent:
         seen = (
-            f"A bend may hide a better candidate than {one}: the chance is "
-            f"{about(found.chance)} after "
-            f"{made}, and {about(found.limit)} is accepted"
+            f"A bend may hide a better candidate than {one}: the chance is {about(found.chance)} "
+            f"after {made}, and {accepted(found.limit)}"
         )
+        more = f"Go on with a model that bends: {remedy(found, arms)}."
     else:
         seen = (
-            f"The model says {one}, one with {found.sought} says {other}, and {made} cannot tell "
-            f"for certain which is right: the chance that a bend hides a better candidate is "
+            f"The model says {one}, a model with {found.sought} says {other}, and {made} cannot "
+            f"tell for certain which is right: the chance that a bend hides a better candidate is "
             f"{about(found.chance)}"
         )
-    more = f"Measure both, or go on: {remedy(found, arms)}."
+        both = "both" if len({*found.winners, *found.bent}) == 2 else "all of them"
+        more = f"Measure {both} again, or go on with a model that bends: {remedy(found, arms)}."
     return [Check("bend", seen, True, more, next_model(found.strongest, arms))]
 
 
@@ -105,8 +106,8 @@ def _within(found: ModelFindings, problem: Problem) -> list[Check]:
     return [
         Check(
             "bend",
-            f"The means seem to bend: {found.strongest} is missing in the model. Here they may be "
-            f"off it by {problem.misspecification:g}, so that this alone contradicts nothing",
+            f"The means seem to bend: {found.strongest} is missing in the model. They are allowed "
+            f"to be off it by {problem.misspecification:g}, so this alone contradicts nothing",
             False,
             f"If they bend by more, go on with a model that has it: {go_on}.",
             next_model(found.strongest, problem.arms),
@@ -117,7 +118,7 @@ def _within(found: ModelFindings, problem: Problem) -> list[Check]:
 def _or_noise(problem: Problem) -> str:
     """Say what looks like a bend and is none (figures: benchmarks/results/model-validity.md)."""
     if problem.scale is not None and problem.noise.sigma is not None:
-        return "Or sigma is larger than was said: noise that is too large can look like a bend."
+        return "Or sigma is larger than stated: noise that is too large can look like a bend."
     return "Noise that is larger for some candidates than for others can look like a bend, too."
 
 

@@ -131,8 +131,8 @@ def _noise(problem: Problem, fit: Estimate, level: float) -> Check | None:
             "noise",
             f"{seen}, more than {given}",
             True,
-            "Create a study with a larger sigma, or sigma=None; or the model is wrong (see lack "
-            "of fit).",
+            "Either sigma is larger: begin a new study with a larger one, or sigma=None. Or the "
+            "model is wrong.",
         )
     if problem.noise.normal and chdtr(freedom, score) < level:
         return Check(
@@ -164,8 +164,8 @@ def _fit(problem: Problem, fit: Estimate, level: float) -> Check | None:
         f"The means of the candidates are not linear in their features{more} (lack of fit, "
         f"F = {test.f:.3g}, {_shown(p_value)})",
         True,
-        f"Add features ({missing}), allow for it (misspecification), or use candidates "
-        f"without features.",
+        f"Begin a new study with more features ({missing}), allow for it (misspecification), or "
+        f"use candidates without features.",
     )
 
 
@@ -196,7 +196,7 @@ def _shift(problem: Problem, measured: Sequence[BatchSums], level: float) -> Che
         "shift",
         f"Batches are shifted against each other ({_shown(p)}), as by plates or days",
         True,
-        "Look for what changed between batches, or create a study that allows for it "
+        "Look for what changed between batches, or begin a new study that allows for such shifts "
         "(batch_intercept).",
     )
 

@@ -11,7 +11,7 @@ from finalist.planning.figures import about, expected
 from finalist.planning.forecasts import EARLY, FAR
 from finalist.study.forecasts import MarginForecast
 from finalist.study.snapshot import Snapshot
-from finalist.text import counted, first_few, quoted
+from finalist.text import first_few, quoted
 
 #: So few standard errors tell two candidates apart in no test that holds whenever one looks.
 _APART = 2.2
@@ -51,14 +51,14 @@ def _within(snapshot: Snapshot) -> list[str]:
     known = f"Known now: {name} is within {at_most(found.within)} of the best"
     if problem.noise.sigma is None:
         sure = f"{100.0 * (1.0 - problem.delta):.4g} %"
-        words = [f"{known}, by an interval of {sure} that takes sigma from the results."]
+        words = [f"{known}, by a {sure} interval that takes sigma from the results."]
     else:
         words = [
             f"{known}; this is wrong with probability at most {problem.delta:.3g}, whenever you "
-            "look. It rests on intervals beside the tests, with a risk of their own."
+            "look. It comes from intervals, which have a risk of their own beside the tests."
         ]
     if problem.epsilon == 0.0 and snapshot.end is None:
-        words.append("If so much does not matter, stop and take it.")
+        words.append("If a difference of that size does not matter to you, stop and take it.")
     return words
 
 
@@ -78,16 +78,17 @@ def _reach(snapshot: Snapshot, reach: Sequence[int]) -> str:
     """Say which others may be within the margin too."""
     names, margin = snapshot.arms.names, f"{snapshot.problem.epsilon:g}"
     others = len(snapshot.problem.candidates) - 1
-    on = "95 % intervals for all candidates and times"
+    on = "by 95 % intervals for all candidates and times together"
     if not reach:
-        return f"All others are shown to be worse by more than {margin} ({on})."
+        what = "The other candidate is" if others == 1 else "All others are"
+        return f"{what} shown to be worse by more than {margin}, {on}."
     some = first_few([f"{quoted(names[i])} ({_behind(snapshot, i)})" for i in reach])
-    words = f"Possibly within reach too, as not shown to be worse by more than {margin}: {some}."
+    words = f"Perhaps good enough too, as not shown to be worse by more than {margin}: {some}."
     rest = others - len(reach)
     if rest == 0:
         return words
-    verb = "is" if rest == 1 else "are"
-    return f"{words} {counted(rest, 'other')} {verb} shown to be ({on})."
+    what = "The other candidate is" if rest == 1 else f"The other {rest:,} are"
+    return f"{words} {what} shown to be, {on}."
 
 
 def _behind(snapshot: Snapshot, arm: int) -> str:
@@ -150,9 +151,9 @@ def saving(margins: Sequence[MarginForecast], soon: Forecast | None) -> str | No
     if soon is not None:
         words += f", instead of {expected(soon.median, soon.cap)} more here"
     return (
-        f"{words}. This is a forecast from the results so far, which would guide the new study. It "
-        "has fresh evidence and a delta of its own; begin it by a fork with that margin. Choose by "
-        "what does not matter to you."
+        f"{words}. This is a forecast from the results so far. They would guide the new study, "
+        "which starts with fresh evidence and a delta of its own: begin it as a fork with that "
+        "margin. Choose the margin by what does not matter to you, not by what it saves."
     )
 
 

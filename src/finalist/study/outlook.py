@@ -213,7 +213,7 @@ def chances(
     --------
     >>> some = Outlook((0,), 40, 0.0, np.array([0.0, 0.3, 0.3, 0.6]), np.array([0.0, 0, 0, 0.3]))
     >>> chances(some, ["a", "b"], 0.4).words
-    'If you chose now, a would be right with a chance of about 25 %, within 0.4 of the best ...'
+    'If you chose now, a would be right with a chance of about 25 %, and within 0.4 of the best ...'
     """
     stated = outlook.usual if difference is None else difference
     right, later = outlook.chances(outlook.epsilon)
@@ -221,8 +221,10 @@ def chances(
     near, near_later = (None, None) if stated is None else outlook.chances(stated)
 
     def said(chance: float, close: float | None) -> str:
-        also = f", within {stated:g} of the best {percent(close)}" if close is not None else ""
-        return f"with a chance of {percent(chance)}{also}"
+        words = f"with a chance of {percent(chance)}"
+        if close is None:
+            return words
+        return f"{words}, and within {stated:g} of the best with {percent(close)}"
 
     who = named([names[i] for i in outlook.arms])
     if ended:

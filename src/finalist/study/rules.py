@@ -198,5 +198,5 @@ def _check_arms(state: State, told: Results) -> None:
         if told.arm[i] not in state.arms.aliases[arm]:
             raise RewardError(
                 f"{told.where(i)} is of the candidate {state.arms.names[arm]!r} and the table says "
-                f"{told.arm[i]!r}; were rows mixed up? Nothing was taken."
+                f"{told.arm[i]!r}; were rows mixed up? Nothing was stored."
             )

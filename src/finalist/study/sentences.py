@@ -36,8 +36,8 @@ def sentence(snapshot: Snapshot) -> str:
         words += f" The next test is after {counted(snapshot.until_test, 'measurement')}."
     if nearly_tied(snapshot):
         words += (
-            " They may be nearly tied. What would end this soon is a margin (a difference that "
-            "does not matter to you), or a budget."
+            " They may be nearly tied. A margin (a difference that does not matter to you) or a "
+            "budget would end this soon."
         )
     return words
 
@@ -59,12 +59,20 @@ def _sentence(snapshot: Snapshot) -> str:
             f"{counted(verdict.pulls, 'measurement')}; this is wrong with probability at "
             f"most {risk}."
         )
-    top = snapshot.problem.top
-    sought = "The best candidate is" if top == 1 else f"The {top} best candidates are"
-    return (
-        f"{_so_far(snapshot)}{sought} among {_some(snapshot)} ({len(verdict.survivors)} of "
-        f"{len(snapshot.problem.candidates)}); this is wrong with probability at most {risk}."
-    )
+    top, all_ = snapshot.problem.top, len(snapshot.problem.candidates)
+    if len(verdict.survivors) == all_:
+        what = "the best" if top == 1 else f"among the {top} best"
+        who = "either" if all_ == 2 else f"any of the {all_:,}"
+        return _begun(snapshot, f"no candidate is ruled out, {who} may be {what}.")
+    sought = "the best candidate is" if top == 1 else f"the {top} best candidates are"
+    found = f"{sought} among {_some(snapshot)} ({len(verdict.survivors)} of {all_})"
+    return _begun(snapshot, f"{found}; this is wrong with probability at most {risk}.")
+
+
+def _begun(snapshot: Snapshot, words: str) -> str:
+    """Say why it has ended without a winner, or how far it is, and then something."""
+    before = _so_far(snapshot)
+    return before + (words if before.endswith(": ") else f"{words[0].upper()}{words[1:]}")
 
 
 def _so_far(snapshot: Snapshot) -> str:
@@ -92,7 +100,7 @@ def _unproven_sentence(snapshot: Snapshot, known: bool) -> str:
         return _uncertain_sentence(snapshot, known)
     what = snapshot.problem.goal.phrase
     if verdict.winner is None:
-        found = f"{_so_far(snapshot)}The strategy names no winner"
+        found = _begun(snapshot, "the strategy names no winner")
     else:
         found = (
             f"{quoted(names[verdict.winner])} is named {what}, after "
@@ -114,10 +122,11 @@ def _uncertain_sentence(snapshot: Snapshot, known: bool) -> str:
         who = named([snapshot.arms.names[i] for i in verdict.winners])
         what = "is the best estimate" if len(verdict.winners) == 1 else "are the best estimates"
         return f"{who} {what} after {pulls}."
-    left = f"{len(verdict.survivors)} of {counted(len(snapshot.problem.candidates), 'candidate')}"
-    if snapshot.end is None:
-        return f"After {pulls} the test has left {left}."
-    return f"{_so_far(snapshot)}The test has left {left}."
+    left, all_ = len(verdict.survivors), counted(len(snapshot.problem.candidates), "candidate")
+    found = f"{left:,} of {all_} {'is' if left == 1 else 'are'} not ruled out."
+    if left == len(snapshot.problem.candidates):
+        found = "no candidate is ruled out."
+    return _begun(snapshot, found)
 
 
 def _budget_sentence(snapshot: Snapshot, known: bool) -> str:
@@ -142,10 +151,8 @@ def _budget_sentence(snapshot: Snapshot, known: bool) -> str:
     verb = "is" if len(verdict.survivors) == 1 else "are"
     return (
         f"{stopped}After {made:,} of {budget:,} measurements{without} {_some(snapshot)} "
-        f"{verb} still "
-        f"compared ({len(verdict.survivors)} of {len(names)} candidates); nothing is "
-        f"certain, and the winner will "
-        "be a recommendation without a guarantee."
+        f"{verb} still being compared ({len(verdict.survivors)} of {len(names)} candidates); "
+        "nothing is certain, and the winner will be a recommendation without a guarantee."
     )
 
 
@@ -167,9 +174,8 @@ def _zone_sentence(snapshot: Snapshot) -> str:
         return f"{found}."
     return (
         f"{found}. If the best candidate leads every other by {problem.epsilon:g} or more, "
-        f"{whom} with "
-        f"probability at least {1.0 - sum(snapshot.levels):.3g}; of smaller leads nothing is "
-        "proven."
+        f"{whom} with probability at least {1.0 - sum(snapshot.levels):.3g}; nothing is proven "
+        "for smaller leads."
     )
 
 
@@ -191,7 +197,7 @@ def advice(snapshot: Snapshot) -> str | None:
     words = f"Recommendation: {quoted(snapshot.arms.names[arm])}."
     if error is not None:
         words += (
-            f" Another candidate is {better} with probability {error:.2g}: an estimate, not "
+            f" Another candidate is {better} with probability {_rounded(error)}: an estimate, not "
             f"a guarantee."
         )
     if other is not None:
@@ -199,10 +205,23 @@ def advice(snapshot: Snapshot) -> str | None:
     if sure is not None and sure > 0.0:
         share = min(math.floor(1000.0 * sure), 999) / 10.0
         words += (
-            f" No candidate is {better}, with a confidence of at least {share:g} %, "
-            f"from a bound that holds whenever you look."
+            f" With a confidence of at least {share:g} % no candidate is {better}; this bound "
+            f"holds whenever you look."
         )
     return words
+
+
+def _rounded(chance: float | None) -> str:
+    """Say a probability that is an estimate: nothing is impossible, and nothing sure.
+
+    Examples
+    --------
+    >>> _rounded(0.0078), _rounded(1e-9), _rounded(0.9999)
+    ('0.0078', 'below 0.001', 'above 0.99')
+    """
+    if chance is None or 0.001 <= chance <= 0.99:
+        return f"{chance or 0.0:.2g}"
+    return "below 0.001" if chance < 0.5 else "above 0.99"
 
 
 def _is_open(snapshot: Snapshot) -> bool:
@@ -240,10 +259,9 @@ def warnings(snapshot: Snapshot) -> list[str]:
     if snapshot.late is not None:
         count, first = snapshot.late
         found.append(
-            f"{counted(count, 'measurement was', 'measurements were')} given up as missing "
-            f"when results of the "
-            f"same batch were in, the first in batch {first}. If that had to do with how the "
-            f"batch looked, {broken(had)}."
+            f"{counted(count, 'measurement was', 'measurements were')} given up as missing after "
+            f"results of the same batch had come in, first in batch {first}. If that had to do "
+            f"with how the batch looked, {broken(had)}."
         )
     found += [
         f"Nothing here is certain: {doubt}. Start a new study, and bring in these results as "
@@ -265,10 +283,9 @@ def _too_small(snapshot: Snapshot) -> list[str]:
     if most >= rank:
         return []
     return [
-        f"The budget pays for {counted(most, 'measurement')}, and comparing all candidates "
-        f"takes {rank} at "
-        "least: the recommendation will be the best of what could be compared. Raise the budget, "
-        "leave candidates out, or describe them by fewer columns."
+        f"The budget pays for {counted(most, 'measurement')}, but comparing all candidates takes "
+        f"at least {rank}: the recommendation will be the best of those that could be compared. "
+        "Raise the budget, leave candidates out, or describe them by fewer columns."
     ]
 
 
@@ -278,14 +295,15 @@ def _against(snapshot: Snapshot, arm: int) -> list[str]:
     if other is not None:
         found.append(
             f"The strategy recommends {quoted(names[arm])}, but all results together speak for "
-            f"{quoted(names[other])}: another candidate is better with probability "
-            f"{snapshot.error_estimate:.2g} by the estimate. Measure both again, or take the "
-            "second."
+            f"{quoted(names[other])}: by the estimate the recommendation is wrong with probability "
+            f"{_rounded(snapshot.error_estimate)}. Measure both again, or take "
+            f"{quoted(names[other])}."
         )
     left_out = [names[i] for i in np.flatnonzero(np.isnan(snapshot.means)) if i != arm]
     if left_out:
+        means = "its mean is" if len(left_out) == 1 else "their means are"
         found.append(
-            f"The recommendation leaves out {named(left_out)}: the results there are, without "
-            "those that were lost or never measured, do not tell their means."
+            f"The recommendation leaves out {named(left_out)}: too many results were lost or never "
+            f"measured, so {means} unknown."
         )
     return found

@@ -226,9 +226,8 @@ class Status:
         return pd.DataFrame(rows, columns=[one.name for one in fields(Effect)])
 
     def __str__(self) -> str:
-        lines = [self.sentence, *filter(None, [self.advice, self.good_enough])]
-        if self.outlook is not None:
-            lines.append(self.outlook.words)
+        outlook = None if self.outlook is None else self.outlook.words
+        lines = [self.sentence, *filter(None, [self.advice, outlook, self.good_enough])]
         if self.unneeded:
             lines.append(
                 f"{counted(self.unneeded, 'measurement was', 'measurements were')} not needed."
@@ -260,7 +259,7 @@ def status(
     >>> from finalist.testing.studies import small_study
     >>> with small_study() as study:
     ...     print(status(study.snapshot()))
-    Nothing is tested yet: 0 measurements are in.
+    Nothing has been tested yet: 0 results are in.
     """
     names, verdict, chosen = snapshot.arms.names, snapshot.verdict, snapshot.recommendation
     known = ~np.isnan(snapshot.means) & snapshot.arms.candidate

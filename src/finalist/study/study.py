@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 class Study:
-    """An experiment on disk: begin one with `create`, come back to it with `open`.
+    """An experiment on disk: begin one with `create`, continue it with `open`.
 
     Examples
     --------
@@ -86,17 +86,17 @@ class Study:
             The arms, with the settings in `words`; or the problem.
         strategy : str or Strategy
         seed : int, optional
-            Drawn if not given, and stored.
+            Drawn at random if not given; it is stored.
         metadata : mapping, optional
             Anything that JSON can hold.
         history : table or pairs, optional
-            As for `import_history`. `sigma` may then be left out: it is unknown.
+            As for `import_history`. If `sigma` is left out then, it is treated as unknown.
         **words
             Settings of the problem: those of the signature, explained in `Problem`. `sigma`, the
-            standard deviation of one measurement, has to be given unless `noise` has its own;
-            None says that it is unknown: the gauntlet then estimates it. When the budget is spent,
-            the best of the arms that are left is recommended. Strategies for a fixed budget need
-            one, and guarantee nothing.
+            standard deviation of one measurement, is required unless `noise` has its own; with
+            None it is unknown, and the gauntlet estimates it. When the budget is spent, the best
+            of the arms that are left is recommended. Strategies for a fixed budget need a budget,
+            and guarantee nothing.
         """
         earlier = None if history is None else as_history(history)
         words = with_sigma(words, arms, earlier)
@@ -107,19 +107,19 @@ class Study:
     def open(
         cls, where: str | PathLike[str], name: str, *, arms: Arms | None = None, **settings: Any
     ) -> "Study":
-        """Come back to a study.
+        """Open an existing study.
 
         Parameters
         ----------
         where, name
             As in `create`.
         arms, **settings
-            Arguments of `create`: a study created with others is refused.
+            Arguments of `create`, to be checked: if the study was created with others, this fails.
         """
         return cls(*creation.reopen(where, name, arms, settings))
 
     def close(self) -> None:
-        """Close the database; nothing is lost by not doing so."""
+        """Close the database. Nothing is lost if this is not called."""
         self._log.storage.close()
 
     def __enter__(self) -> "Study":
@@ -129,7 +129,7 @@ class Study:
         self.close()
 
     def delete(self) -> None:
-        """Delete the study with all its events, for good."""
+        """Delete the study with all its events, permanently."""
         with self._log.storage.write() as writer:
             writer.lock(self._log.row.id)
             writer.delete(self._log.row.id)
@@ -155,29 +155,29 @@ class Study:
 
     @property
     def metadata(self) -> dict[str, Any]:
-        """What the user gave to keep with the study."""
+        """The metadata given at creation."""
         return copy.deepcopy(dict(self._log.row.settings["metadata"]))
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Everything it was created with but the arms, as plain values."""
+        """All settings it was created with except the arms, as plain values."""
         return copy.deepcopy(self._log.row.settings)
 
     @property
     def arms(self) -> Arms:
-        """The arms, as they are now."""
+        """The current arms."""
         return self._log.now().arms
 
     def ask(self, size: int | None = None, worker: str | None = None) -> Batch:
         """Return what to measure next.
 
-        A batch stays open until it has all its rewards, or enough to decide, and is returned until
-        then: also to others, and after a crash. The first rows tell most: keep their order.
+        Until a batch has all its rewards, or enough to decide, the same one is returned, also to
+        others and after a crash. Keep its order: the first rows tell most.
 
         Parameters
         ----------
         size : int, optional
-            How many pulls can be measured now: a plate of 96, or 1. A batch has that size if the
+            How many pulls can be made now: a plate of 96, or 1. A batch has that size if the
             strategy can use it; otherwise it is larger, handed out in parts of that size, and
             tested when all of it is told.
         worker : str, optional
@@ -197,14 +197,14 @@ class Study:
         Parameters
         ----------
         results : mapping, pairs, data frame, or path of a file (CSV, .xlsx, .ods, ...)
-            Rewards by pull id, of some pulls or all. "failed" instead of a reward gives up the
-            pull, as `void` does. Telling the same again changes nothing; another reward for a pull
-            that has one is refused (see `amend`).
+            Rewards by pull id, for some pulls or all. "failed" instead of a reward gives up the
+            pull, as `void` does. Telling the same again changes nothing; a different reward for a
+            pull that has one is refused (see `amend`).
         client_id : str, optional
-            A name for this call: repeating it, because no answer came, changes nothing, and with
+            A name for this call: repeating it, because no answer came, changes nothing. With
             other rewards or notes it is refused.
         **dialect
-            How to read a file, found out if not said: delimiter, decimal, encoding, sheet.
+            How to read a file, detected if not given: delimiter, decimal, encoding, sheet.
 
         Returns
         -------
@@ -224,11 +224,11 @@ class Study:
         return measuring.void(self._log, pull_id, reason)
 
     def missing(self, pull_id: int, reason: str) -> None:
-        """Go on without a measurement that cannot be made again; as `void`, whatever its value."""
+        """Continue without a measurement that cannot be made again; its value must not matter."""
         measuring.missing(self._log, pull_id, reason)
 
     def amend(self, pull_id: int, reward: float, reason: str) -> None:
-        """Replace a reward told wrongly that no decision has used; the log keeps the old one."""
+        """Correct a wrong reward that no decision has used yet; the log keeps the old one."""
         measuring.amend(self._log, pull_id, reward, reason)
 
     def import_history(self, table: Any) -> int:
@@ -241,18 +241,18 @@ class Study:
         return len(history)
 
     def withdraw(self, *names: str) -> str:
-        """Take arms out of the question and begin all tests again with a share of delta.
+        """Withdraw arms, and begin all tests again with a share of delta.
 
-        The evidence against the arms that are left is void, because it may have come from the arm
+        The evidence against the other arms no longer counts, because it may have come from the arm
         that is withdrawn. All rewards still help to choose. Returns what this means, in words.
         """
         return changes.withdraw(self._log, names)
 
     def add(self, arms: Arms, *, sigma: PerArm | None = None, cost: PerArm | None = None) -> str:
-        """Add arms to the question; they are tested with a share of delta of their own.
+        """Add arms; they are tested with a share of delta of their own.
 
-        `sigma` and `cost` are those of the new arms, in a study in which these differ between
-        arms. Returns what this means, in words.
+        `sigma` and `cost` are those of the new arms, in a study where they differ between arms.
+        Returns what this means, in words.
         """
         return changes.add(self._log, arms, sigma=sigma, cost=cost)
 
@@ -266,28 +266,28 @@ class Study:
     ) -> "Study":
         """Start a new study: from before a batch, or with another model or margin.
 
-        With `until` it has all told before that batch, and the batch open: tell its rewards again.
-        With `model` (`Arms.with_model`) or `epsilon` (0: no margin) all results are its
-        history, which steers and is never tested. Its status says what risks add up to.
+        With `until` it has all results from before that batch, and the batch is open again. With
+        `model` (`Arms.with_model`) or `epsilon` (0: no margin) all results become its history,
+        which guides it and is never tested. Its status says what the risks add up to.
         """
         forking.fork(self._log, name, until, model, epsilon)
         return Study.open(self._log.storage.address, name)
 
     def set_budget(self, budget: int | None) -> str:
-        """Go on with another budget, None for none; return what this means, in words."""
+        """Continue with another budget, or None for none; return what this means, in words."""
         return changes.set_budget(self._log, budget)
 
     def stop(self, reason: str) -> Status:
-        """Stop without a winner, for whatever reason, and return what is certain.
+        """Stop without a winner, for any reason, and return what is certain.
 
         You may stop at any time: with probability at least 1 - risk the best arm is among the
-        survivors, if the strategy guarantees that. `resume` goes on.
+        survivors, if the strategy guarantees that. `resume` continues.
         """
         changes.mark(self._log, reason)
         return self.status(forecast=False)
 
     def resume(self) -> None:
-        """Go on after `stop`."""
+        """Continue after `stop`."""
         changes.mark(self._log, None)
 
     def note(self, text: str) -> None:
@@ -297,8 +297,8 @@ class Study:
     def status(self, *, forecast: bool = True, within: float | None = None) -> Status:
         """Return what is certain, the evidence against every arm, and what is still needed.
 
-        What is needed is simulated when it is looked at, for seconds, and kept for this event.
-        With a budget, `within` is the difference of which the outlook speaks.
+        The forecast is simulated when it is read, which takes seconds, and is kept until the next
+        event. With a budget, `within` is the difference for which the outlook gives chances.
         """
         return self._status(forecast, within)[1]
 
@@ -310,7 +310,7 @@ class Study:
         return state.last, status_of(found, self._ahead if forecast else None, within=within)
 
     def snapshot(self, events: int = 12) -> Snapshot:
-        """Return everything that is known after the last event, as numbers that stay as they are.
+        """Return everything that is known after the last event; it does not change later.
 
         `events` is how many of the newest events it has, at most.
         """
@@ -321,7 +321,7 @@ class Study:
     def evidence(self) -> tuple[Int[np.ndarray, " B"], Float[np.ndarray, "B K"]]:
         """Return pulls so far and the evidence against each arm, after each batch.
 
-        Since the arms last changed; an arm is out at 1. Empty without any, or above 1,000 arms.
+        It begins when the arms last changed; an arm is out at 1. Empty above 1,000 arms.
         """
         return take(self._log.row, self._log.now()).trail
 
@@ -330,7 +330,7 @@ class Study:
         return self._log.events()
 
     def events(self, after: int = 0, most: int | None = None) -> list[dict[str, Any]]:
-        """Return events as `history` does, with the arms by their names, which stay as they are.
+        """Return events as `history` does, with the names of the arms, which never change.
 
         "named" are the first few of the arms that were ruled out or won; "gone" and "new" are
         those that were withdrawn and added.
@@ -338,7 +338,7 @@ class Study:
         Parameters
         ----------
         after, most : int, optional
-            Only events with a number above `after`, and of these the oldest, so many at most.
+            Only events with a number above `after`, and of these at most so many, oldest first.
         """
         return self._log.named_events(self._log.now(), after, most)
 

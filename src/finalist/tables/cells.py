@@ -12,7 +12,7 @@ from jaxtyping import Float
 
 from finalist.errors import FileFormatError
 from finalist.tables import numbers
-from finalist.text import show
+from finalist.text import first_few, show
 
 #: Text of a file is a `str`; cells of sheets and data frames have types. A blank cell is None.
 Cell = str | int | float | date | time | timedelta | None
@@ -113,7 +113,7 @@ class Cells:
         if name not in self._index:
             raise FileFormatError(
                 f"{self.top()}there is no column {show(name)}. The columns are "
-                f"{show(list(self.names), 200)}."
+                f"{first_few([show(one) for one in self.names], 20)}."
             )
         return self.columns[self._index[name]]
 

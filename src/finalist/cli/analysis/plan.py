@@ -38,16 +38,17 @@ Example:
 
 Whole studies are simulated, with everything that yours will have: batches of --size, an unknown
 sigma with a --guess of it, the model of the table and its check, a margin (--epsilon), costs. In
-all of them the best candidate leads the second best by --gap; how the others lie is drawn at
-random. Or they have one parameter, --theta. Beside the study stand the same test with equal shares,
-and a fixed number of measurements with one test at the end. Half of --gap and twice as much are
-simulated too (not with --no-leads), and --chart draws measurements against the lead.
-With --budget they end there at the latest, and what counts is how good the one is that they name
-then: how often the right one, how often one --within so much of the best, and how much worse it is
-on average; --chart draws how often it is at most so much worse. The table is read as
-by 'finalist new': columns have roles (--column Tone=category), and a model makes the features
-(--model). --theta has a number for each feature and may leave out the level. With costs, the plan
-counts cost instead of measurements.
+all of them the best candidate leads the second best by --gap; where the others are is drawn at
+random. With --theta the truth is given instead: a number for each feature, the constant may be left
+out. For comparison, the plan shows the same test with equal shares, and a fixed number of
+measurements with one test at the end. It also simulates half and twice the --gap (unless --no-leads
+is given), and --chart draws measurements against the lead.
+
+With --budget the simulated studies end there at the latest, and the plan says how often they name
+the right candidate, how often one that is --within that much of the best, and how much worse it is
+on average; --chart draws how often it is at most so much worse. With costs, the plan
+counts cost instead of measurements. The table is read as by 'finalist new': columns have roles
+(--column Tone=category), and a model makes the features (--model).
 
 --format csv has one row per strategy: name, median, low (5 %), high (90 %), mean, undecided, wrong.
 --format json has everything under the keys
@@ -58,23 +59,23 @@ counts cost instead of measurements.
   by_lead (list of lead, fixed, rows),
   rows (list of name, median, low, high, mean, undecided, wrong, pulls)
 
-With --budget also budget and within, and in rows right and near, the draws in which the right one
-is named and one within so much of the best, and regret, how much worse it is on average (without
---top); undecided are those that are not certain by then.
+With --budget also budget and within, and in rows right and near: the draws that name the right
+candidate, and those that name one within that much of the best; and regret, how much worse it is on
+average (without --top). Undecided are those that are not certain by then.
 
 --models compares straight, bending, surface and separate for the same table: for each the truth is
 drawn from that model, with the same lead. --format csv has one row per model: model, features,
 median, low, high, mean, undecided, wrong, same_as; --format json has words, impossible (models that
 the question cannot have, and why), gap, delta, draws, max_pulls, seed, unit, rows.
 
---margins compares studies without a margin and with several: a quarter of --gap, half, all and
-twice of it, and --epsilon if that is given. Each is simulated with this lead, and with all
+--margins compares studies without a margin and with several: a quarter of --gap, half of it, all of
+it and twice as much, and --epsilon if that is given. Each is simulated with this lead, and with all
 candidates four times closer together; --chart draws it. --format csv has one row per margin and
 lead: margin (0 for none), lead, median, low, high, mean, undecided, wrong; --format json has the
 same in rows, with words, impossible, gap, delta, draws, max_pulls, seed, unit, and chosen (the
 margin that words speaks of).
 
-Values that are infinite because draws were stopped undecided are null, and inf in csv.
+Values that are infinite, because draws were stopped undecided, are null in JSON and inf in CSV.
 """
 
 
@@ -92,7 +93,7 @@ def plan(
         str | None,
         typer.Option(
             metavar="SIZE",
-            help="Size of the noise of one measurement, or 'unknown'.",
+            help="Standard deviation of one measurement, or 'unknown'.",
             show_default="none",
         ),
     ] = None,
@@ -110,7 +111,7 @@ def plan(
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="A strategy to compare with; repeat.",
+            help="A strategy to compare with. May be repeated.",
             show_default="the same test with equal shares",
         ),
     ] = None,
@@ -121,7 +122,7 @@ def plan(
         bool, typer.Option("--models", help="Compare the models of the table instead.")
     ] = False,
     leads: Annotated[
-        bool, typer.Option(help="Simulate half of the lead and twice of it too.")
+        bool, typer.Option(help="Also simulate half the lead and twice the lead.")
     ] = True,
     margins: Annotated[
         bool, typer.Option("--margins", help="Compare margins (--epsilon) instead.")
@@ -131,7 +132,9 @@ def plan(
     max_pulls: MaxPullsOption = 10**7,
     within: Annotated[
         float | None,
-        typer.Option(help="With a budget: count what is so close to the best.", show_default="gap"),
+        typer.Option(
+            help="With a budget: also count choices that close to the best.", show_default="gap"
+        ),
     ] = None,
     form: FormatOption = Format.table,
     out: OutputOption = None,

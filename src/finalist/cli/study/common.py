@@ -14,6 +14,7 @@ import typer
 
 from finalist.cli import output
 from finalist.cli.options import Printed
+from finalist.cli.wording import for_shell
 from finalist.files import printable
 
 if TYPE_CHECKING:
@@ -119,4 +120,5 @@ def warnings(found: "Status", db: str | None) -> list[str]:
     def whole(remedy: re.Match[str]) -> str:
         return command(db, "fork", found.name, f"{found.name} 2", "--model", remedy[1])
 
-    return [f"Warning: {_FORK.sub(whole, printable(words))}" for words in found.warnings]
+    said = (_FORK.sub(whole, printable(words)) for words in found.warnings)
+    return [f"Warning: {for_shell(words)}" for words in said]

@@ -268,7 +268,7 @@ def _told(told: "Told", found: "Status", db: str | None) -> list[str]:
         lines.append(f"{pulls} of this batch {verb} without a result.")
     elif found.verdict == "continue":
         doubtful = bool(found.doubts and found.warnings)
-        first = "Next: what the warning says, or, as it is" if doubtful else "Next"
+        first = "Next: do what the warning says, or go on as it is" if doubtful else "Next"
         lines.append(f"{first}: {ask_again}")
     return lines
 

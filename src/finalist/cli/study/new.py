@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from finalist.arms.table import ArmsTable
     from finalist.study import Status
 
+#: Roles of columns that describe candidates.
+DESCRIBING = ("number", "category", "yes/no")
 #: How to give an unknown size of the noise here.
 _UNKNOWN = "'unknown': it is then estimated from the results"
 
@@ -39,18 +41,18 @@ Example:
 TABLE has a row for each candidate. Encoding, delimiter and decimal sign are detected and shown.
 What each column is (name, number, category, yes/no, ...) is guessed and shown; correct a guess with
 --column Tone=category. --model bending is for an optimum in between ('finalist plan --models' shows
-what each model costs). Results have a level of their own unless --no-intercept is given.
+what each model costs). The model has a constant unless --no-intercept is given.
 
---sigma is the size of the noise of one measurement, or 'unknown'. If it is too small the answer is
+--sigma is the standard deviation of one measurement, or 'unknown'. If it is too small the answer is
 worthless, so there is no default (only --noise bernoulli needs none). --history is a file of old
 results, read as by 'finalist sigma'. They show sigma, test the model before the first measurement
 and guide what is measured, but they never count as evidence. With them --sigma may be left out: it
-then counts as unknown, because an estimate is not knowledge.
+is then treated as unknown, because an estimate from old results can be wrong.
 
-With --budget, the best candidate left is recommended once so many measurements are made. The
-default strategy plans for that choice, and stops early if it is certain. The strategies od-linbai,
-gse, peace, g-budget, sequential-halving and top-two require a budget, use all of it, and guarantee
-no probability of error.
+With --budget, the study ends after that many measurements at the latest, and recommends the best
+candidate that is left if none is certain by then. The default strategy plans for that choice. The
+strategies od-linbai, gse, peace, g-budget, sequential-halving and top-two require a budget, use all
+of it, and guarantee no probability of error.
 
 --format json has the keys name, where,
 created, arms, measurable and candidates (how many there are of each), history, old_results,
@@ -65,7 +67,11 @@ def new(
     *,
     sigma: Annotated[
         str | None,
-        typer.Option(metavar="SIZE", help="Size of the noise, or 'unknown'.", show_default="none"),
+        typer.Option(
+            metavar="SIZE",
+            help="Standard deviation of one measurement, or 'unknown'.",
+            show_default="none",
+        ),
     ] = None,
     problem: TableOptions,
     minimise: Annotated[
@@ -156,7 +162,7 @@ def new(
     if not (every.has_intercept or words["batch_intercept"]):
         told += (
             "\nNote: there is no constant, so a candidate whose numbers are all 0 has an expected "
-            "result of 0.\n      If results have a level of their own, leave --no-intercept out."
+            "result of 0.\n      If that is not so, leave --no-intercept out."
         )
     say(form, told, **content)
 
@@ -177,7 +183,9 @@ def _found(table: "ArmsTable") -> str:
         return ""
     read_as = [f"Read as: {table.read_as}."] if table.read_as else []
     remarks = [f"{words[0].upper()}{words[1:]}." for words in table.remarks]
-    made = table.arms.recipe.words()
+    made = table.arms.recipe.words() or table.arms.recipe.name
+    if not any(column.role in DESCRIBING for column in table.columns):
+        made = "separate: each candidate on its own"
     columns = table.columns[: output.MAX_ROWS]
     rows = [(printable(c.name, output.NAME_WIDTH), c.role, printable(c.why)) for c in columns]
     left = len(table.columns) - len(columns)
@@ -187,6 +195,6 @@ def _found(table: "ArmsTable") -> str:
         "Columns:",
         output.facts_table(rows),
         *([f"... and {left:,} more"] if left else []),
-        printable(f"Model: {made or table.arms.recipe.name}."),
+        printable(f"Model: {made}."),
         "",
     )

@@ -1,5 +1,6 @@
 """`finalist status`: what is certain, the evidence against each arm, what is still needed."""
 
+import math
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,10 +27,11 @@ HELP = """Say what is certain now, and what is still needed.
 Example:
   finalist status seeds --chart evidence.png
 
-For each candidate: the evidence against it (it is ruled out at 1), the estimate of its mean with an
-interval that holds with 95 % for all candidates and times together, and its measurements. --chart
-draws the evidence over the measurements. --format csv has one row per candidate; --format json has
-everything under the keys
+For each candidate: the evidence against it (it is ruled out at 1), the estimate of its mean, and
+its measurements. The estimates of candidates that are still possible have an interval, which holds
+with 95 % for all candidates and times together. When the study has ended, the table shows how far
+each candidate is behind the one to take, with such an interval. --chart draws the evidence over the
+measurements. --format csv has one row per candidate; --format json has everything under the keys
 
 \b
   name, verdict (continue, winner, uncertain, undecided), certain,
@@ -66,6 +68,7 @@ it, and the chance to be within a difference of the best, --within or a round nu
 estimates from the results so far, not the promise of delta.
 """
 _BAR = 16
+RULED_OUT = "ruled out"
 #: Columns in the table of effects.
 MAX_EFFECTS = 12
 _ARM_COLUMNS = (
@@ -89,7 +92,10 @@ def status(
     ] = False,
     within: Annotated[
         float | None,
-        typer.Option(help="With a budget: the chance to be so close to the best.", min=0.0),
+        typer.Option(
+            help="With a budget: a distance from the best; the chance to be that close is shown.",
+            min=0.0,
+        ),
     ] = None,
     everything: AllOption = False,
     db: DbOption = None,
@@ -152,15 +158,13 @@ def report(
     """Yield the parts of a status for people."""
     yield printable(found.sentence)
     yield from certain(found)
-    for words in filter(None, (found.advice, found.good_enough)):
+    outlook = None if found.outlook is None else found.outlook.words
+    for words in filter(None, (found.advice, outlook, found.good_enough, found.old_results)):
         yield printable(words)
-    if found.outlook is not None:
-        yield printable(found.outlook.words)
-    if found.old_results is not None:
-        yield printable(found.old_results)
     yield _pulls(found)
     if found.forecast is not None:
-        yield f"Forecast: {found.forecast.words()}"
+        words = found.forecast.words()
+        yield f"Forecast: {words[0].lower()}{words[1:]}"
     if found.saving is not None:
         yield printable(found.saving)
     yield from arms_table(found, everything)
@@ -176,16 +180,20 @@ def certain(found: "Status") -> Iterator[str]:
     if found.verdict != "continue" or found.risk is None:
         return
     left, all_ = len(found.survivors), sum(arm.candidate for arm in found.arms)
+    if left <= found.top:  # the model is still checked, as the sentence says
+        return
+    if f"({left:,} of {all_:,})" in found.sentence or "candidate is ruled out," in found.sentence:
+        return
     best = "the best" if found.top == 1 else f"among the {found.top} best"
     if left == all_:
-        yield f"Certain now: nothing, any of the {all_:,} candidates may be {best}."
+        who = "either" if all_ == 2 else f"any of the {all_:,}"
+        yield f"No candidate is ruled out yet: {who} may be {best}."
         return
     names = named([printable(name, output.NAME_WIDTH) for name in found.survivors])
     yield (
-        f"Certain now: the "
-        f"{'best candidate is' if found.top == 1 else f'{found.top} best are'} among "
-        f"{names} ({left:,} of {all_:,}); "
-        f"this is wrong with probability at most {found.risk:.3g}."
+        f"Certain now: the {'best candidate is' if found.top == 1 else f'{found.top} best are'} "
+        f"among {names} ({left:,} of {all_:,}); this is wrong with probability at most "
+        f"{found.risk:.3g}."
     )
 
 
@@ -199,7 +207,9 @@ def _pulls(found: "Status") -> str:
         )
     if found.unneeded:
         words += f"; {counted(found.unneeded, 'measurement was', 'measurements were')} not needed"
-    if found.budget_left is not None and found.budget_in == "pulls":
+    if found.budget_left is not None and found.budget_left <= 0:
+        words += "; nothing is left of the budget"
+    elif found.budget_left is not None and found.budget_in == "pulls":
         verb = "is" if found.budget_left == 1 else "are"
         words += f"; {counted(int(found.budget_left), 'measurement')} of the budget {verb} left"
     elif found.budget_left is not None:
@@ -212,21 +222,42 @@ def arms_table(found: "Status", everything: bool = False) -> "Iterator[Table | s
     least = found.leader is not None and _is_minimum(found)
     arms = sorted(found.arms, key=lambda arm: (not arm.survives, _key(arm, least)))
     with_evidence = any(arm.evidence is not None for arm in arms)
+    ended = any(arm.behind is not None for arm in arms)
     rows = [
         [
             arm.name,
-            *([_evidence(arm)] if with_evidence else []),
+            *([_evidence(arm, drawn=not ended)] if with_evidence else []),
             "-" if arm.estimate is None else f"{arm.estimate:.4g}",
-            "-" if arm.high is None or arm.low is None else f"+- {(arm.high - arm.low) / 2:.3g}",
+            *(_behind(arm, found) if ended else [_interval(arm, found)]),
             f"{arm.pulls:,}",
             _state(arm, found),
         ]
         for arm in (arms if everything else arms[: output.MAX_ROWS])
     ]
-    evidence = ["Evidence against it"] if with_evidence else []
+    evidence = ["Evidence" if ended else "Evidence against it"] if with_evidence else []
     estimate = "Estimate" if found.unit is None else f"Estimate ({printable(found.unit)})"
-    header = ["Candidate", *evidence, estimate, "95 %", "Measurements", "State"]
+    header = ["Candidate", *evidence, estimate, *(["Behind"] if ended else []), "95 %"]
+    header += ["Measurements", "State"]
     yield from output.arms_table(header, rows, everything, len(arms))
+
+
+def _interval(arm: "ArmStatus", found: "Status") -> str:
+    """Return the interval of a mean; none of what is out, as means say less than the tests."""
+    if arm.high is None or arm.low is None or _state(arm, found) == RULED_OUT:
+        return "-"
+    return f"+- {(arm.high - arm.low) / 2:.3g}"
+
+
+def _behind(arm: "ArmStatus", found: "Status") -> list[str]:
+    """Return how far an arm is behind the one that is taken, with the interval.
+
+    Without a winner nothing says of whom an arm that is out is behind.
+    """
+    low, high, told = arm.behind_low, arm.behind_high, found.verdict == "winner"
+    shown = "-" if arm.behind is None else f"{arm.behind:.3g}"
+    if low is None or high is None or not (told or _state(arm, found) != RULED_OUT):
+        return [shown, "-"]
+    return [shown, f"{low:.3g} to {high:.3g}"]
 
 
 def effects_table(found: "Status", everything: bool = False) -> "Iterator[Table | str]":
@@ -250,8 +281,10 @@ def effects_table(found: "Status", everything: bool = False) -> "Iterator[Table 
         yield f"... and {len(rows) - MAX_EFFECTS:,} more columns (--all shows them)\n"
 
 
-def _evidence(arm: "ArmStatus") -> str:
-    return "" if arm.evidence is None else bar(arm.evidence)
+def _evidence(arm: "ArmStatus", drawn: bool) -> str:
+    if arm.evidence is None:
+        return ""
+    return bar(arm.evidence) if drawn else _share(arm.evidence)
 
 
 def _state(arm: "ArmStatus", found: "Status") -> str:
@@ -262,7 +295,7 @@ def _state(arm: "ArmStatus", found: "Status") -> str:
     left = arm.survives
     if found.within_reach is not None and found.verdict == "winner":
         left = arm.name in found.within_reach  # within the margin
-    return "possible" if left else "out, not certain" if found.doubts else "ruled out"
+    return "possible" if left else "out, not certain" if found.risk is None else RULED_OUT
 
 
 def _is_minimum(found: "Status") -> bool:
@@ -285,7 +318,12 @@ def bar(share: float) -> str:
     """Return evidence as a bar and a number; the bar is full when an arm is out."""
     full, empty = ("█", "░") if _shows("█░") else ("#", ".")
     filled = min(max(int(share * _BAR), 0), _BAR)
-    return full * filled + empty * (_BAR - filled) + f" {max(share, 0.0):5.2f}"
+    return full * filled + empty * (_BAR - filled) + f" {_share(share):>5}"
+
+
+def _share(share: float) -> str:
+    """Round down: 1.00 is out, 0.999 is not."""
+    return f"{math.floor(100.0 * max(share, 0.0) + 1e-9) / 100.0:.2f}"
 
 
 def _shows(text: str) -> bool:

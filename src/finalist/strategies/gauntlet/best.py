@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from finalist.errors import ProblemError
-from finalist.inference.information import Information, information
+from finalist.inference.information import Information
 from finalist.inference.misspecification import Bias
 from finalist.problem import Problem
 from finalist.strategies.abilities import Evidence
@@ -127,18 +127,18 @@ class BestArm:
         if tested == alive:
             which = "Both" if alive == 2 else f"All {alive}"
             return f"{which} candidates that are still possible are tested."
-        made, rank = (
-            counted(size, "measurement"),
-            information(past.Z, batch.counts.astype(float)).rank,
-        )
-        reason = f"{made} of candidates that span {rank} of {past.Z.shape[1]} dimensions"
+        made = counted(size, "measurement")
         if tested > 0:
-            verb = "tests" if size == 1 else "test"
-            return f"{reason} {verb} {tested} of the {alive} candidates that are still possible."
+            verb, least = "tests" if size == 1 else "test", past.least_size
+            whole = f" A batch of {least} or more can test all." if size < least else ""
+            return (
+                f"{made} in a batch {verb} only {tested} of the {alive} candidates that are still "
+                f"possible.{whole}"
+            )
         only = "it only improves" if size == 1 else "they only improve"
         return (
-            f"{reason} cannot test any candidate; {only} the estimate. "
-            f"{past.least_size} or more measurements in a batch can."
+            f"{made} in a batch cannot test any candidate; {only} the estimates. "
+            f"A batch of {past.least_size} or more can."
         )
 
     # ---- after it ------------------------------------------------------------------------

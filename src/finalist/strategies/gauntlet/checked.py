@@ -14,7 +14,7 @@ from finalist.strategies.gauntlet.model_check import ModelCheck
 from finalist.strategies.gauntlet.past import Past
 from finalist.strategies.gauntlet.planner import Planner
 from finalist.strategies.gauntlet.walk import as_results
-from finalist.strategies.model_words import about, looked_for
+from finalist.strategies.model_words import about, accepted, looked_for
 from finalist.strategies.protocol import Batch, Verdict
 from finalist.text import counted, named
 
@@ -52,19 +52,18 @@ class CheckedEpochs(Epochs):
         straight += self._unmeasured()
         if not self.probing or found.chance is None:
             return straight
-        names = self.past.problem.arms.names
+        names, problem = self.past.problem.arms.names, self.past.problem
         if found.outcome == "certain":
             return (
                 f"{straight} That holds if the model is right. {looked_for(found)}; the chance "
                 f"that they hide a better candidate is {about(found.chance)}."
             )
-        who, verb = named([names[i] for i in found.winners]), "is"
-        if len(found.winners) > 1:
-            verb = "are"
+        who = named([names[i] for i in found.winners], problem.top)
+        what = f"is {problem.goal.phrase}" if problem.top == 1 else f"are the {problem.top} best"
         return (
-            f"If the model is right, {who} {verb} the best. Whether {found.sought} hide a better "
-            f"candidate is still looked at: the chance is {about(found.chance)}, and "
-            f"{about(found.limit)} is accepted."
+            f"If the model is right, {who} {what}. Whether {found.sought} hide a better "
+            f"candidate is still being checked: the chance is {about(found.chance)}, and "
+            f"{accepted(found.limit)}."
         )
 
     def _unmeasured(self) -> str:
@@ -75,8 +74,9 @@ class CheckedEpochs(Epochs):
         never = int((out & (past.pooled.statistics.count == 0)).sum())
         if never == 0:
             return ""
-        verb = "is out and was" if never == 1 else "are out and were"
-        return f" {counted(never, 'candidate')} {verb} never measured: the model alone says so."
+        verb = "is" if never == 1 else "are"
+        who = f"{counted(never, 'candidate')} {verb} ruled out by the model alone"
+        return f" {who} and {'was' if never == 1 else 'were'} never measured."
 
     def _chooser(self) -> Chooser:
         return Chooser(self.planner, self.claims, self._looks, self.model)
@@ -103,7 +103,7 @@ class CheckedEpochs(Epochs):
                 f"{self.model.bends.words()} that would hide a better one."
             )
         if self.probing:
-            return "The rest of what is tested together: it also tells whether the model is right."
+            return "These complete a group that is tested together, and help to check the model."
         return super().purpose(batch)
 
     def may_decide(

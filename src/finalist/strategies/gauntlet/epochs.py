@@ -147,8 +147,8 @@ class Epochs(Course):
             if self.past.reserve is None:
                 return "These first measurements show where to measure, and are not tested."
             return (
-                "These first measurements show where to measure. Noise splits each result in two: "
-                "one part chooses, the other is tested, unless the study will be long."
+                "These first measurements show where to measure next. Part of what each one tells "
+                "is kept for the tests, unless the study is going to be long."
             )
         if "epoch" not in note:
             assert self.epoch is not None

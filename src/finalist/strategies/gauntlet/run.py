@@ -190,8 +190,8 @@ class GauntletRun(
     def words(self) -> str:
         """Say in one sentence what is certain now."""
         if not self.verdict.decided and self._past.piloting:
-            pulls = counted(self._past.pulls, "measurement is", "measurements are")
-            return f"Nothing is tested yet: {pulls} in."
+            pulls = counted(self._past.pulls, "result is", "results are")
+            return f"Nothing has been tested yet: {pulls} in."
         words, course = self._claims.words(self._past, self.interval), self._course
         return words if not isinstance(course, CheckedEpochs) else course.words(words)
 

@@ -100,12 +100,14 @@ class TopArms:
                 f"{problem.delta:.3g}."
             )
         sure = self.certain
-        others = counted(len(self.verdict(past.pulls).survivors) - len(sure), "candidate")
+        left = len(self.verdict(past.pulls).survivors) - len(sure)
         if not sure:
-            return f"{others} may still be among the {m} best, after {pulls}."
+            who = counted(left, "candidate")
+            return f"{who} may still be among the {m} best, after {pulls}."
         verb = "belongs" if len(sure) == 1 else "belong"
         who = named([names[i] for i in sure], m)
-        return f"{who} {verb} to the {m} best; {others} may still do so, after {pulls}."
+        others = counted(left, "other candidate")
+        return f"{who} {verb} to the {m} best, and {others} still may, after {pulls}."
 
     # ---- before a batch ------------------------------------------------------------------
 
@@ -137,8 +139,11 @@ class TopArms:
     def purpose(self, batch: Batch, _: Past) -> str:
         """Say what a batch with the note of `attack` tests."""
         tested = sum(pair[0] >= 0 for pair in batch.note["pairs"])
-        what = "sets" if self._by_sets else "pairs"
-        return f"{tested:,} of {int((~self.bets.rejected).sum()):,} claims about {what} are tested."
+        left = int((~self.bets.rejected).sum())
+        if not self._by_sets:
+            return f"{tested:,} of the {left:,} comparisons that are still open are tested."
+        what = f"sets of {self._problem.top} that may still be the best"
+        return f"{tested:,} of the {left:,} {what} are tested."
 
     def _expected(
         self, past: Past, counts: Int[np.ndarray, " K"], info: Information

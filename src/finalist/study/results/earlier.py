@@ -18,7 +18,7 @@ from finalist.inference.statistics import reward_problem
 from finalist.study.results.results import FAILED, Results
 from finalist.tables import Cell, Cells, Dialect, read
 from finalist.tables.numbers import MISSING
-from finalist.text import counted, listed, show
+from finalist.text import counted, first_few, listed, show
 
 #: Columns that are recognised, in this order.
 CANDIDATE, RESULT = ("arm", "candidate", "name"), ("result", "reward")
@@ -214,7 +214,7 @@ def _only(cells: Cells, found: Sequence[str], kind: str, purpose: str, known: Se
     raise UnclearTableError(
         f"{cells.top()}no column is called {listed([repr(word) for word in known], 'or')}, and "
         f"{count} {kind}: it is not clear which {purpose}. The columns are "
-        f"{show(list(cells.names), 200)}. Rename one, or say which:",
+        f"{first_few([show(one) for one in cells.names], 20)}. Rename one, or say which:",
         ["candidate-column=NAME" if known is CANDIDATE else "result-column=NAME"],
     )
 
@@ -250,6 +250,6 @@ def _check_cells(
     if bad:
         more = [] if len(bad) <= _MAX_SHOWN else [f"and {len(bad) - _MAX_SHOWN} more cells"]
         raise FileFormatError(
-            f"{'; '.join(bad[:_MAX_SHOWN] + more)}. Nothing was taken. Correct the table; leave a "
+            f"{'; '.join(bad[:_MAX_SHOWN] + more)}. Nothing was stored. Correct the table; leave a "
             "result empty that was not measured."
         )

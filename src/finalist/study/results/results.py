@@ -20,8 +20,8 @@ Where = Callable[[int, str], str]
 _MAX_SHOWN = 5
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _ADVICE = (
-    "Nothing was taken. Leave a result empty if it is not measured yet, write failed if the "
-    "measurement failed."
+    "Nothing was stored. Leave the result empty if it has not been measured yet; write failed if "
+    "the measurement failed."
 )
 #: What is written instead of a value if a measurement failed, in any case.
 FAILED = "failed"

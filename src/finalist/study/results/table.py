@@ -84,7 +84,7 @@ def values_of(table: Cells, roles: Mapping[str, str]) -> tuple[list[Cell], Seque
             elif two is not None and not _same(table, one, two):
                 raise error_of(table)(
                     f"{table.where(i)}: {named[0]!r} is {show(one)} and {other!r} is {show(two)}. "
-                    f"Nothing was taken. Leave one of them empty."
+                    f"Nothing was stored. Leave one of them empty."
                 )
     return values, origin
 
@@ -157,7 +157,7 @@ def _reward(table: Cells, cell: Cell) -> Any:
         return Unread(cell, "is not a number; here a point is the decimal sign")
     if "." in cell and table.decimal == ",":
         return Unread(cell, "is not a number; here a comma is the decimal sign")
-    return Unread(cell, "is not a finite number")
+    return Unread(cell, f"is not a {'' if math.isnan(value) else 'finite '}number")
 
 
 def as_notes(columns: Mapping[str, Sequence[Any]]) -> list[str | None] | None:
