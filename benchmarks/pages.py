@@ -65,7 +65,10 @@ def measure_list(folder: str) -> dict[str, list[float]]:
     """Return the seconds of the list of studies."""
     place = f"{folder}/small.db"
     make_small(place)
-    with in_thread(place) as url, httpx.Client(base_url=url, timeout=60, trust_env=False) as client:
+    with (
+        in_thread(place, deadline=600) as url,
+        httpx.Client(base_url=url, timeout=60, trust_env=False) as client,
+    ):
         seconds(client, "/new")
         at_once = [seconds(client, "/")]
         client.get("/api/v1/studies").raise_for_status()  # waits until all are read
@@ -80,7 +83,10 @@ def measure_study(folder: str) -> dict[str, list[float]]:
     """Return the seconds of the page of a large study."""
     place, news = f"{folder}/large.db", []
     make_large(place)
-    with in_thread(place) as url, httpx.Client(base_url=url, timeout=60, trust_env=False) as client:
+    with (
+        in_thread(place, deadline=600) as url,
+        httpx.Client(base_url=url, timeout=60, trust_env=False) as client,
+    ):
         client.get("/api/v1/studies").raise_for_status()
         seconds(client, "/new")
         first = [seconds(client, "/studies/1")]
@@ -110,12 +116,12 @@ def measure_paint(folder: str) -> tuple[dict[str, list[float]], dict[str, float]
     Of the page that is shown and of one with all candidates, in Chromium over loopback.
     """
     place, seconds_, weights = f"{folder}/large.db", {}, {}
-    with in_thread(place) as url, browser() as chromium:
+    with in_thread(place, deadline=600) as url, browser() as chromium:
         with httpx.Client(base_url=url, timeout=60, trust_env=False) as client:
             client.get("/api/v1/studies").raise_for_status()
             for path, what in (("/studies/1", "shown"), ("/studies/1?all=1", "all candidates")):
                 parts = [path, "/static/style.css", "/static/rows.css", "/static/app.js",
-                         "/static/bench.js"]  # fmt: skip
+                         "/static/bench.js", "/static/values.js"]  # fmt: skip
                 sizes = [len(client.get(part).content) for part in parts]
                 weights[f"page of {ARMS:,} candidates, {what}"] = sum(sizes) / 1000.0
         for path, what in (("/studies/1", "shown"), ("/studies/1?all=1", "all candidates")):

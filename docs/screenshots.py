@@ -104,7 +104,7 @@ def plan(page: Any, url: str) -> None:
     page.get_by_label("A lead that matters").fill("10")
     page.get_by_label("A guess of the noise").fill("31")
     page.get_by_role("button", name="Make a plan").click()
-    page.locator("#plan [role=status]").wait_for(timeout=120_000)
+    page.locator("#plan [role=status]").wait_for(timeout=600_000)
 
 
 def main(folder: Path) -> None:
@@ -114,10 +114,10 @@ def main(folder: Path) -> None:
     with tempfile.TemporaryDirectory() as home, chdir(home), browser() as chromium:
         place = Path("lab.db")  # the list says where it is
         make_studies(place)
-        with in_thread(place) as url:
+        with in_thread(place, deadline=600) as url:
             for theme in ("light", "dark"):
                 context = chromium.new_context(color_scheme=theme, viewport=WIDE)
-                context.set_default_timeout(60_000)
+                context.set_default_timeout(600_000)
                 page = context.new_page()
                 with in_thread(Path("empty.db")) as empty:
                     page.goto(empty)

@@ -220,7 +220,9 @@ def test_every_picture_is_shown_somewhere():
 def drawn_by(picture: str) -> str:
     """Return the command that makes a picture."""
     begins = {
+        "page-walk": "docs.walk",
         "page-": "make screenshots",
+        "before-after": "docs.before_after",
         "field-": "make bench-field",
         "large": "benchmarks.large",
         "budget": "make bench-curve",

@@ -73,6 +73,13 @@ GUARDS = (
         "pass\n",
         "is_not_amended",
     ),
+    Guard(
+        "study/measure.py",
+        "if found is None or found[0] != event:",
+        "if False:",
+        "somebody_else_saved",
+        "tests/web/test_undo.py",
+    ),
     Guard("study/measure.py", "if now.issued:", "if False:", "do_not_come_after_a_batch"),
     Guard("study/measure.py", "if now.history_pulls:", "if False:", "first_batch_and_once"),
     Guard("study/change.py", "if now.open is not None:", "if False:", "while_a_batch_is_open"),

@@ -200,7 +200,7 @@ def test_the_picture_of_one_column_has_the_measured_means(tmp_path):
     x = np.linspace(10.0, 30.0, 9)[:, None]
     with dome(tmp_path, x, -0.1 * (x[:, 0] - 22.0) ** 2) as study:
         found, frame = study.snapshot(), study.to_frame()
-    (curve,) = found.curves
+    (curve,) = found.bent.curves
     assert (curve.column, curve.other) == ("a", "")
     means = frame[frame.state == "told"].groupby(frame.arm.astype(float)).reward.mean()
     assert dict(zip(curve.at, curve.mean, strict=True)) == pytest.approx(means.to_dict())
@@ -213,11 +213,28 @@ def test_the_picture_of_one_column_has_the_measured_means(tmp_path):
     assert line == pytest.approx(found.means)
 
 
+@pytest.mark.parametrize("top", [1, 2])
+def test_after_a_budget_who_is_best_by_bends_is_recommended_where_the_model_fails(tmp_path, top):
+    x = np.linspace(-1.0, 1.0, 9)
+    means = -4.0 * x**2  # no straight line is ahead
+    with dome(tmp_path, x[:, None], means, budget=64, top=top) as study:
+        found, snapshot = study.status(), study.snapshot()
+    assert any(check.kind == "bend" and check.fails for check in snapshot.checks)
+    assert found.verdict == "undecided"
+    best = np.argsort(-snapshot.bent.means)[:top]
+    assert found.recommendation == snapshot.arms.names[best[0]]
+    assert means[best].min() > -1.0  # straight lines named an end
+    assert found.advice is not None
+    assert "by a model that bends" in found.advice
+    for name in np.array(snapshot.arms.names)[best]:
+        assert name in found.advice
+
+
 def test_columns_that_bend_together_are_drawn_at_both_ends(tmp_path):
     grid = np.array(list(itertools.product(np.linspace(0.0, 4.0, 5), [1.0, 3.0])))
     with dome(tmp_path, grid, 2.0 * (grid[:, 0] - 2.0) * (grid[:, 1] - 2.0)) as study:
         found = study.snapshot()
-    low, high = found.curves[:2]
+    low, high = found.bent.curves[:2]
     assert [one.other for one in (low, high)] == ["b = 1", "b = 3"]
     assert low.bent[0] > low.bent[-1]
     assert high.bent[0] < high.bent[-1]
@@ -227,11 +244,11 @@ def test_columns_that_bend_together_are_drawn_at_both_ends(tmp_path):
 
 def test_nothing_is_drawn_while_the_model_fits(linear):
     measure(linear, truth(), sigma=0.5)
-    assert linear.snapshot().curves == ()
+    assert linear.snapshot().bent.curves == ()
 
 
 @pytest.mark.parametrize(
-    ("sigma", "what"), [(0.5, "Or sigma is larger than was said"), (None, "Noise that is larger")]
+    ("sigma", "what"), [(0.5, "Or sigma is larger than stated"), (None, "Noise that is larger")]
 )
 def test_a_warning_says_what_else_looks_like_a_bend(tmp_path, sigma, what):
     grid = np.array(list(itertools.product(np.linspace(-1.0, 1.0, 5), repeat=2)))
@@ -246,7 +263,7 @@ def test_who_is_out_without_a_measurement_is_said(tmp_path):
         found = study.status(forecast=False)
     never = [arm.name for arm in found.arms if not arm.survives and not arm.pulls]
     assert never
-    assert f"{len(never)} candidates are out and were never measured" in found.sentence
+    assert f"{len(never)} candidates are ruled out b" in found.sentence
 
 
 def test_means_that_may_be_off_the_model_are_no_alarm(tmp_path):
@@ -255,7 +272,7 @@ def test_means_that_may_be_off_the_model_are_no_alarm(tmp_path):
     with dome(tmp_path, grid, means, misspecification=3.0) as study:
         found, snapshot = study.status(forecast=False), study.snapshot()
     (words,) = [w for w in found.warnings if "seem to bend" in w]
-    assert "may be off it by 3" in words
+    assert "allowed to be off it by 3" in words
     assert "model='bending'" in words
     assert not any("bend" in doubt for doubt in found.doubts)
-    assert snapshot.curves
+    assert snapshot.bent.curves

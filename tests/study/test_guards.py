@@ -418,6 +418,18 @@ WRONG = {
     "an amended pull without a reward": [("amended", {"pull": 1}, Results([1], [0.5]))],
     "an amendment of another pull": [told(1, 2), ("amended", {"pull": 1}, Results([2], [0.5]))],
     "an amendment without a value": [told(1), ("amended", {"pull": 1}, None)],
+    "results that are taken back and not there": [
+        ("amended", {"pull": 1, "taken_back": [1]}, None),
+    ],
+    "results that are taken back and come": [
+        told(1),
+        ("amended", {"pull": 1, "taken_back": [1]}, Results([1], [0.5])),
+    ],
+    "results that are taken back after the decision": [
+        told(*range(1, 13)),
+        ("decided", DECIDED, None),
+        ("amended", {"pull": 1, "taken_back": [1]}, None),
+    ],
     "an amendment after the decision": [
         told(*range(1, 13)),
         ("decided", DECIDED, None),

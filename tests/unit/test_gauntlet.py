@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -311,6 +312,17 @@ def test_a_batch_that_can_test_nothing_says_so(placed):
     assert run.verdict.pulls == 13
     enough = run.next(3)
     assert run.purpose(enough) == "All 12 candidates that are still possible are tested."
+
+
+def test_a_batch_never_tests_more_candidates_than_are_possible():
+    # A later batch of an epoch: some of those that had a rival at its begin are out by now.
+    arms = fl.Arms.unstructured(6)
+    run, _ = after_pilot(as_problem(arms, sigma=1.0), np.arange(6.0))
+    batch = run.next(4)
+    note = {**batch.note, "rivals": [5, 5, 5, 5, 5, -1]}
+    run._claims.survivors = np.array([3, 4, 5])
+    words = run.purpose(replace(batch, note=note))
+    assert words.endswith("test 2 of the 3 candidates that are still possible.")
 
 
 def test_a_small_batch_tests_what_it_can_and_the_others_keep_their_evidence():

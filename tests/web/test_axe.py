@@ -13,6 +13,7 @@ PAGES = (
     "/",
     "/new",
     "/sigma",
+    "/help",
     "/studies/1",
     "/studies/1/sheet",
     "/studies/1/forecast",

@@ -45,6 +45,7 @@ def pages(tmp_path_factory):
         look("/")
         look("/new")
         look("/sigma")
+        look("/help")
         for n, words in enumerate(KINDS, 1):
             plane_study(place, f"kind {n}", **words)
             pull = None

@@ -103,7 +103,7 @@ def evil_pages(somebody):
 
 ENOUGH = "What difference would not matter to you?"
 #: What every page loads, from this server.
-SCRIPTS = [{"src": f"/static/{name}.js", "defer": None} for name in ("app", "bench")]
+SCRIPTS = [{"src": f"/static/{name}.js", "defer": None} for name in ("app", "bench", "values")]
 
 
 @pytest.fixture(scope="module")
@@ -139,7 +139,7 @@ def test_hostile_names_are_there_to_be_read(pages):
 def test_drawings_escape_names_in_both_themes(evil):
     n = numbers(evil)[EVIL_STUDY]
     for theme in ("light", "dark"):
-        for chart in ("evidence", "estimates", "pulls", "forecast"):
+        for chart in ("evidence", "residuals", "forecast"):
             answer = evil.get(f"/studies/{n}/chart/{chart}.svg", params={"theme": theme})
             assert answer.status_code == 200, answer.text
             assert answer.headers["content-type"] == "image/svg+xml"
@@ -148,7 +148,7 @@ def test_drawings_escape_names_in_both_themes(evil):
             known = {"svg", "g", "path", "text", "rect", "line", "tspan", "defs", "circle"}
             assert {tag for tag, _ in tags} <= known | {"clippath", "lineargradient", "stop"}
             assert not any(word.startswith("on") for _, a in tags for word in a)
-    assert "&lt;script&gt;" in evil.get(f"/studies/{n}/chart/estimates.svg").text
+    assert "&lt;script&gt;" in evil.get(f"/studies/{n}/chart/evidence.svg").text
 
 
 def test_a_drawing_is_sent_once(evil):
@@ -550,9 +550,6 @@ def test_without_a_guarantee_nobody_wins(somebody, tmp_path):
         assert "recommend" in text, path
     assert '<span class="tag winner">recommended</span> b' in somebody.get("/").text
     assert "b is recommended." in somebody.get("/studies/1/history").text
-    drawing = somebody.get("/studies/1/chart/estimates.svg").text
-    assert ">recommended<" in drawing
-    assert ">winner<" not in drawing
     for act, data in (("stop", {"reason": "x"}), ("withdraw", {"arm": "0-0", "reason": "x"})):
         answer = somebody.post(f"/studies/1/{act}", data)
         assert answer.status_code == 409

@@ -13,7 +13,7 @@ from finalist.study.status import status
 from finalist.web import cache, create_app
 from finalist.web.pages import pictures
 from finalist.web.pages.format import ordered
-from finalist.web.pages.pictures import available, best_design, draw, svg
+from finalist.web.pages.pictures import available, draw, svg
 from finalist.web.server import warm_up
 from tests.web.labs import EVIL_STUDY, Page, evil_study, plane_study
 
@@ -42,8 +42,6 @@ def test_charts_come_as_there_is_something_to_draw(tmp_path, look):
         study.tell({p.pull_id: 0.5 for p in batch})
         assert set(available(study.snapshot())) == {
             "evidence",
-            "estimates",
-            "pulls",
             "forecast",
             "residuals",
         }
@@ -52,8 +50,6 @@ def test_charts_come_as_there_is_something_to_draw(tmp_path, look):
         assert "forecast" not in available(study.snapshot())
     assert list(available(look)) == [
         "evidence",
-        "estimates",
-        "pulls",
         "forecast",
         "effects",
         "residuals",
@@ -77,13 +73,6 @@ def test_the_ellipse_is_that_of_the_intervals(look):
         assert shadow.max() == pytest.approx(mean + width, abs=4e-3 * width)
 
 
-def test_the_design_beside_the_pulls_is_the_oracles(look):
-    theta = np.linalg.lstsq(look.arms.features, look.means, rcond=None)[0]
-    expected = fl.complexity(look.arms, theta, sigma=1.0).oracle_design.weights
-    assert best_design(look) == pytest.approx(expected)
-    assert expected.sum() == pytest.approx(1.0)
-
-
 def test_drawings_are_kept_by_event_and_theme_up_to_a_size(look, monkeypatch):
     calls: list[str] = []
 
@@ -94,15 +83,15 @@ def test_drawings_are_kept_by_event_and_theme_up_to_a_size(look, monkeypatch):
     monkeypatch.setattr("finalist.charts.theme.to_svg", to_svg)
     kept, moment = cache.Cache(), ("a", look.event)
     for theme in ("light", "dark", "light"):
-        svg(look, "pulls", theme, none, kept, moment)
+        svg(look, "effects", theme, none, kept, moment)
     assert calls == ["light", "dark"]
     monkeypatch.setattr(cache, "MAX_SIZE", 250)
-    for chart in ("estimates", "evidence", "plane"):
+    for chart in ("residuals", "evidence", "plane"):
         svg(look, chart, "light", none, kept, moment)
     assert len(kept._kept) == 2
     svg(look, "plane", "light", none, kept, moment)
     assert len(calls) == 5
-    svg(look, "pulls", "light", none, kept, moment)
+    svg(look, "effects", "light", none, kept, moment)
     assert len(calls) == 6
 
 

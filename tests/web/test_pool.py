@@ -152,7 +152,7 @@ def test_nothing_is_kept_of_a_file_that_was_replaced(place, tmp_path):
 
     def look(client):
         status = client.get(f"/api/v1/studies/{number}/status").json()
-        svg = client.get(f"/studies/{number}/chart/estimates.svg", headers=tags)
+        svg = client.get(f"/studies/{number}/chart/evidence.svg", headers=tags)
         tags["If-None-Match"] = svg.headers["etag"]
         return {
             "last": status["last"],

@@ -9,7 +9,8 @@ import finalist as fl
 from finalist.study import Study
 from finalist.study.status import status
 from finalist.web.pages.format import ordered
-from finalist.web.pages.pictures import available, best_design, draw
+from finalist.web.pages.pictures import available, draw
+from finalist.web.pages.standing import standing
 from tests.web.labs import Page, packed_in, person, text_of
 
 THETA = np.array([1.0, 0.4])
@@ -64,8 +65,8 @@ def test_what_is_only_measured_is_no_possible_winner(somebody, tmp_path):
     evidence = str(draw(look, "evidence", none).to_dict())
     assert "'arm': 'a'" in evidence
     assert "against" not in evidence.replace("Evidence against", "")
-    rows = draw(look, "estimates", none).to_dict()["data"]["values"]
-    assert [row["what"] for row in rows] == ["possible"] * 3 + ["measured only"] * 2
+    states = [row.state for row in standing(look, status(look)).rows]
+    assert sorted(states) == ["ahead", "other", "other", "possible", "possible"]
 
 
 def test_duels_tell_no_level_of_a_player(tmp_path):
@@ -91,8 +92,7 @@ def test_several_winners_are_all_called_so(somebody, tmp_path):
     assert f"{', '.join(status(look).winners)} win." in text
     assert answer.text.count('<tr class="winner">') == 2
     assert "winners" in text_of(somebody.get("/"))
-    rows = draw(look, "estimates", none).to_dict()["data"]["values"]
-    assert [row["what"] for row in rows] == ["winner"] * 2 + ["out"] * 4
+    assert [row.state for row in standing(look, status(look)).rows] == ["winner"] * 2 + ["out"] * 4
     strong = [
         layer["data"]["values"]
         for layer in draw(look, "evidence", none).to_dict()["layer"]
@@ -147,8 +147,7 @@ def test_shifts_and_deviations_are_named(somebody, tmp_path):
     assert "not yet" not in text
     assert "estimates are for comparing candidates only" in text
     assert "within 0.05 of a function that is linear" in text
-    subtitle = draw(look, "estimates", none).to_dict()["title"]["subtitle"]
-    assert subtitle == ["To compare candidates: the level of each batch is unknown."]
+    assert "Compare candidates only: the level of each batch is unknown." in text
 
 
 @pytest.mark.parametrize(
@@ -168,9 +167,6 @@ def test_charts_for_the_plain_question_are_for_that_alone(tmp_path, words):
     plain = not words and arms.measurable.all()
     look = lab(tmp_path / "lab.db", arms, 1, **words)
     assert ("plane" in available(look)) == plain
-    assert (best_design(look) is not None) == plain
-    assert ("best design" in available(look)["pulls"]) == plain
-    assert bool(draw(look, "pulls", none).to_dict()["title"]["subtitle"]) == plain
 
 
 def test_further_arms_come_with_their_cost(somebody, tmp_path):

@@ -22,8 +22,8 @@ def test_the_unit_is_shown_in_status_charts_sheets_page_and_report(tmp_path):
         study.ask(size=4)
         shown = study.snapshot()
         assert status(shown).unit == study.status().to_dict()["unit"] == "kg <m>"
-        axis = str(draw(shown, "estimates", lambda: None).to_dict())
-        assert "Mean result (kg <m>)" in axis
+        axis = str(draw(shown, "residuals", lambda: None).to_dict())
+        assert "Estimate (kg <m>)" in axis
     with (tmp_path / "batch.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert {row["unit"] for row in rows} == {"kg <m>"}

@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from finalist.charts.theme import ACCENT, INK, MUTED, PALETTE, AnyChart, data, finish, labels
+from finalist.charts.values import SAYING, spoken
 from finalist.errors import ChartError
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ def curves_chart(
             axis=alt.Axis(title=y_title, format=y_format, tickCount=6),
         ),
     }
-    layers = [*_marks(curves, shifts, axes), *_ends(curves, domain, log)]
+    layers = [*_marks(curves, shifts, axes, log_x), *_ends(curves, domain, log)]
     chart = alt.layer(*layers).properties(width=_WIDTH, height=_HEIGHT)
     return finish(chart, title, subtitle)
 
@@ -215,12 +216,26 @@ def _shifts(curves: Sequence[Curve], ticks: Sequence[float]) -> list[float]:
     return [place.get(i, 0.0) for i in range(len(curves))]
 
 
-def _marks(curves: Sequence[Curve], shifts: Sequence[float], axes: dict[str, Any]) -> list[Any]:
+def _says(curve: Curve, i: int, log_x: bool) -> str:
+    x = 10.0 ** curve.x[i] if log_x else curve.x[i]
+    ends = f" ({spoken(curve.low[i])} to {spoken(curve.high[i])})" if curve.low else ""
+    return f"{curve.label}, at {spoken(x)}: {spoken(curve.y[i])}{ends}"
+
+
+def _marks(
+    curves: Sequence[Curve], shifts: Sequence[float], axes: dict[str, Any], log_x: bool
+) -> list[Any]:
     """Draw intervals, lines and points; a reference has a dashed line only."""
     import altair as alt
 
     rows: list[dict[str, Any]] = [
-        {"curve": c.label, "x": x + shift, "y": float(y), "reference": c.reference}
+        {
+            "curve": c.label,
+            "x": x + shift,
+            "y": float(y),
+            "reference": c.reference,
+            "says": _says(c, i, log_x),
+        }
         | ({"low": float(c.low[i]), "high": float(c.high[i])} if c.low else {})
         for c, shift in zip(curves, shifts, strict=True)
         for i, (x, y) in enumerate(zip(c.x, c.y, strict=True))
@@ -235,7 +250,9 @@ def _marks(curves: Sequence[Curve], shifts: Sequence[float], axes: dict[str, Any
             x="x:Q", y="low:Q", y2="high:Q", color=style["color"]
         ),
         measured.mark_line(strokeWidth=2).encode(**axes, color=style["color"]),
-        measured.mark_point(filled=True, size=55, opacity=1).encode(x="x:Q", y="y:Q", **style),
+        measured.mark_point(filled=True, size=55, opacity=1, **SAYING).encode(
+            x="x:Q", y="y:Q", description="says:N", **style
+        ),
     ]
 
 

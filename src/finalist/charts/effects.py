@@ -8,6 +8,7 @@ from jaxtyping import Float, Int
 
 from finalist.charts.theme import (
     ACCENT,
+    LABEL_WIDTH,
     MUTED,
     PALETTE,
     AnyChart,
@@ -15,10 +16,14 @@ from finalist.charts.theme import (
     finish,
     first_of,
     not_shown,
+    own_colours,
 )
+from finalist.charts.values import SAYING, spoken
 from finalist.errors import ChartError
+from finalist.files import printable
+from finalist.text import counted
 
-_WIDTH, _HEIGHT = 360, 190
+_WIDTH, _PHONE, _HEIGHT = 360, 230, 190
 #: Points of a scatter that are drawn.
 MAX_POINTS = 1000
 _MODEL, _BENT, _SEEN = "the model", "with bends", "measured"
@@ -33,6 +38,7 @@ def effects_chart(
     label: str = "Change of the result",
     title: str = "What each column does",
     subtitle: Sequence[str] = (),
+    narrow: bool = False,
 ) -> AnyChart:
     """Show the effect of each column over its range with its interval; the largest 40.
 
@@ -43,6 +49,8 @@ def effects_chart(
         NaN if unknown.
     label : str
         Of the axis.
+    narrow : bool
+        For phones.
 
     Examples
     --------
@@ -64,18 +72,31 @@ def effects_chart(
             "change": float(change[i]),
             "low": float(low[i] if np.isfinite(low[i]) else change[i]),
             "high": float(high[i] if np.isfinite(high[i]) else change[i]),
+            "says": f"{name}: {spoken(change[i])}{_between(low[i], high[i])}",
         }
         for name, i in shown.items()
     ]
     axis = alt.Axis(title=None, domain=False, ticks=False, grid=False)
     base = alt.Chart().encode(y=alt.Y("column:N", sort=None, axis=axis))
-    x = alt.X("low:Q", scale=alt.Scale(zero=True, nice=True), axis=alt.Axis(title=label))
+    x = alt.X(
+        "low:Q",
+        scale=alt.Scale(zero=True, nice=True),
+        axis=alt.Axis(title=label, tickCount=5, labelOverlap=True),
+    )
     lines = base.mark_rule(strokeWidth=2.6, opacity=0.55, color=PALETTE[0]).encode(x=x, x2="high:Q")
-    dots = base.mark_circle(size=80, opacity=1, color=PALETTE[0]).encode(x="change:Q")
+    dots = base.mark_circle(size=80, opacity=1, color=PALETTE[0], **SAYING).encode(
+        x="change:Q", description="says:N"
+    )
     zero = alt.Chart().mark_rule(color=MUTED, strokeDash=[4, 4]).encode(x=alt.datum(0.0))
     layers = alt.layer(zero, lines, dots, data=data(rows))
     remarks = [*subtitle, *not_shown(order, shown, "smaller effects")]
-    return finish(layers.properties(width=_WIDTH, height={"step": 28}), title, remarks)
+    width = _PHONE if narrow else _WIDTH
+    return finish(layers.properties(width=width, height={"step": 28}), title, remarks)
+
+
+def _between(low: float, high: float) -> str:
+    known = np.isfinite(low) and np.isfinite(high)
+    return f" ({spoken(low)} to {spoken(high)})" if known else ""
 
 
 def residuals_chart(
@@ -83,9 +104,12 @@ def residuals_chart(
     fitted: Float[np.ndarray, " n"],
     residual: Float[np.ndarray, " n"],
     *,
+    names: Sequence[str],
+    colours: Sequence[str],
     unit: str = "",
     title: str = "What the model leaves over",
     subtitle: Sequence[str] = (),
+    narrow: bool = False,
 ) -> AnyChart:
     """Show results less their estimates: against the estimates, and in the order measured.
 
@@ -94,12 +118,17 @@ def residuals_chart(
     number : (n,) array of int
         Of the measurements; of more than a thousand results every so many are drawn.
     fitted, residual : (n,) arrays
+    names, colours : sequences of str
+        Of the candidate of each result.
     unit : str
         Of the results.
+    narrow : bool
+        For phones.
 
     Examples
     --------
-    >>> chart = residuals_chart(np.arange(3), np.array([1.0, 2, 3]), np.array([0.1, -0.2, 0.1]))
+    >>> fitted, rest = np.array([1.0, 2, 3]), np.array([0.1, -0.2, 0.1])
+    >>> chart = residuals_chart(np.arange(3), fitted, rest, names="abc", colours=["#0072B2"] * 3)
     >>> len(chart.to_dict()["vconcat"])
     2
     """
@@ -108,17 +137,31 @@ def residuals_chart(
     if len(number) == 0:
         raise ChartError("no result to draw yet: record some results first.")
     some = np.unique(np.linspace(0, len(number) - 1, MAX_POINTS).astype(int))
-    columns = zip(number[some], fitted[some], residual[some], strict=True)
-    rows = [{"number": int(n), "fitted": float(f), "residual": float(r)} for n, f, r in columns]
+    rows = [
+        {
+            "number": int(number[i]),
+            "fitted": float(fitted[i]),
+            "residual": float(residual[i]),
+            "colour": colours[i],
+            "says": f"measurement {number[i]}, {printable(names[i], LABEL_WIDTH)}: "
+            f"{spoken(fitted[i] + residual[i])}, expected {spoken(fitted[i])}",
+        }
+        for i in some.tolist()
+    ]
     of = f" ({unit})" if unit else ""
     panels = []
     for field, words in (("fitted", f"Estimate{of}"), ("number", "Measurement, in their order")):
-        x = alt.X(f"{field}:Q", scale=alt.Scale(zero=False), axis=alt.Axis(title=words, grid=False))
+        x = alt.X(
+            f"{field}:Q",
+            scale=alt.Scale(zero=False),
+            axis=alt.Axis(title=words, tickCount=6, labelOverlap=True, grid=False),
+        )
         y = alt.Y("residual:Q", axis=alt.Axis(title=f"Result less estimate{of}"))
-        dots = alt.Chart().mark_circle(size=36, opacity=0.6, color=PALETTE[0]).encode(x=x, y=y)
+        dots = alt.Chart().mark_circle(size=36, opacity=0.7, **SAYING)
+        dots = dots.encode(x=x, y=y, color=own_colours(), description="says:N")
         zero = alt.Chart().mark_rule(color=MUTED, strokeDash=[4, 4]).encode(y=alt.datum(0.0))
         layers = alt.layer(zero, dots, data=data(rows))
-        panels.append(layers.properties(width=_WIDTH, height=_HEIGHT))
+        panels.append(layers.properties(width=_PHONE if narrow else _WIDTH, height=_HEIGHT))
     remarks = [*subtitle]
     if len(some) < len(number):
         remarks.append(f"Drawn: {len(some):,} of {len(number):,} results")
@@ -131,6 +174,7 @@ def bends_chart(
     label: str = "Mean",
     title: str = "What bends",
     subtitle: Sequence[str] = (),
+    narrow: bool = False,
 ) -> AnyChart:
     """Show measured means against columns, with the model's line and that of one that bends.
 
@@ -141,6 +185,8 @@ def bends_chart(
         lines) and `at`, `mean`, `pulls` (the measured means).
     label : str
         Of the means.
+    narrow : bool
+        For phones.
 
     Examples
     --------
@@ -163,7 +209,16 @@ def bends_chart(
             for x, y in zip(found["x"], values, strict=True)
         ]
         dots = [
-            {"x": float(x), "y": float(y), "what": _SEEN, "pulls": int(n)}
+            {
+                "x": float(x),
+                "y": float(y),
+                "what": _SEEN,
+                "pulls": int(n),
+                "says": f"{column} {spoken(x)}: measured {spoken(y)} "
+                f"({counted(int(n), 'result')}), "
+                f"{_MODEL} {spoken(np.interp(x, found['x'], found['straight']))}, "
+                f"{_BENT} {spoken(np.interp(x, found['x'], found['bent']))}",
+            }
             for x, y, n in zip(found["at"], found["mean"], found["pulls"], strict=True)
         ]
         colour = alt.Color(
@@ -175,10 +230,10 @@ def bends_chart(
         y = alt.Y("y:Q", scale=alt.Scale(zero=False), axis=alt.Axis(title=label))
         curves = alt.Chart(data(lines)).mark_line(strokeWidth=2.4)
         size = alt.Size("pulls:Q", scale=alt.Scale(range=[40, 200]), legend=None)
-        points = alt.Chart(data(dots)).mark_circle(opacity=0.75)
+        points = alt.Chart(data(dots)).mark_circle(opacity=0.75, **SAYING)
         panel = alt.layer(
             curves.encode(x=x, y=y, color=colour),
-            points.encode(x=x, y=y, color=colour, size=size),
-        ).properties(width=_WIDTH, height=_HEIGHT)
+            points.encode(x=x, y=y, color=colour, size=size, description="says:N"),
+        ).properties(width=_PHONE if narrow else _WIDTH, height=_HEIGHT)
         drawn.append(panel.properties(title=words) if words else panel)
     return finish(alt.vconcat(*drawn, spacing=24), title, subtitle)

@@ -18,7 +18,9 @@ from finalist.charts.theme import (
     labels,
     own_colours,
 )
+from finalist.charts.values import spoken, values_layer
 from finalist.errors import ChartError
+from finalist.files import printable
 
 #: Most arms with a name; the others are grey and counted in the subtitle.
 MAX_NAMES = 12
@@ -28,6 +30,10 @@ _FLOOR = 270
 #: Space per letter of a slanted label, and around it, in pixels.
 _LETTER, _MARGIN = 4.8, 30
 _GREY = "#B8C0C8"
+#: Letters of a name where a line says its value.
+_NAME = 60
+#: Batches of which a line says its value.
+_SAID = 24
 #: Pixels from one slanted name to the next.
 _APART = 17
 
@@ -86,6 +92,7 @@ def evidence_chart(
     x_domain = [float(pulls[0]), float(pulls[-1]) if len(pulls) > 1 else 2.0 * float(pulls[0])]
     axes = _axes(x_domain, top)
     parts = [
+        _values(pulls, evidence, ends, {i: printable(names[i], _NAME) for i in named}, axes),
         _limit(axes),
         *_lines(pulls, evidence, ends, named, winners, axes, own),
         *_tops(
@@ -159,7 +166,11 @@ def _axes(x_domain: list[float], top: float) -> dict[str, Any]:
             "pulls:Q",
             scale=alt.Scale(type="log", domain=x_domain, nice=False),
             axis=alt.Axis(
-                title="Measurements so far (logarithmic)", tickCount=6, format="~s", grid=False
+                title="Measurements so far (logarithmic)",
+                tickCount=6,
+                format="~s",
+                labelSeparation=8,
+                grid=False,
             ),
         ),
         "y": alt.Y(
@@ -181,6 +192,26 @@ def _limit(axes: dict[str, Any]) -> Any:
 
     base = alt.Chart(data([{"evidence": 1.0}]))
     return base.mark_rule(color=INK, strokeWidth=1.4, strokeDash=[6, 4]).encode(y=axes["y"])
+
+
+def _values(
+    pulls: Int[np.ndarray, " B"],
+    evidence: Float[np.ndarray, "B K"],
+    ends: Int[np.ndarray, " K"],
+    names: dict[int, str],
+    axes: dict[str, Any],
+) -> Any:
+    """Say the values of named arms along their lines, and where they are out."""
+    rows: list[dict[str, Any]] = []
+    for i, name in names.items():
+        end = int(ends[i])
+        for b in np.unique(np.linspace(0, end, _SAID).astype(int)):
+            value = float(max(evidence[b, i], 0.0))
+            words = f"{value:.2f}" if value < 1.0 else "ruled out"
+            place = {"pulls": int(pulls[b]), "evidence": min(value, 1.0)}
+            says = f"{name}: {words} after {spoken(float(pulls[b]))} measurements"
+            rows.append({**place, "says": says})
+    return values_layer(rows, **axes)
 
 
 def _lines(

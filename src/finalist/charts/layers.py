@@ -12,7 +12,7 @@ from jaxtyping import Float
 
 from finalist.arms import Arms
 from finalist.charts.geometry import Cone, cones, sector
-from finalist.charts.theme import ACCENT, INK, MUTED, PALETTE, data, labels
+from finalist.charts.theme import ACCENT, INK, MUTED, PALETTE, candidate_colour, data, labels
 from finalist.errors import ChartError
 from finalist.files import printable
 
@@ -55,9 +55,13 @@ def _axes(side: float, titles: bool) -> dict[str, Any]:
 
 
 def cone_layer(
-    cones_: list[Cone], arm_labels: dict[int, str], side: float, titles: bool = True
+    cones_: list[Cone],
+    arm_labels: dict[int, str],
+    side: float,
+    titles: bool = True,
+    own: bool = False,
 ) -> Any:
-    """Draw the cones as coloured sectors, optionally with axis titles."""
+    """Draw the cones as coloured sectors, optionally with axis titles, in the arms' own colours."""
     import altair as alt
 
     rows: list[dict[str, Any]] = [
@@ -68,8 +72,13 @@ def cone_layer(
     domain = [arm_labels[cone.arm] for cone in cones_]
     shown = [arm_labels[arm] for arm in sorted(arm_labels)]
     legend = alt.Legend(
-        title="Best arm", values=shown, symbolType="square", symbolStrokeWidth=0, symbolOpacity=0.45
+        title="Best candidate" if own else "Best arm",
+        values=shown,
+        symbolType="square",
+        symbolStrokeWidth=0,
+        symbolOpacity=0.45,
     )
+    colours = [candidate_colour(cone.arm) for cone in cones_] if own else _colours(len(domain))
     return (
         alt.Chart(data(rows))
         .mark_line(filled=True, opacity=0.3, strokeWidth=0, clip=True)
@@ -79,7 +88,7 @@ def cone_layer(
             color=alt.Color(
                 "arm:N",
                 sort=None,
-                scale=alt.Scale(domain=domain, range=_colours(len(domain))),
+                scale=alt.Scale(domain=domain, range=colours),
                 legend=legend if len(domain) <= len(PALETTE) else None,
             ),
         )
@@ -101,14 +110,16 @@ def over_cones(
     arrows: float | None,
     sign: int = 1,
     titles: bool = True,
+    own: bool = False,
 ) -> Any:
     """Draw layers over the cones of the arms, and the arms as arrows of a length, if any.
 
-    The sign is -1 if small means are good: under -theta the smallest mean is the largest.
+    The sign is -1 if small means are good: under -theta the smallest mean is the largest. With
+    `own`, arms have the colours that they have in all charts of a study.
     """
     found = cones(sign * arms.features)
     names = cone_labels(arms, found)
-    layers = sum(middle, cone_layer(found, names, side, titles))
+    layers = sum(middle, cone_layer(found, names, side, titles, own))
     return layers if arrows is None else layers + arm_layer(arms, names, side, arrows)
 
 
@@ -137,13 +148,17 @@ def cross_layer(
     return cross + base.mark_text(fontWeight=600, color=ACCENT, **text) if text else cross
 
 
+def tips_of(arms: Arms, length: float) -> Float[np.ndarray, "K 2"]:
+    """Return where the arrows of the arms end; the longest has the length."""
+    tips = arms.features / np.abs(arms.features).max()
+    return np.asarray(tips * (length / np.linalg.norm(tips, axis=1).max()))
+
+
 def arm_layer(arms: Arms, arm_labels: dict[int, str], side: float, length: float) -> Any:
     """Draw arrows for the arms with a cone, or for all if they are few; points for the rest."""
     import altair as alt
 
     few = len(arms) <= MAX_ARROWS
-    tips = arms.features / np.abs(arms.features).max()
-    tips = tips * (length / np.linalg.norm(tips, axis=1).max())
     rows: list[dict[str, Any]] = [
         {
             "x": float(x),
@@ -152,7 +167,7 @@ def arm_layer(arms: Arms, arm_labels: dict[int, str], side: float, length: float
             "name": printable(arms.names[i], 16),
             "arrow": few or i in arm_labels,
         }
-        for i, (x, y) in enumerate(tips)
+        for i, (x, y) in enumerate(tips_of(arms, length))
     ]
     arrows = [row for row in rows if row["arrow"]]
     base = alt.Chart(data(arrows))

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from finalist.charts.theme import INK, MUTED, AnyChart, data, finish, own_colours
+from finalist.charts.theme import INK, MUTED, AnyChart, data, finish, labels, own_colours
+from finalist.charts.values import SAYING, spoken
 from finalist.errors import ChartError
 
 _WIDTH, _PHONE, _HEIGHT = 400, 250, 230
@@ -21,6 +22,7 @@ def means_chart(
     model: Float[np.ndarray, " n"],
     colours: Sequence[str],
     *,
+    names: Sequence[str],
     column: str,
     label: str = "Mean result",
     title: str = "Means along a column",
@@ -42,6 +44,8 @@ def means_chart(
         of a straight one, say all of the curve.
     colours : sequence of str
         Of the candidates.
+    names : sequence of str
+        Of the candidates.
     column, label : str
         Of the axes.
     narrow : bool
@@ -50,7 +54,8 @@ def means_chart(
     Examples
     --------
     >>> x, none = np.array([1.0, 2.0, 3.0]), np.full(3, np.nan)
-    >>> chart = means_chart(x, x**2, none, x**2, ["#0072B2"] * 3, column="dose")
+    >>> blue = ["#0072B2"] * 3
+    >>> chart = means_chart(x, x**2, none, x**2, blue, names=["a", "b", "c"], column="dose")
     >>> curve = chart.to_dict()["layer"][0]["data"]["values"]
     >>> [round(row["y"], 2) for row in curve[::30]]
     [1.0, 4.0, 9.0]
@@ -75,8 +80,11 @@ def means_chart(
             "high": float(m + e if np.isfinite(e) else m),
             "measured": bool(np.isfinite(b)),
             "colour": colour,
+            "says": _says(name, f"{column} {spoken(a)}", b, m, e),
         }
-        for a, b, e, m, colour in zip(x, measured, error, model, colours, strict=True)
+        for name, a, b, e, m, colour in zip(
+            labels(names), x, measured, error, model, colours, strict=True
+        )
         if np.isfinite(m)
     ]
     scale = alt.Scale(zero=False, nice=True)
@@ -84,14 +92,31 @@ def means_chart(
     vertical = alt.Y("y:Q", scale=scale, axis=alt.Axis(title=label, tickCount=5))
     drawn = alt.Chart(data(line)).mark_line(color=MUTED, strokeWidth=1.8)
     base, colour_ = alt.Chart(data(points)), own_colours()
-    whiskers = base.mark_rule(strokeWidth=3, opacity=0.45)
+    whiskers = base.mark_rule(strokeWidth=3, opacity=0.45, **SAYING)
     seen = [row for row in points if row["measured"]]
-    rings = alt.Chart(data(seen)).mark_point(size=90, filled=True, opacity=1, stroke=INK)
+    rings = alt.Chart(data(seen)).mark_point(size=90, filled=True, opacity=1, stroke=INK, **SAYING)
     layers = [
         drawn.encode(x=horizontal, y=vertical),
-        whiskers.encode(x=horizontal, y=alt.Y("low:Q", scale=scale), y2="high:Q", color=colour_),
+        whiskers.encode(
+            x=horizontal,
+            y=alt.Y("low:Q", scale=scale),
+            y2="high:Q",
+            color=colour_,
+            description="says:N",
+        ),
     ]
     if seen:
-        layers.append(rings.encode(x=horizontal, y=vertical, color=own_colours()))
+        layers.append(
+            rings.encode(x=horizontal, y=vertical, color=own_colours(), description="says:N")
+        )
     chart = alt.layer(*layers).properties(width=_PHONE if narrow else _WIDTH, height=_HEIGHT)
     return finish(chart, title, subtitle)
+
+
+def _says(name: str, place: str, measured: float, model: float, error: float) -> str:
+    by = f"the model {spoken(model)}"
+    if np.isfinite(error):
+        by += f" \N{PLUS-MINUS SIGN} {spoken(error)}"
+    return (
+        f"{name}, {place}: {f'measured {spoken(measured)}, ' if np.isfinite(measured) else ''}{by}"
+    )

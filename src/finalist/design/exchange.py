@@ -45,7 +45,7 @@ def exchange(
     >>> exchange(np.eye(2), np.array([3, 1]), np.eye(2))
     array([2, 2])
     """
-    from finalist.design.kernels import exchange as kernels
+    import finalist.design.kernels.exchange as kernels
 
     found = counts.copy()
     free = np.full(len(Z), int(counts.sum())) if room is None else room - counts
@@ -69,10 +69,11 @@ def ordered(
     >>> ordered(np.eye(2), np.array([2, 2]), np.eye(2))
     array([0, 1, 0, 1])
     """
-    arms = np.flatnonzero(counts)
-    whole = _ridged(_gram(Z, counts, start))
-    least = whole - _gram(Z, counts, None)  # the ridge, and what is known before
-    found = _descended(Z[arms], counts[arms], np.linalg.inv(least), M, int(counts.sum()))
+    arms = counts.nonzero()[0]
+    own = _gram(Z, counts, None)
+    least = _ridged(own if start is None else own + start) - own  # the ridge, and what was before
+    P = np.diag(1.0 / least.diagonal()) if start is None else np.linalg.inv(least)
+    found = _descended(Z[arms], counts[arms], P, M, int(counts.sum()))
     return np.asarray(arms[found])
 
 
@@ -100,7 +101,7 @@ def _descended(
     M: Float[np.ndarray, "r r"],
     pulls: int,
 ) -> Int[np.ndarray, " n"]:
-    from finalist.design.kernels import exchange as kernels
+    import finalist.design.kernels.exchange as kernels
 
     order = np.empty(pulls, dtype=np.int64)
     found = kernels.descend(read_only(Z), left.astype(np.int64), P, read_only(M), order)

@@ -84,7 +84,9 @@ def rough_minimax(
     """
     scaled = Y / np.abs(Y).max()
     if max(len(Z), len(Y)) <= SMALL:
-        weights, m = np.full(len(Z), 1.0 / len(Z)), np.full(len(Y), 1.0 / len(Y))
+        weights, m = np.empty(len(Z)), np.empty(len(Y))
+        weights.fill(1.0 / len(Z))
+        m.fill(1.0 / len(Y))
         if start is not None:
             weights = ENTRY * weights + (1.0 - ENTRY) * start / start.sum()
         gap = _improve(Z, scaled, weights, m, steps, tol)
@@ -104,7 +106,7 @@ def _improve(
     tol: float,
 ) -> float:
     """Improve the weights of arms and directions in place; return the gap."""
-    from finalist.design.kernels import rough as kernels
+    import finalist.design.kernels.rough as kernels
 
     value, lower = kernels.run(read_only(Z), read_only(Y), lam, m, steps, tol)
     return relative_gap(float(value), float(lower))

@@ -67,33 +67,41 @@ def round_design(
             f"{counted(n, 'pull')} cannot be spread over the {len(support)} arms of this design; "
             f"the smallest number of pulls is {len(support)}."
         )
+    return rounded(weights, n)
+
+
+def rounded(weights: Float[np.ndarray, " K"], pulls: int) -> Int[np.ndarray, " K"]:
+    """Return what `round_design` does, for weights that are a design and enough pulls."""
+    support = (weights > 0).nonzero()[0]
     counts = np.zeros(len(weights), dtype=np.int64)
-    counts[support] = _apportion(weights[support] / weights[support].sum(), n)
+    counts[support] = _apportion(weights[support] / weights[support].sum(), pulls)
     return counts
 
 
 def _apportion(lam: Float[np.ndarray, " p"], n: int) -> Int[np.ndarray, " p"]:
     """Adams' apportionment, started close to the answer."""
     start = np.ceil(max(n - len(lam) / 2, 0.0) * lam)
-    counts: Int[np.ndarray, " p"] = np.maximum(start, 1.0).astype(np.int64)
-    missing = n - int(counts.sum())
+    counts: list[int] = np.maximum(start, 1.0).astype(np.int64).tolist()
+    shares, missing = lam.tolist(), n - sum(counts)
     if missing >= 0:
         # Raise the smallest n_i / lam_i; among equals the arm that comes first.
-        heap = [(counts[i] / lam[i], i) for i in range(len(lam))]
+        heap = [
+            (count / share, i) for i, (count, share) in enumerate(zip(counts, shares, strict=True))
+        ]
         heapq.heapify(heap)
         for _ in range(missing):
             i = heap[0][1]
             counts[i] += 1
-            heapq.heapreplace(heap, (counts[i] / lam[i], i))
-        return counts
+            heapq.heapreplace(heap, (counts[i] / shares[i], i))
+        return np.array(counts, dtype=np.int64)
     # Lower the largest (n_i - 1) / lam_i; among equals the arm that comes last.
-    heap = [(-(counts[i] - 1) / lam[i], -i) for i in range(len(lam))]
+    heap = [(-(counts[i] - 1) / shares[i], -i) for i in range(len(shares))]
     heapq.heapify(heap)
     for _ in range(-missing):
         i = -heap[0][1]
         counts[i] -= 1
-        heapq.heapreplace(heap, (-(counts[i] - 1) / lam[i], -i))
-    return counts
+        heapq.heapreplace(heap, (-(counts[i] - 1) / shares[i], -i))
+    return np.array(counts, dtype=np.int64)
 
 
 def check_weights(

@@ -98,6 +98,8 @@ class Information:
     ) -> Float[np.ndarray, " M"]:
         """Return y'A^+ y for each direction, infinity where it cannot be estimated."""
         values = row_norms(directions, self.inverse_root)
+        if self.rank == directions.shape[1]:
+            return np.where(np.isnan(values), np.inf, values)
         return np.where(self.spans(directions, tolerance) & ~np.isnan(values), values, np.inf)
 
     def solve(self, vector: Float[np.ndarray, " r"]) -> Float[np.ndarray, " r"]:

@@ -125,13 +125,12 @@ class Pooled:
             return estimate(self.problem.arms, self.statistics, precisions=p)
         return self._shifted()
 
-    def quick_estimate(self) -> Estimate:
-        """Return it by compiled code where that is safe."""
+    def quick_estimate(self, *, kept: bool = True) -> Estimate:
+        """Return it by compiled code where that is safe; if not `kept`, for use at once."""
         if self.problem.batch_intercept:
             return self._shifted()
-        return quick_estimate(
-            self.problem.arms, self.statistics, precisions=self.problem.precisions
-        )
+        p = self.problem.precisions
+        return quick_estimate(self.problem.arms, self.statistics, precisions=p, kept=kept)
 
     def _shifted(self) -> "ShiftedEstimate":
         arms, p = self.arms, self.problem.precisions
@@ -177,7 +176,7 @@ class BatchSums:
     @classmethod
     def of(cls, rewards: Statistics) -> "BatchSums":
         """Return what a batch gave."""
-        some = np.flatnonzero(rewards.count)
+        some = rewards.count.nonzero()[0]
         parts = (rewards.count, rewards.mean, rewards.m2)
         return cls(some, *(part[some].copy() for part in parts))
 

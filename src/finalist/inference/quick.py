@@ -25,10 +25,11 @@ def quick_information(
     >>> quick_information(np.eye(2), np.array([4.0, 1.0])).variances(np.array([[1.0, -1.0]]))
     array([1.25])
     """
-    from finalist.inference.kernels import fit as kernels
+    import finalist.inference.kernels.fit as kernels
 
     root, inverse = np.empty((2, coordinates.shape[1], coordinates.shape[1]))
     if kernels.factorise(read_only(coordinates), read_only(weights), root, inverse):
+        root.flags.writeable = inverse.flags.writeable = False
         return Information.regular(root, inverse)
     return information(coordinates, weights)
 
@@ -38,8 +39,14 @@ def quick_estimate(
     statistics: Statistics,
     known: Information | None = None,
     precisions: Float[np.ndarray, " K"] | None = None,
+    kept: bool = True,
 ) -> Estimate:
     """Return what `estimate` does without a ridge.
+
+    Parameters
+    ----------
+    kept : bool
+        Whether the estimate outlives the next change of the statistics, which it copies then.
 
     Examples
     --------
@@ -47,15 +54,18 @@ def quick_estimate(
     >>> quick_estimate(Arms([[1.0, 0.0], [0.0, 1.0]]), s).means()
     array([2., 5.])
     """
-    from finalist.inference.kernels import fit as kernels
+    import finalist.inference.kernels.fit as kernels
 
     Z, weights = arms.coordinates, weights_of(statistics.count, precisions)
     info = known or quick_information(Z, weights)
     if info.rank < Z.shape[1]:
         return estimate(arms, statistics, known=info, precisions=precisions)
-    phi, kept = np.empty(Z.shape[1]), statistics.copy()
-    words = read_only(weights), read_only(kept.mean), read_only(info.inverse_root)
+    phi = np.empty(Z.shape[1])
+    words = read_only(weights), read_only(statistics.mean), read_only(info.inverse_root)
     kernels.solve(read_only(Z), *words, phi)
-    for array in (kept.count, kept.mean, kept.m2, kept.carry, phi):
-        array.setflags(write=False)
-    return Estimate(arms, kept, 0.0, phi, info, np.zeros((0, arms.rank)), precisions)
+    phi.flags.writeable = False
+    if kept:
+        statistics = statistics.copy()
+        for array in (statistics.count, statistics.mean, statistics.m2, statistics.carry):
+            array.flags.writeable = False
+    return Estimate(arms, statistics, 0.0, phi, info, np.zeros((0, Z.shape[1])), precisions)

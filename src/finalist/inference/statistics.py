@@ -178,6 +178,11 @@ class BatchResults(Statistics):
     arm: Int64[np.ndarray, " n"] | None = None
     value: Float[np.ndarray, " n"] | None = None
 
+    @property
+    def pulls(self) -> int:
+        """Number of results."""
+        return int(self.count.sum()) if self.arm is None else len(self.arm)
+
     @classmethod
     def of(
         cls,

@@ -8,6 +8,7 @@ strategy supports all of it: each declares what it supports and calls
 """
 
 from dataclasses import KW_ONLY, dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
@@ -148,12 +149,12 @@ class Problem:
         for name, value in values.items():
             object.__setattr__(self, name, value)
 
-    @property
+    @cached_property
     def sign(self) -> int:
         """+1 when large rewards are good, -1 when small ones are."""
         return 1 if self.objective == "max" else -1
 
-    @property
+    @cached_property
     def epsilon(self) -> float:
         """How far the answer may be from the best; 0 unless the goal is `EpsilonBest`."""
         return self.goal.epsilon
@@ -180,7 +181,7 @@ class Problem:
         """Sigma of each arm, read-only."""
         return as_array(self.sigma if self.noise.sigma is None else self.noise.sigma, self.arms)
 
-    @property
+    @cached_property
     def scale(self) -> float | None:
         """What standard errors are multiplied by: sigma, 1 if it differs between arms, or None.
 
@@ -189,11 +190,14 @@ class Problem:
         sigma = self.noise.sigma
         return 1.0 if isinstance(sigma, tuple) else cast(float | None, sigma)
 
-    @property
+    @cached_property
     def precisions(self) -> Float[np.ndarray, " K"] | None:
         """1 / sigma^2 of each arm if it differs between arms, else None."""
         sigma = self.noise.sigma
-        return 1.0 / np.square(sigma) if isinstance(sigma, tuple) else None
+        precisions = 1.0 / np.square(sigma) if isinstance(sigma, tuple) else None
+        if precisions is not None:
+            precisions.flags.writeable = False
+        return precisions
 
     @property
     def costs(self) -> Float[np.ndarray, " K"]:

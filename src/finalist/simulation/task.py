@@ -8,7 +8,7 @@ runs there are.
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, cast, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -130,7 +130,8 @@ def finish(
     (K,) array of int, int
         The further pulls of each arm, and in how many batches.
     """
-    if size is None and isinstance(run, Playable) and isinstance(rewards, DrawnRewards):
+    able = size is None and hasattr(run, "play")  # asking for all of a protocol takes long
+    if able and isinstance(run, Playable) and isinstance(rewards, DrawnRewards):
         played = run.play(rewards, run.verdict.pulls + most)
         return played, int(played.sum())
     pulls, total, batches = np.zeros(K, dtype=np.int64), 0, 0
@@ -163,9 +164,12 @@ def needed(run: Run, batch: Batch, size: int | None) -> Int[np.ndarray, " K"]:
     """
     if size is not None or batch.order is None or not run.verdict.decided:
         return batch.counts
-    if not isinstance(run, Looking) or run.decided_at is None:
+    # Asking for all of a protocol takes long.
+    looks = Looking in type(run).__mro__ or isinstance(run, Looking)
+    used = cast(Looking, run).decided_at if looks else None
+    if used is None:
         return batch.counts
-    spare = run.verdict.pulls - run.decided_at
+    spare = run.verdict.pulls - used
     return np.bincount(batch.order[: batch.size - spare], minlength=len(batch.counts))
 
 

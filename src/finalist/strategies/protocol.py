@@ -19,7 +19,7 @@ once in a compiled loop, with the same result as `next` and `record` pull by pul
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
 import numpy as np
@@ -61,7 +61,7 @@ class Batch:
     def __post_init__(self) -> None:
         self.counts.flags.writeable = False
 
-    @property
+    @cached_property
     def size(self) -> int:
         """Number of pulls."""
         return int(self.counts.sum())

@@ -150,6 +150,8 @@ class OpenPulls(NamedTuple):
     worker: Int[np.ndarray, " n"]
     fate: Int[np.ndarray, " n"]
     reward: Float[np.ndarray, " n"]
+    #: The event that last brought results, and their pulls; None if there are none.
+    saved: tuple[int, tuple[int, ...]] | None
 
     def batch(self, arms: Arms, unit: str | None) -> Batch:
         """Return those that are still to be measured."""

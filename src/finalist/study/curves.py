@@ -8,6 +8,7 @@ component-plus-residual plot, Ezekiel 1924). With one column nothing is moved.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -55,20 +56,28 @@ class Curve:
     pulls: Int[np.ndarray, " m"]
 
 
-def curves_of(state: State, fit: Estimate, *, failed: bool) -> tuple[Curve, ...]:
+class Bent(NamedTuple):
+    """What a model that bends says, where the check of the model has something to say."""
+
+    curves: tuple[Curve, ...] = ()
+    #: Its mean of each candidate: the average over all bends by how well they fit.
+    means: Float[np.ndarray, " K"] | None = None
+
+
+def bent_of(state: State, fit: Estimate, *, failed: bool) -> Bent:
     """Return the bends that fit best if the check of the model has `failed`; else none."""
     problem, arms = state.problem, state.arms
     bends, evidence = Bends.of(arms), BendEvidence.of(problem)
     positions = {name: j for j, name in enumerate(arms.feature_names)}
     named = all(name in positions for name in bends.base_names)
     if not failed or evidence is None or not named or fit.statistics.pulls == 0:
-        return ()
+        return Bent()
     shifted = problem.batch_intercept
     sums = state.measured if shifted else [BatchSums.of(state.pooled.statistics)]
     cells = Cells.of(sums, problem.precisions, shifted=shifted)
     straight = fit.means()
     if not np.isfinite(straight).all():
-        return ()
+        return Bent()
     winners = state.verdict.winners or (leader(fit, problem.sign, state.verdict.survivors),)
     found = hidden(problem, bends, cells, winners, evidence.size(cells)[0], [0])
     arm, rest, pulls = _rest(state, found.means)
@@ -83,7 +92,7 @@ def curves_of(state: State, fit: Estimate, *, failed: bool) -> tuple[Curve, ...]
         drawn += _drawn(bends, features, pair, lines, arm, rest, pulls)
         if len({one.column for one in drawn}) == MAX_CURVES:
             break
-    return tuple(drawn)
+    return Bent(tuple(drawn), found.means)
 
 
 def _drawn(

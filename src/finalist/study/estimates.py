@@ -55,15 +55,21 @@ class Leading(NamedTuple):
     leads: Leads
 
 
-def recommended(state: State, fit: Estimate) -> int | None:
+def recommended(
+    state: State, fit: Estimate, bent: Float[np.ndarray, " K"] | None = None
+) -> int | None:
     """Return the winner, or the best of the survivors; None if the rewards tell of none.
 
-    When a budget is spent there is a winner, be the rewards lost or not.
+    When a budget is spent there is a winner, be the rewards lost or not. Where the model does not
+    fit, `bent` are the means by one that bends: who is out by the wrong model is not out by it.
     """
     winner, alive = state.verdict.winner, state.verdict.survivors
     tested = promise_of(state.settings.strategy) == "confidence"
     if winner is not None and (tested or len(state.arms) == 1):
         return winner
+    if winner is None and bent is not None:
+        candidates = np.flatnonzero(state.arms.candidate)
+        return int(candidates[np.argmax(state.problem.sign * bent[candidates])])
     if np.isnan(fit.means()[list(alive)]).all():
         return None
     return leader(fit, state.problem.sign, alive) if winner is None else winner

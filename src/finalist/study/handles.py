@@ -11,6 +11,11 @@ def tell(study: Study, results: Results, client_id: str | None) -> measure.Told:
     return measure.tell(study._log, results, client_id)
 
 
+def take_back(study: Study, event: int) -> tuple[int, ...]:
+    """Take back the results of the last save, an event, if no decision has used them."""
+    return measure.take_back(study._log, event)
+
+
 def must_choose(study: Study) -> bool:
     """Return whether the next `ask` has to choose a batch."""
     state = study._log.now()

@@ -86,6 +86,11 @@ def _told(state: "State", event: EventRow, rewards: Any) -> str | None:
 
 
 def _amended(state: "State", event: EventRow, rewards: Any) -> str | None:
+    if "taken_back" in event.body:
+        if rewards is not None and len(rewards[0]) > 0:
+            return "it takes results back, and has some"
+        each = (_of_open_batch(state, pull, Fate.TOLD) for pull in event.body["taken_back"])
+        return next(filter(None, each), None)
     pull = event.body["pull"]
     if rewards is None or list(rewards[0]) != [pull]:
         return f"it is of measurement {pull}, and its result is of another or not there"

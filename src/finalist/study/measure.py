@@ -246,6 +246,34 @@ def amend(log: Log, pull_id: int, reward: float, reason: str) -> None:
         decide(log, writer, now)
 
 
+def take_back(log: Log, event: int) -> tuple[int, ...]:
+    """Take back the results that an event brought, the last to do so; return their pulls.
+
+    They are open again, and the log keeps them. This is for results that were entered wrongly:
+    measuring again what has been seen would break the guarantee.
+    """
+    with log.writing() as (writer, now):
+        found = None if now.open is None else now.pulls.last_saved(now.open.number)
+        if found is None or found[0] != event:
+            raise ConflictError(_too_late(now, event))
+        pulls = found[1]
+        # Programs that know nothing of this refuse it for the measurement that it names.
+        body = {"pull": pulls[0], "taken_back": list(pulls), "reason": "undone"}
+        log.append(writer, now, "amended", body)
+        return pulls
+
+
+def _too_late(now: State, event: int) -> str:
+    used = np.unique(now.pulls.batch[now.pulls.told == event])
+    said = "these results cannot be taken back"
+    if len(used) and (now.open is None or now.open.number not in used):
+        return (
+            f"{said}: a decision has used them. To correct one, start the study anew from before "
+            f"batch {used[0]}."
+        )
+    return f"{said}: others were saved or changed after them. Correct them one by one."
+
+
 def _require_open(now: State, pull_id: int, verb: str) -> None:
     batch = int(now.pulls.batch[pull_id - 1])
     if now.open is None or now.open.number != batch:

@@ -77,6 +77,12 @@ class Pulls:
         self._rows["told"][rows] = event
         self._rows["arrived"][rows[self._rows["arrived"][rows] == 0]] = event
 
+    def reopen(self, pulls: Int[np.ndarray, " n"]) -> None:
+        """Take results back; when they come again, they count where they came first."""
+        self._rows["reward"][pulls - 1] = np.nan
+        self._rows["fate"][pulls - 1] = Fate.OPEN
+        self._rows["told"][pulls - 1] = 0
+
     def close(self, pulls: int | Int[np.ndarray, " n"], fate: Fate, event: int) -> None:
         """Enter that a pull, or several, have no reward."""
         self._rows["fate"][pulls - 1] = fate
@@ -122,6 +128,14 @@ class Pulls:
         order = np.argsort(self.arrived[rows], kind="stable")
         arms = self.arm[rows].astype(np.int64)
         return BatchResults.of(K, arms, self.reward[rows], order=order)
+
+    def last_saved(self, batch: int) -> tuple[int, tuple[int, ...]] | None:
+        """Return the event that last brought results of a batch, and their pulls, if any."""
+        mine = (self.batch == batch) & (self.fate == Fate.TOLD)
+        if not mine.any():
+            return None
+        event = int(self.told[mine].max())
+        return event, tuple((np.flatnonzero(mine & (self.told == event)) + 1).tolist())
 
     def known(self, pulls: Int[np.ndarray, " n"]) -> Bool[np.ndarray, " n"]:
         """Return which numbers belong to pulls."""

@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+from jaxtyping import Float
 
 from finalist.arms import Arms
 from finalist.problem.budget import in_cost, of_budget, pulls_for
@@ -193,6 +194,8 @@ def advice(snapshot: Snapshot) -> str | None:
         return "No recommendation: no candidate that is left can be estimated from the results."
     if snapshot.problem.top > 1:
         return _several(snapshot)
+    if _by_bends(snapshot) is not None:
+        return f"Recommendation: {quoted(snapshot.arms.names[arm])}, by a model that bends."
     better, other = snapshot.problem.goal.better, _better(snapshot)
     words = f"Recommendation: {quoted(snapshot.arms.names[arm])}."
     if error is not None:
@@ -237,16 +240,23 @@ def _better(snapshot: Snapshot) -> int | None:
     return better_by_all(snapshot.problem, snapshot.fit, arm, error)
 
 
+def _by_bends(snapshot: Snapshot) -> Float[np.ndarray, " K"] | None:
+    """Return the means by a model that bends, if they recommend: the straight one does not fit."""
+    fails = any(check.kind == "bend" and check.fails for check in snapshot.checks)
+    return snapshot.bent.means if fails and snapshot.verdict.winner is None else None
+
+
 def _several(snapshot: Snapshot) -> str:
     """Name as many arms as are asked for, by their estimates."""
-    means = snapshot.problem.sign * snapshot.means
-    known = [i for i in snapshot.verdict.survivors if not np.isnan(means[i])]
-    best = sorted(known, key=lambda i: -means[i])[: snapshot.problem.top]
-    return (
-        f"Recommendation: {named([snapshot.arms.names[i] for i in best], len(best))}, by "
-        f"the estimates of the candidates that are left; this is not a "
-        "guarantee."
-    )
+    bent, means, some = _by_bends(snapshot), snapshot.means, snapshot.verdict.survivors
+    by = "the estimates of the candidates that are left"
+    if bent is not None:
+        means, by = bent, "a model that bends"
+        some = tuple(np.flatnonzero(snapshot.arms.candidate).tolist())
+    known = [i for i in some if not np.isnan(means[i])]
+    best = sorted(known, key=lambda i: -snapshot.problem.sign * means[i])[: snapshot.problem.top]
+    who = named([snapshot.arms.names[i] for i in best], len(best))
+    return f"Recommendation: {who}, by {by}; this is not a guarantee."
 
 
 def warnings(snapshot: Snapshot) -> list[str]:

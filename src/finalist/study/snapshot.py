@@ -20,7 +20,7 @@ from finalist.study.batch import Batch, OpenPulls, SettledPull
 from finalist.study.change import require_between
 from finalist.study.check import Check
 from finalist.study.checks import checks_of, doubts_of, promised, risk_of
-from finalist.study.curves import Curve, curves_of
+from finalist.study.curves import Bent, bent_of
 from finalist.study.effects import Effect, Leftover, effects_of, leftover_of
 from finalist.study.estimates import (
     Leading,
@@ -97,7 +97,7 @@ class Snapshot:
         What each column does to the results.
     leftover : Leftover
         Each result beside what the model expects of it.
-    curves : tuple of Curve
+    bent : Bent
         What bends, when the check of the model has failed.
     standing : Standing or None
         How good the arm in front is, and with a margin which others are within reach.
@@ -174,7 +174,7 @@ class Snapshot:
     leading: Leading | None = field(repr=False)
     effects: tuple[Effect, ...] = field(repr=False)
     leftover: Leftover = field(repr=False)
-    curves: tuple[Curve, ...] = field(repr=False)
+    bent: Bent = field(repr=False)
     standing: Standing | None = field(repr=False)
     evidence: Any = field(repr=False)
     decisions: tuple[Decision, ...] = field(repr=False)
@@ -256,7 +256,9 @@ def take(row: StudyRow, state: State, events: Sequence[dict[str, Any]] = ()) -> 
     problem, verdict, fit = state.problem, state.verdict, state.pooled.estimate()
     ended = state.end is not None
     certain, checks = promised(state), tuple(checks_of(state))
-    chosen = recommended(state, fit) if ended else None
+    wrong = any(one.kind == "bend" and one.fails for one in checks)
+    bent = bent_of(state, fit, failed=any(one.kind == "bend" for one in checks))
+    chosen = recommended(state, fit, bent.means if wrong else None) if ended else None
     open_end, able = ended and not (certain and verdict.decided), can_forecast(state, fit)
     error, sure = figures(state, fit, chosen) if open_end and chosen is not None else (None, None)
     open_pulls, told, void, missing, unneeded = np.bincount(
@@ -293,7 +295,7 @@ def take(row: StudyRow, state: State, events: Sequence[dict[str, Any]] = ()) -> 
         leading=leading_of(state, fit),
         effects=effects_of(state, fit),
         leftover=leftover_of(state, fit.means()),
-        curves=curves_of(state, fit, failed=any(one.kind == "bend" for one in checks)),
+        bent=bent,
         standing=standing_of(state, fit, chosen),
         evidence=state.replay.evidence(),
         decisions=tuple(
@@ -338,9 +340,8 @@ def _open_pulls(state: State) -> OpenPulls | None:
         return None
     pulls, numbers = state.pulls, state.pulls.of(state.open.number)
     columns = (getattr(pulls, word)[numbers - 1] for word in ("arm", "worker", "fate", "reward"))
-    return OpenPulls(
-        state.open.number, state.purpose(), tuple(state.workers), numbers.copy(), *columns
-    )
+    about = (state.open.number, state.purpose(), tuple(state.workers))
+    return OpenPulls(*about, numbers.copy(), *columns, saved=pulls.last_saved(about[0]))
 
 
 def _said(state: State) -> str | None:

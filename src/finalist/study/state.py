@@ -239,15 +239,15 @@ class State:
 
     def _amend(self, event: EventRow, rewards: Any) -> None:
         self._tell(event, rewards)
+        self.pulls.reopen(np.array(event.body.get("taken_back", ()), dtype=np.int64))
         self.seen = None  # looks at the open batch are computed anew
 
     def _void(self, event: EventRow, _: Any) -> None:
         row = event.body["pull"] - 1
         self.pulls.close(row + 1, Fate.VOID, event.number)
-        worker = int(self.pulls.worker[row])
         arm, price = self.pulls.arm[[row]], self.pulls.price[[row]]
         self.pulls.add(arm, int(self.pulls.batch[row]), event.number, price)
-        self.pulls.assign(np.array([len(self.pulls)]), worker)
+        self.pulls.assign(np.array([len(self.pulls)]), int(self.pulls.worker[row]))
 
     def _missing(self, event: EventRow, _: Any) -> None:
         self.pulls.close(event.body["pull"], Fate.MISSING, event.number)

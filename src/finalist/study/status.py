@@ -44,9 +44,10 @@ class ArmStatus:
     measurable, candidate : bool
         Whether it can be pulled, and whether it can win.
     behind, behind_low, behind_high : float or None
-        When the study has ended: how far it is behind the recommended arm, with an interval that
-        holds for all candidates and times together, with 95 % beside the risk of the winner. None
-        for that arm itself and where nothing is known.
+        At the end: how far it is behind the recommended arm, which has None, with an interval for
+        all candidates and times, with 95 % beside the risk of the winner.
+    bent : float or None
+        The mean by a model that bends, where the check finds that the model does not fit.
     """
 
     name: str
@@ -63,6 +64,7 @@ class ArmStatus:
     behind: float | None = None
     behind_low: float | None = None
     behind_high: float | None = None
+    bent: float | None = None
 
 
 @dataclass(frozen=True)
@@ -338,6 +340,7 @@ def _arms(snapshot: Snapshot) -> tuple[ArmStatus, ...]:
         arms.measurable.tolist(),
         candidate.tolist(),
         *map(_numbers, (none,) * 3 if leads is None else (leads.estimate, leads.low, leads.high)),
+        _numbers(none if snapshot.bent.means is None else snapshot.bent.means),
     )
     return tuple(map(ArmStatus, *columns))
 

@@ -44,7 +44,7 @@ measurements. --format csv has one row per candidate; --format json has everythi
   old_results, forecast (median, low, high, cap, words, remedy), unit,
   arms (list of name, pulls, estimate, low, high, evidence, p_value,
   rival, survives, measurable, candidate, behind, behind_low,
-  behind_high), effects (list of name, step, slope, slope_low, slope_high,
+  behind_high, bent), effects (list of name, step, slope, slope_low, slope_high,
   change, change_low, change_high)
 
 'recommendation' is the candidate to take when a study has ended. Without a guarantee (the budget is
@@ -222,12 +222,15 @@ def arms_table(found: "Status", everything: bool = False) -> "Iterator[Table | s
     least = found.leader is not None and _is_minimum(found)
     arms = sorted(found.arms, key=lambda arm: (not arm.survives, _key(arm, least)))
     with_evidence = any(arm.evidence is not None for arm in arms)
-    ended = any(arm.behind is not None for arm in arms)
+    bends = any(arm.bent is not None for arm in arms)
+    # How far one is behind is by the model: it would contradict what one that bends recommends.
+    ended = any(arm.behind is not None for arm in arms) and not bends
     rows = [
         [
             arm.name,
             *([_evidence(arm, drawn=not ended)] if with_evidence else []),
             "-" if arm.estimate is None else f"{arm.estimate:.4g}",
+            *(["-" if arm.bent is None else f"{arm.bent:.4g}"] if bends else []),
             *(_behind(arm, found) if ended else [_interval(arm, found)]),
             f"{arm.pulls:,}",
             _state(arm, found),
@@ -236,9 +239,14 @@ def arms_table(found: "Status", everything: bool = False) -> "Iterator[Table | s
     ]
     evidence = ["Evidence" if ended else "Evidence against it"] if with_evidence else []
     estimate = "Estimate" if found.unit is None else f"Estimate ({printable(found.unit)})"
-    header = ["Candidate", *evidence, estimate, *(["Behind"] if ended else []), "95 %"]
-    header += ["Measurements", "State"]
+    further = [*(["With bends"] if bends else []), *(["Behind"] if ended else [])]
+    header = ["Candidate", *evidence, estimate, *further, "95 %", "Measurements", "State"]
     yield from output.arms_table(header, rows, everything, len(arms))
+    if bends:
+        yield (
+            "Estimate: by the model of the study. With bends: by one that bends, for the check of "
+            "the model finds that the means do."
+        )
 
 
 def _interval(arm: "ArmStatus", found: "Status") -> str:

@@ -47,13 +47,20 @@ class BestArm:
         self.survivors: Int[np.ndarray, " m"] = np.flatnonzero(problem.arms.candidate)
         self._rejected_at: Float[np.ndarray, " K"] = np.full(K, np.inf)  # pulls so far
         self.winner = int(self.survivors[0]) if len(self.survivors) == 1 else None
+        self._said: tuple[object, object, Verdict] | None = None  # the last verdict, and what of
+        self._barred = np.flatnonzero(~problem.arms.candidate)
 
     def verdict(self, pulls: int) -> Verdict:
         """Return what is certain after so many pulls."""
+        said = self._said
+        if said is not None and said[0] is self.survivors and said[1] == (self.winner, pulls):
+            return said[2]
         survivors = self.survivors.tolist()  # in increasing order
         if self.winner is not None and self.winner not in survivors:
             survivors = sorted([*survivors, self.winner])  # with epsilon, also another arm may win
-        return Verdict(self.winner, tuple(survivors), pulls)
+        verdict = Verdict(self.winner, tuple(survivors), pulls)
+        self._said = self.survivors, (self.winner, pulls), verdict
+        return verdict
 
     def evidence(self) -> Evidence:
         """Return the evidence against every arm, as people look at it."""
@@ -103,7 +110,8 @@ class BestArm:
 
     def _means(self, past: Past) -> Float[np.ndarray, " K"]:
         means = past.means(past.estimate())
-        means[~self._problem.arms.candidate] = -np.inf  # may be better than the best candidate
+        if len(self._barred) > 0:
+            means[self._barred] = -np.inf  # may be better than the best candidate
         return means
 
     def attack(
@@ -122,7 +130,8 @@ class BestArm:
 
     def purpose(self, batch: Batch, past: Past) -> str:
         """Say what a batch with the note of `attack` tests."""
-        tested = sum(rival >= 0 for rival in batch.note["rivals"])
+        # An epoch comes in several batches: who had a rival at its begin may be out by now.
+        tested = sum(batch.note["rivals"][i] >= 0 for i in self.survivors)
         alive, size = len(self.survivors), batch.size
         if tested == alive:
             which = "Both" if alive == 2 else f"All {alive}"
@@ -165,14 +174,13 @@ class BestArm:
     def wagers(self, note: Mapping[str, Any]) -> Iterator[Wager]:
         """Yield the bets against all arms with a rival, then those on a leader that may do."""
         yield from self._on_best(note)
-        left = np.count_nonzero(~self.bets.rejected[self.survivors])
-        if self._problem.epsilon > 0 and left > 1:
+        if self._problem.epsilon > 0 and np.count_nonzero(~self.bets.rejected[self.survivors]) > 1:
             yield self._on_leader(int(note["leader"]))
 
     def _on_best(self, note: Mapping[str, Any]) -> Iterator[Wager]:
         """Bet against all arms with a rival, and remember whose bets were won."""
         rivals = np.array(note["rivals"], dtype=np.int64)
-        before, tested = self.bets.log_m.copy(), np.flatnonzero(rivals >= 0)
+        before, tested = self.bets.log_m.copy(), (rivals >= 0).nonzero()[0]
         own = np.array(note["direct"])[tested] if "direct" in note else None
         yield Wager(self.bets, tested, Pairs(rivals[tested], tested, own))
         hit = self.bets.log_m > before

@@ -30,6 +30,7 @@ sub-Gaussian noise only E exp(l Z) <= exp(l^2 / 2), l >= 0, is known: no cap.
 import math
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -63,6 +64,7 @@ class Odds:
     temper: float = 1.0
     expert: float = 0.5
 
+    @cache  # noqa: B019 - odds are constants
     def shares(self, untilted: float) -> Float[np.ndarray, " 3"]:
         """Return the logarithms of what the tilted grid, the expert and the untilted grid have."""
         tilted = 1.0 - untilted
@@ -187,7 +189,7 @@ class Bets:
             The score from which on an arm was to be rejected; infinite without a cap, NaN for
             an arm that was not tested.
         """
-        from finalist.strategies.gauntlet import kernels
+        import finalist.strategies.gauntlet.kernels as kernels
 
         caps, odds = np.full(len(z), np.nan), self.odds
         drifts = np.zeros((len(z), 0)) if expert is None else expert
@@ -225,7 +227,7 @@ class Bets:
         before : pair of (K,) arrays
             What was known before the epoch: S and V.
         """
-        from finalist.strategies.gauntlet import kernels
+        import finalist.strategies.gauntlet.kernels as kernels
 
         rule = (self.capped, self.limit, odds.grid, odds.prior, odds.temper)
         state = (self.log_m, self.scale, self.wealth, self.path, SMALLEST_STEP)
@@ -238,3 +240,12 @@ class Bets:
         else:
             with ThreadPoolExecutor() as pool:
                 list(pool.map(settle, (slice(k, k + MANY) for k in range(0, len(at), MANY))))
+
+    def out_along(self, V: Float[np.ndarray, "L t"], at: Int[np.ndarray, " t"]) -> list[int]:
+        """Return at which looks arms were rejected, after `place_along` with the same V.
+
+        An arm that was out before counts as out at the first.
+        """
+        out = (self.log_m[at] >= self.limit[at]).nonzero()[0]
+        # The path of an arm ends at the look that rejects it.
+        return [int((V[:, i] == self.path[1, at[i]]).argmax()) for i in out.tolist()]

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -35,6 +35,18 @@ LOOK = 0.01
 LONGEST = 10_000
 #: Bets in all looks of an epoch, at most: with many arms looks are rarer.
 MANY_BETS = 4000
+
+
+class Planned(NamedTuple):
+    """An epoch: its counts, what is noted of it, and M (`Planner.plan_epoch`).
+
+    `told` is what it will tell, if that was computed as `Epoch.information` would.
+    """
+
+    counts: Int[np.ndarray, " K"]
+    plan: dict[str, Any]
+    M: Float[np.ndarray, "r r"]
+    told: Information | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,10 +96,8 @@ class Chooser:
         low = float(limit.min())  # nearly always that of all arms, and a median takes long
         return low if low == limit.max() else float(np.median(limit))
 
-    def plan(
-        self, past: Past, size: int | None, reserve: Reserve | None
-    ) -> tuple[Int[np.ndarray, " K"], dict[str, Any], Float[np.ndarray, "r r"]]:
-        """Return the counts of the next epoch, what is noted of it, and M (`Planner.plan_epoch`).
+    def plan(self, past: Past, size: int | None, reserve: Reserve | None) -> "Planned":
+        """Return the next epoch.
 
         Parameters
         ----------
@@ -120,17 +130,19 @@ class Chooser:
         probes: list[int] = []
         if probed > 0:
             counts, info, probes = self._with_probes(past, counts, probed, reserve)
+        quick = ending is None and probed == 0 and problem.misspecification == 0.0
         few = past.few if past.batches > 0 else missing <= DOZENS * past.arms.rank
+        pulled = counts.nonzero()[0]
         plan: dict[str, Any] = {
             "attack": self.claims.attack(past, counts, info),
-            "pulled": np.flatnonzero(counts).tolist(),
-            "times": counts[counts > 0].tolist(),
+            "pulled": pulled.tolist(),
+            "times": counts[pulled].tolist(),
             "every": self._every(past, int(counts.sum())),
             "few": bool(few),
         }
         if probes:
             plan["probed"] = probes
-        return counts, plan, M
+        return Planned(counts, plan, M, info if quick else None)
 
     def _ending(self, past: Past, reserve: Reserve | None) -> endgame.Ending | None:
         """Return a plan for the choice at the end of a budget, if that is what matters now."""
@@ -202,8 +214,9 @@ def is_plan(plan: Mapping[str, Any], K: int) -> bool:
     if not lists or not isinstance(plan.get("attack"), dict):
         return False
     numbers = [*plan["pulled"], *plan["later"]]
-    whole = all(isinstance(i, int) and 0 <= i < K for i in numbers)
-    times = all(isinstance(n, int) and n > 0 for n in plan["times"])
+    whole = set(map(type, numbers)) <= {int} and min(numbers, default=0) >= 0
+    whole = whole and max(numbers, default=0) < K
+    times = set(map(type, plan["times"])) <= {int} and min(plan["times"], default=1) > 0
     looks = isinstance(plan.get("every"), int) and isinstance(plan.get("few"), bool)
     return whole and times and looks and len(plan["pulled"]) == len(plan["times"])
 

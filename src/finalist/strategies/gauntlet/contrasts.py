@@ -65,7 +65,7 @@ def contrasts_of(
     pairs: Pairs,
 ) -> Contrasts:
     """Return what a batch of these counts can say about pairs."""
-    from finalist.strategies.gauntlet import choice_kernels as kernels
+    import finalist.strategies.gauntlet.choice_kernels as kernels
 
     Y = Z[pairs.rivals] - Z[pairs.arms]
     spanned = info.spans(Y)

@@ -90,7 +90,7 @@ class Epoch:
 
     def completed_by(self, results: Statistics) -> bool:
         """Return whether these are the last that were missing, and nothing is in doubt by then."""
-        from finalist.strategies.gauntlet import path_kernels as kernels
+        import finalist.strategies.gauntlet.path_kernels as kernels
 
         whole = np.array_equal(self.results.count + results.count, self.counts)
         return whole and bool(kernels.is_regular(self.root))
@@ -115,7 +115,7 @@ class Epoch:
 
     def begin(self, problem: Problem, Z: Float[np.ndarray, "K r"]) -> None:
         """Prepare for looks inside."""
-        from finalist.strategies.gauntlet import path_kernels as kernels
+        import finalist.strategies.gauntlet.path_kernels as kernels
 
         self.basis = self.information(problem, Z).basis
         s = self.basis.shape[1]

@@ -31,8 +31,8 @@ from jaxtyping import Int
 
 from finalist.errors import ProblemError
 from finalist.inference.statistics import BatchResults, Statistics
-from finalist.strategies.gauntlet.bets import ODDS, ODDS_OF_FEW, Odds
-from finalist.strategies.gauntlet.chooser import Chooser, counts_of, is_plan
+from finalist.strategies.gauntlet.bets import ODDS, ODDS_OF_FEW, Bets, Odds
+from finalist.strategies.gauntlet.chooser import Chooser, Planned, counts_of, is_plan
 from finalist.strategies.gauntlet.claims import Claims, Wager
 from finalist.strategies.gauntlet.contrasts import contrasts_of
 from finalist.strategies.gauntlet.course import Course
@@ -45,8 +45,6 @@ from finalist.strategies.gauntlet.stakes import stakes_of
 from finalist.strategies.gauntlet.walk import Walk, as_results, parted
 from finalist.strategies.protocol import Batch
 from finalist.text import counted
-
-UNKNOWN_PLAN = "the note of this batch is not as `next` returns it; record that."
 
 
 class Epochs(Course):
@@ -65,13 +63,13 @@ class Epochs(Course):
         self.epoch: Epoch | None = None
         self._looks = looks_inside(past.problem)
         self._chosen: dict[Any, Batch] = {}  # what `next` returns until it is recorded
+        self._planned: Planned | None = None
 
     def copy(self) -> "Epochs":
         """Return one that changes independently."""
         new = copy(self)
         new.past, new.claims = self.past.copy(), self.claims.copy()
-        new.epoch = None if self.epoch is None else self.epoch.copy()
-        new._chosen = {}
+        new.epoch, new._chosen = None if self.epoch is None else self.epoch.copy(), {}
         return new
 
     # ---- before a batch ------------------------------------------------------------------
@@ -100,13 +98,13 @@ class Epochs(Course):
                 n = more if size is None else size
                 return self._batch(chooser.pilot_order(past, n), {"kind": "pilot", **note})
         reserve = past.kept if self.epoch is None else None  # an open epoch has it
-        counts, plan, M = chooser.plan(past, None if size is None else size - len(rest), reserve)
+        some = None if size is None else size - len(rest)
+        self._planned = counts, plan, M, _ = chooser.plan(past, some, reserve)
         if size is None and plan["every"] == 0:
             note["epoch"] = {**plan, "later": []}
             return Batch(counts, {"kind": "test", **note})
         order = chooser.ordered(past, counts, M, reserve, plan.get("probed", ()))
-        some = len(order) if size is None else size - len(rest)
-        note["epoch"] = {**plan, "later": order[some:].tolist()}
+        note["epoch"] = {**plan, "later": [] if some is None else order[some:].tolist()}
         return self._batch(np.append(rest, order[:some]), {"kind": "test", **note})
 
     def _chooser(self) -> Chooser:
@@ -158,8 +156,8 @@ class Epochs(Course):
             counts = counts_of(plan, len(self.past.Z))
             attack = plan["attack"]
         words, left = self.claims.purpose(Batch(counts, attack), self.past), self.until_test(batch)
-        after = counted(left, "measurement")
-        return words if left == 0 else f"{words} The test is {after} after these."
+        test = f"{words} The test is {counted(left, 'measurement')} after these."
+        return words if left == 0 else test
 
     def check(self, note: Mapping[str, Any]) -> None:
         """Refuse a note that is not as `next` returns it."""
@@ -171,12 +169,10 @@ class Epochs(Course):
         for step in reveals_in(note):
             reserve = self.past.reserve
             good = good and reserve is not None and len(step["noise"]) == len(reserve.arms())
-        if plan is not None:
-            good = good and is_plan(plan, K)
-            if good:
-                self.claims.check({"kind": "test", **plan["attack"]})
+        if plan is not None and (good := good and is_plan(plan, K)):
+            self.claims.check({"kind": "test", **plan["attack"]})
         if not good:
-            raise ProblemError(UNKNOWN_PLAN)
+            raise ProblemError("the note of this batch is not as `next` returns it; record that.")
 
     # ---- after it ------------------------------------------------------------------------
 
@@ -252,6 +248,8 @@ class Epochs(Course):
         if "epoch" in note:
             plan = note["epoch"]
             epoch = Epoch.of(plan, counts_of(plan, K), self.past.kept)
+            if self._planned is not None and plan["times"] is self._planned.plan["times"]:
+                epoch.whole = self._planned.told
             self.past.begun, self.past.few = True, epoch.few
             epoch.begin(self.past.problem, self.past.Z)
             self.claims.move(epoch.note)
@@ -262,41 +260,42 @@ class Epochs(Course):
         epoch, past = self.epoch, self.past
         assert epoch is not None
         due = epoch.looks(results)
-        looks, walked = np.flatnonzero(due), Walk(past, epoch, results, due)
+        looks, walked = due.nonzero()[0], Walk(past, epoch, results, due)
         if len(looks) == 0:
             walked.whole()
             return
         start, epoch.looked = self.claims.copy(), True
-        self._bet(self.claims, walked, len(looks))
+        placed = self._bet(self.claims, walked, len(looks))
         epoch.ended = bool(due[-1]) and epoch.completed_by(results)
-        low, high = 0, len(looks) - 1  # the first look that decides is one of these, if any does
         if self.claims.verdict(0).decided:
+            out = sorted({n for bets, V, at in placed for n in bets.out_along(V, at)}) or [0]
+            low, high = 0, len(out) - 1  # one of these decides first: before it nothing is new
             while low < high:
                 middle = (low + high) // 2
                 tried = start.copy()
-                self._bet(tried, walked, middle + 1)
+                self._bet(tried, walked, out[middle] + 1)
                 low, high = (low, middle) if tried.verdict(0).decided else (middle + 1, high)
-            self._bet(start, walked, low + 1)
-            self.claims = start
-            self.used = past.pulls + before + int(looks[low])
+            if out[low] + 1 < len(looks):
+                self._bet(start, walked, out[low] + 1)
+                self.claims = start
+            self.used = past.pulls + before + int(looks[out[low]])
 
-    def _bet(self, claims: Claims, walked: Walk, looks: int) -> None:
-        """Bet on the first looks of a walk, and conclude."""
-        epoch = self.epoch
+    def _bet(self, claims: Claims, walked: Walk, looks: int) -> list[tuple[Bets, Any, Any]]:
+        """Bet on the first looks of a walk, and conclude; return the bets, their V and arms."""
+        epoch, placed = self.epoch, []
         assert epoch is not None
         for j, wager in enumerate(claims.wagers(epoch.note)):
             tested, before = self._stake(j, wager)
             S, V = walked.along(j, wager, tested)
-            wager.bets.place_along(
-                S[:looks], V[:looks], wager.at[tested], before, self._odds(wager)
-            )
+            at = wager.at[tested]
+            wager.bets.place_along(S[:looks], V[:looks], at, before, self._odds(wager))
+            placed.append((wager.bets, V, at))
         claims.settle(epoch.note, self.past, walked.results.pulls)
+        return placed
 
     def _odds(self, wager: Wager) -> Odds:
         assert self.epoch is not None
-        if wager.odds is not None:
-            return wager.odds
-        return ODDS_OF_FEW if self.epoch.few else ODDS
+        return wager.odds or (ODDS_OF_FEW if self.epoch.few else ODDS)
 
     def _stake(self, j: int, wager: Wager) -> tuple[Int[np.ndarray, " t"], Any]:
         """Return which pairs of a wager the epoch can test, and what the past says of them."""

@@ -72,6 +72,7 @@ class Past:
         self._tested, self._pilot, self._known = Pooled(problem), Pooled(problem), Pooled(problem)
         self.reserve = Reserve.empty(K) if splits_pilot(problem) else None
         self.begun = self.few = False
+        self._room = np.where(self.arms.measurable, MAX_PULLS, 0)  # where nothing limits it
         self.sums: list[BatchSums] = []
         self._estimate: Estimate | None = None
         self._of_pilot: Estimate | None = None
@@ -195,7 +196,7 @@ class Past:
         """Return how often each arm can still be pulled."""
         most, measurable = self.problem.max_pulls_per_arm, self.problem.arms.measurable
         if most is None:
-            return np.where(measurable, MAX_PULLS, 0)
+            return self._room
         left = np.maximum(most - self.pooled.statistics.count - self.lost, 0)
         return np.where(measurable, left, 0)
 
@@ -246,7 +247,7 @@ class Past:
         if self._of_pilot is None:
             self._of_pilot = self._pilot.quick_estimate()
         if self._tested.pulls > 0:
-            tested = self._tested.quick_estimate()
+            tested = self._tested.quick_estimate(kept=False)
             own = self._tested if contradict(tested, self._of_pilot, sigma) else own
         if self.history is None:
             return own.quick_estimate()
@@ -312,7 +313,7 @@ def contradict(now: Estimate, before: Estimate, sigma: float | None) -> bool:
         return False
     square = math.nan
     if rank == len(now.phi) == now.information.rank:
-        from finalist.strategies.gauntlet import choice_kernels as kernels
+        import finalist.strategies.gauntlet.choice_kernels as kernels
 
         roots = (read_only(fit.information.inverse_root) for fit in (now, before))
         square = kernels.difference_of(read_only(now.phi), read_only(before.phi), *roots)

@@ -9,13 +9,16 @@ long. With a margin (`portfolio`) the shortest pilot does. Nothing here sees wha
 """
 
 import math
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Float, Int
 
+from finalist.arms import Arms
 from finalist.design.exchange import exchange, greedy_pulls
 from finalist.design.linalg import spanning_arms
+from finalist.design.rounding import MAX_PULLS
 from finalist.inference.least_squares import weighted_rows, weights_of
 from finalist.inference.quick import quick_information
 from finalist.strategies.gauntlet.past import Past, has_portfolio
@@ -38,10 +41,34 @@ SHORT, LONG, FEW = 2, 4, 40.0
 MANY = 1000
 
 
-def first_pulls(past: Past, pulls: int) -> Int[np.ndarray, " n"]:
+def first_pulls(past: Past, pulls: int) -> Int[np.ndarray, " K"]:
     """Return pulls that tell most about all arms: a small tr(X'X A^-1) (exchange)."""
-    room, Z = past.room(), past.Z
-    p = past.problem.precisions
+    problem, done = past.problem, past.pooled.statistics.count
+    if problem.max_pulls_per_arm is None and not done.any():
+        p = problem.precisions
+        return _very_first(past.arms, None if p is None else tuple(p.tolist()), pulls)
+    return _telling(past.Z, problem.precisions, done, past.room(), pulls)
+
+
+@lru_cache(maxsize=16)
+def _very_first(
+    arms: Arms, precisions: tuple[float, ...] | None, pulls: int
+) -> Int[np.ndarray, " K"]:
+    """Return those that all runs with these arms begin with."""
+    room, none = np.where(arms.measurable, MAX_PULLS, 0), np.zeros(len(arms), dtype=np.int64)
+    p = None if precisions is None else np.array(precisions)
+    counts = _telling(arms.coordinates, p, none, room, pulls)
+    counts.flags.writeable = False
+    return counts
+
+
+def _telling(
+    Z: Float[np.ndarray, "K r"],
+    p: Float[np.ndarray, " K"] | None,
+    done: Int[np.ndarray, " K"],
+    room: Int[np.ndarray, " K"],
+    pulls: int,
+) -> Int[np.ndarray, " K"]:
     W = weighted_rows(Z, p)
     usable = np.flatnonzero(room > 0)
     span = usable[spanning_arms(Z[usable])]
@@ -49,7 +76,6 @@ def first_pulls(past: Past, pulls: int) -> Int[np.ndarray, " n"]:
         even = usable[:: math.ceil(len(usable) / MANY)]
         usable = np.union1d(even, span)
     M = Z.T @ Z / len(Z)
-    done = past.pooled.statistics.count
     start = (W * done[:, None]).T @ W
     counts = np.zeros(len(Z), dtype=np.int64)
     narrow = quick_information(Z, done.astype(float)).rank < Z.shape[1]

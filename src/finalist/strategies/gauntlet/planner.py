@@ -13,6 +13,7 @@ from finalist.design import Rounded, rough_design, round_design
 from finalist.design.exchange import exchange
 from finalist.design.linalg import spanning_arms
 from finalist.design.rough import rough_minimax
+from finalist.design.rounding import rounded
 from finalist.inference.information import Information, information
 from finalist.inference.least_squares import weighted_rows, weights_of
 from finalist.inference.misspecification import Bias
@@ -142,14 +143,15 @@ def allocate_epoch(
     weights = np.where(weights < min(0.2 / size, 0.3 * weights.max()), 0.0, weights)
     counts = within(_round_heaviest(weights, size), targets.room)
     p, Z = targets.precisions, targets.Z
-    start = np.zeros(len(Z)) if reserve is None else reserve.worth
-    if p is not None:
-        start = start * p
+    start = None if reserve is None else weights_of(reserve.worth, p)
     if size <= EXCHANGED * r and targets.costs is None and targets.bias == 0.0:
         W = weighted_rows(Z, p)
+        A = None if start is None else (Z * start[:, None]).T @ Z
         some = useful_arms(Z, weights, targets.room)
-        A = (Z * start[:, None]).T @ Z
-        counts[some] = exchange(W[some], counts[some], M, A, targets.room[some])
+        if len(some) == len(Z):
+            counts = exchange(W, counts, M, A, targets.room)
+        else:
+            counts[some] = exchange(W[some], counts[some], M, A, targets.room[some])
     counts, info = estimable(Z, counts, targets.needed, targets.room, p, start, targets.bias == 0.0)
     if targets.bias > 0.0:
         direct = _compare_directly(targets, size)
@@ -165,8 +167,8 @@ def useful_arms(
 ) -> Int[np.ndarray, " n"]:
     """Return the arms among which pulls are exchanged."""
     if len(Z) <= MANY:
-        return np.flatnonzero(room > 0)
-    return np.flatnonzero(weights > 0.0)
+        return (room > 0).nonzero()[0]
+    return (weights > 0.0).nonzero()[0]
 
 
 def _compare_directly(
@@ -220,6 +222,8 @@ def _worst_score(targets: Targets, counts: Int[np.ndarray, " K"], info: Informat
 
 def within(counts: Int[np.ndarray, " K"], room: Int[np.ndarray, " K"]) -> Int[np.ndarray, " K"]:
     """Give pulls that there is no room for to other arms, as far as they have room."""
+    if (counts <= room).all():
+        return counts
     fitting: Int[np.ndarray, " K"] = np.minimum(counts, room)
     left = int(counts.sum() - fitting.sum())
     free = room - fitting
@@ -248,7 +252,8 @@ def _round_heaviest(weights: Float[np.ndarray, " K"], size: int) -> Int[np.ndarr
     if np.count_nonzero(weights) > size:
         kept = weights.copy()
         kept[np.argsort(-weights, kind="stable")[size:]] = 0.0
-    return round_design(kept / kept.sum(), size)
+    shares = kept / kept.sum()
+    return rounded(shares, size) if math.isfinite(shares.sum()) else round_design(shares, size)
 
 
 class Designer:

@@ -79,7 +79,7 @@ class Reserve:
 
     def arms(self) -> Int[np.ndarray, " n"]:
         """Return the arms of which something is kept back."""
-        return np.flatnonzero(self.worth > 0.0)
+        return (self.worth > 0.0).nonzero()[0]
 
     def reveal(self, problem: Problem, pulls: float, noise: Float[np.ndarray, " n"]) -> None:
         """Reveal results worth so many pulls, the same share of each arm.

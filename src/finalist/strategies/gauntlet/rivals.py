@@ -28,7 +28,7 @@ def choose_rivals(
     whose difference the batch can estimate; -1 where there is none. What a model that is not
     quite linear can feign is taken off the difference.
     """
-    from finalist.strategies.gauntlet import choice_kernels as kernels
+    import finalist.strategies.gauntlet.choice_kernels as kernels
 
     rivals = np.arange(len(means))
     if len(means) > RIVALS + 1:  # the leader is the first of them

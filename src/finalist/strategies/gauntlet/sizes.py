@@ -43,7 +43,7 @@ def missing_pulls(
     lowered, least : float
         Gaps are lowered by so many standard errors, and are at least so many.
     """
-    from finalist.strategies.gauntlet import choice_kernels as kernels
+    import finalist.strategies.gauntlet.choice_kernels as kernels
 
     fit = past.estimate()
     pairs = read_only(wanted.first), read_only(wanted.second)

@@ -103,7 +103,7 @@ class Targets(Comparisons):
 
     def directions(self) -> Float[np.ndarray, "S n r"]:
         """Return, for each parameter, (first - second) / gap with the weight of each pair."""
-        from finalist.strategies.gauntlet import choice_kernels as kernels
+        import finalist.strategies.gauntlet.choice_kernels as kernels
 
         out = np.empty((len(self.thetas), len(self.first), self.Z.shape[1]))
         off = np.zeros(len(self.Z)) if self.off is None else self.off

@@ -41,7 +41,7 @@ class Walk:
     def _along(
         self, Y: Float[np.ndarray, "t s"]
     ) -> tuple[Float[np.ndarray, "L t"], Float[np.ndarray, "L t"]]:
-        from finalist.strategies.gauntlet import path_kernels as kernels
+        import finalist.strategies.gauntlet.path_kernels as kernels
 
         assert self._rows is not None
         epoch, due = self._epoch, self._due

@@ -123,9 +123,11 @@ def tell(sent: Sent) -> Response:
 
 
 def _stored(number: int, told: Told) -> RedirectResponse:
-    """Say how many results are new, and how many measurements are made again."""
+    """Say how many results are new, how many measurements are made again, and what was decided."""
     if told.new:
-        return back(number, _counted("stored", told.new), told.new, again=told.again)
+        used = told.state.issued[-1].number if told.state.open is None else 0
+        word = _counted("stored", told.new)
+        return back(number, word, told.new, again=told.again, used=used)
     if told.again:
         return back(number, _counted("failed", told.again), told.again)
     return back(number, "same")
@@ -133,6 +135,17 @@ def _stored(number: int, told: Told) -> RedirectResponse:
 
 def _counted(word: str, n: int) -> str:
     return f"{word}-one" if n == 1 else word
+
+
+@router.post("/studies/{number}/undo")
+def undo(sent: Sent) -> Response:
+    """Take the results of the last save back, unless a decision has used them."""
+
+    def act(study: Study) -> Response:
+        taken = len(handles.take_back(study, digits(sent.text("event"))))
+        return back(sent.number, _counted("undone", taken), taken, "#next")
+
+    return sent.change("next", act)
 
 
 @router.post("/studies/{number}/upload")

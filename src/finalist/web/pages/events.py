@@ -7,7 +7,7 @@ from finalist.files import printable
 from finalist.study import Status
 from finalist.study.pulls import asked_anew
 from finalist.text import counted as count
-from finalist.web.pages.format import listed, name, number
+from finalist.web.pages.format import listed, measurements, name, number
 from finalist.web.render import environment
 
 
@@ -68,6 +68,16 @@ def _lost(body: Mapping[str, Any], _: Status) -> str:
     return f"Measurement {body['pull']} {word}: {printable(body['reason'], 300)}"
 
 
+def _amended(body: Mapping[str, Any], _: Status) -> str:
+    if taken := body.get("taken_back"):
+        verb = "is" if len(taken) == 1 else "are"
+        return f"{count(len(taken), 'result')} taken back: {measurements(taken)} {verb} open again."
+    return (
+        f"The result of measurement {body['pull']} was corrected, it was {number(body['old'])}: "
+        f"{printable(body['reason'], 300)}"
+    )
+
+
 _EVENTS: dict[str, Callable[[Mapping[str, Any], Status], str]] = {
     "created": _created,
     "issued": lambda body, _: (
@@ -80,10 +90,7 @@ _EVENTS: dict[str, Callable[[Mapping[str, Any], Status], str]] = {
     "history": lambda body, _: f"{count(len(body['arms']), 'earlier measurement')} brought in.",
     "assigned": lambda b, _: f"{count(len(b['pulls']), 'measurement')} for {name(b['worker'])}.",
     "told": lambda body, _: f"{count(body['count'], 'result')} stored.",
-    "amended": lambda body, _: (
-        f"The result of measurement {body['pull']} was corrected, it was {number(body['old'])}: "
-        f"{printable(body['reason'], 300)}"
-    ),
+    "amended": _amended,
     "changed": _changed,
 }
 

@@ -12,6 +12,7 @@ from finalist.problem.budget import of_budget as of_budget  # for templates
 from finalist.study import ArmStatus, Snapshot, Status
 from finalist.study.sentences import counted_arms as counted_arms  # for templates
 from finalist.text import counted as count
+from finalist.text import first_few
 
 #: A minus sign as wide as a plus, and the placeholder for a missing number.
 MINUS, NONE = "\N{MINUS SIGN}", "\N{EN DASH}"
@@ -70,6 +71,17 @@ def cell(value: object) -> str:
     return printable(text, NAME)
 
 
+def measurements(pulls: Sequence[int]) -> str:
+    """Return the numbers of measurements, the first few of many.
+
+    Examples
+    --------
+    >>> measurements([4]), measurements([4, 5, 6, 7, 8, 9])
+    ('measurement 4', 'measurements 4, 5, 6, 7, 8 and 1 more')
+    """
+    return f"measurement{'s' if len(pulls) > 1 else ''} {first_few([*map(str, pulls)])}"
+
+
 def quoted(text: str) -> str:
     """Return a name in quotation marks if a sentence would run into it.
 
@@ -125,7 +137,7 @@ def state(status: Status, stopped: str | None = None) -> tuple[str, str]:
 def verdict(status: Status) -> str:
     """Say in one sentence where a study stands."""
     if status.verdict != "continue" or status.risk is None:  # it says if nothing is guaranteed
-        return status.sentence
+        return _short(status)
     left, noun = len(status.survivors), contenders(status)
     if status.pulls == 0:
         return f"Not begun: any of the {noun} may be {best(status.top)}."
@@ -133,6 +145,17 @@ def verdict(status: Status) -> str:
     if status.epsilon:
         return f"Not decided yet: none is sure to be {within(status.epsilon)}.{ahead}"
     return f"Not decided yet: {left:,} of {noun} may be {best(status.top)}.{ahead}"
+
+
+def _short(status: Status) -> str:
+    """Return the sentence of a status without doubts that the warnings below it repeat."""
+    said, doubts = " ".join(status.warnings), "; and ".join(status.doubts)
+    if not doubts or not all(doubt[1:] in said for doubt in status.doubts):
+        return status.sentence
+    why = (
+        "the warning below says why" if len(status.warnings) == 1 else "the warnings below say why"
+    )
+    return status.sentence.replace(f"certain, because {doubts}.", f"certain: {why}.", 1)
 
 
 def certain(status: Status) -> str:

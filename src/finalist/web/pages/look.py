@@ -76,6 +76,12 @@ async def work(request: Request, name: str) -> Json:
     return Json({"done": done, "total": total, "seconds": seconds, "deadline": life.seconds})
 
 
+@router.get("/help")
+def help_page(request: Request) -> HTMLResponse:
+    """Explain what the pages say, a topic each."""
+    return render(request, "help.html")
+
+
 @router.get("/studies")
 def to_studies() -> RedirectResponse:
     """Redirect to the list."""

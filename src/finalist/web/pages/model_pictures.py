@@ -1,5 +1,7 @@
 """Charts of a study's model: what columns do, what the model leaves over, and what bends."""
 
+from collections.abc import Sequence
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,6 +13,15 @@ from finalist.web.pages.standing import standard_errors
 
 if TYPE_CHECKING:
     from finalist.charts.theme import AnyChart
+
+
+#: Characters of a line above a picture, on a page and on a phone.
+WIDE, PHONE = 62, 40
+
+
+def lines(remarks: Sequence[str], narrow: bool) -> list[str]:
+    """Break remarks into lines that a picture has room for."""
+    return [line for one in remarks for line in wrap(one, PHONE if narrow else WIDE)]
 
 
 def front(snapshot: Snapshot) -> int | None:
@@ -31,20 +42,22 @@ def curve(snapshot: Snapshot, number: int, narrow: bool) -> "AnyChart":
         standard_errors(snapshot)[one.place],
         snapshot.means[one.place],
         [candidate_colour(int(i)) for i in one.place],
+        names=[snapshot.arms.names[int(i)] for i in one.place],
         column=one.column,
         label=snapshot.problem.in_unit("Mean result"),
         title=f"Means along {words.name(one.column)}",
-        subtitle=[
-            *([words.name(one.fixed)] if one.fixed else []),
-            "Dots: measured. Curve: the model."
-            if narrow
-            else "Dots: measured. Curve: the model, with standard errors.",
-        ],
+        subtitle=lines(
+            [
+                *([words.name(one.fixed)] if one.fixed else []),
+                "Dots: measured. Curve: the model, with standard errors.",
+            ],
+            narrow,
+        ),
         narrow=narrow,
     )
 
 
-def bends(snapshot: Snapshot, _narrow: bool) -> "AnyChart":
+def bends(snapshot: Snapshot, narrow: bool) -> "AnyChart":
     """Draw what bends."""
     from finalist.charts.effects import bends_chart
 
@@ -52,13 +65,14 @@ def bends(snapshot: Snapshot, _narrow: bool) -> "AnyChart":
     if len(snapshot.problem.arms.feature_names) > 2:
         remarks.append("The other columns are held at their average.")
     return bends_chart(
-        [(one.column, one.other, vars(one)) for one in snapshot.curves],
+        [(one.column, one.other, vars(one)) for one in snapshot.bent.curves],
         label=snapshot.problem.in_unit("Mean"),
-        subtitle=remarks,
+        subtitle=lines(remarks, narrow),
+        narrow=narrow,
     )
 
 
-def effects(snapshot: Snapshot, _narrow: bool) -> "AnyChart":
+def effects(snapshot: Snapshot, narrow: bool) -> "AnyChart":
     """Draw what each column does."""
     from finalist.charts.effects import effects_chart
 
@@ -76,19 +90,26 @@ def effects(snapshot: Snapshot, _narrow: bool) -> "AnyChart":
         low,
         high,
         label=snapshot.problem.in_unit("Change of the result"),
-        subtitle=["Over the range of a column; a level instead of the first.", remark],
+        subtitle=lines(
+            ["Over the range of a column; a level instead of the first.", remark], narrow
+        ),
+        narrow=narrow,
     )
 
 
-def residuals(snapshot: Snapshot, _narrow: bool) -> "AnyChart":
+def residuals(snapshot: Snapshot, narrow: bool) -> "AnyChart":
     """Draw what the model leaves over."""
     from finalist.charts.effects import residuals_chart
+    from finalist.charts.theme import candidate_colour
 
     left = snapshot.leftover
     return residuals_chart(
         left.pull,
         left.fitted,
         left.residual,
+        names=[snapshot.arms.names[i] for i in left.arm.tolist()],
+        colours=[candidate_colour(i) for i in left.arm.tolist()],
         unit=snapshot.problem.unit or "",
-        subtitle=["A curve or trend is something the model does not have."],
+        subtitle=lines(["A curve or trend is something the model does not have."], narrow),
+        narrow=narrow,
     )

@@ -2,13 +2,12 @@
 
 import base64
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from finalist.complexity import complexity
-from finalist.errors import ChartError, FinalistError
+from finalist.errors import ChartError
 from finalist.inference.information import information
 from finalist.inference.intervals import pooled_widths, start_of
 from finalist.planning import Forecast, MarginPrices, Plan
@@ -27,24 +26,21 @@ if TYPE_CHECKING:
 
 #: Arms and batches drawn in the chart of evidence.
 MAX_LINES, MAX_BATCHES = 60, 120
-#: The best design is computed up to so many arms times squared rank.
-MAX_WORK = 200_000
-#: What some charts do not show: they need one sigma, one cost, and the best of all arms.
+#: What the plane does not show: it needs one sigma, one cost, and the best of all arms.
 _BEYOND: frozenset[Feature] = frozenset(
     {"sigma per arm", "other candidates", "top-m", "cost", "batch intercept", "misspecification"}
 )
 _THEMES: tuple["Theme", ...] = ("light", "dark")
 _drawing = threading.Lock()  # drawing takes a whole core
-_INTERVALS = "Lines: 95 % intervals, for all candidates and times together."
 
 
 def available(snapshot: Snapshot) -> dict[str, str]:
     """Return the charts that can be drawn now, each with a description for screen readers."""
     found: dict[str, str] = {}
-    if snapshot.curves:
+    if snapshot.bent.curves:
         found["bends"] = (
             "Measured means beside the line of the model and that of a model that bends: "
-            f"{', '.join(dict.fromkeys(one.column for one in snapshot.curves))}."
+            f"{', '.join(dict.fromkeys(one.column for one in snapshot.bent.curves))}."
         )
     arms, plain = snapshot.arms, _is_plain(snapshot)
     if (np.diff(snapshot.trail[0], prepend=0) > 0).any():
@@ -52,11 +48,6 @@ def available(snapshot: Snapshot) -> dict[str, str]:
             "Evidence against each candidate over the measurements; a candidate is ruled out when "
             "its line reaches 1. The table of candidates has the last values."
         )
-    if np.isfinite(snapshot.means).any():
-        found["estimates"] = "Estimated means; the table of candidates has the numbers."
-    if snapshot.fit.statistics.pulls:  # of complete batches
-        beside = " beside those of the best design" if plain else ""
-        found["pulls"] = f"Measurements of each candidate{beside}."
     for k, one in enumerate(slices(snapshot, model_pictures.front(snapshot))):
         found[f"curve-{k}"] = (
             f"Measured means along {words.name(one.column)} with the curve of the model; the chart "
@@ -215,67 +206,6 @@ def _evidence(snapshot: Snapshot, narrow: bool) -> "AnyChart":
     )
 
 
-def _estimates(snapshot: Snapshot, _narrow: bool) -> "AnyChart":
-    from finalist.charts.studies import intervals_chart
-
-    K, (means, low, high) = len(snapshot.arms), snapshot.intervals
-    remark = _INTERVALS if np.isfinite(high).any() else "There are no intervals."
-    if snapshot.problem.batch_intercept:
-        remark = "To compare candidates: the level of each batch is unknown."
-    return intervals_chart(
-        snapshot.arms.names,
-        means,
-        low,
-        high,
-        np.isin(np.arange(K), snapshot.verdict.survivors),
-        list(snapshot.winners),
-        candidate=snapshot.arms.candidate,
-        first="winner" if snapshot.risk is not None else "recommended",
-        sign=snapshot.problem.sign,
-        label=snapshot.problem.in_unit("Mean result"),
-        title="Estimated means",
-        subtitle=[remark],
-    )
-
-
-def _pulls(snapshot: Snapshot, _narrow: bool) -> "AnyChart":
-    from finalist.charts.studies import allocation_chart
-
-    best, remarks = best_design(snapshot), []
-    if best is not None:
-        remarks = ["Orange: shared as would be best if the estimates were the truth."]
-    elif _is_plain(snapshot):
-        remarks = ["The best design is not known yet."]
-    return allocation_chart(
-        snapshot.arms.names,
-        snapshot.fit.statistics.count,
-        best,
-        title="Measurements of each candidate",
-        subtitle=remarks,
-    )
-
-
-def best_design(snapshot: Snapshot) -> np.ndarray | None:
-    """Return the weights of the oracle's design if the estimates were true (Soare 2014, Sect. 3).
-
-    None for questions that are not the best of all arms with one sigma and one cost.
-    """
-    arms, means = snapshot.arms, snapshot.means
-    if (
-        not _is_plain(snapshot)
-        or len(arms) * arms.rank**2 > MAX_WORK
-        or not np.isfinite(means).all()
-    ):
-        return None
-    theta = np.linalg.lstsq(arms.features, means, rcond=None)[0]
-    try:
-        # The oracle's design does not depend on sigma.
-        found = complexity(arms, theta, sigma=1.0, objective=snapshot.problem.objective)
-        return np.asarray(found.oracle_design.weights)
-    except (FinalistError, np.linalg.LinAlgError):  # tied arms, or nothing to distinguish
-        return None
-
-
 def _forecast(found: Forecast | None, narrow: bool) -> "AnyChart":
     from finalist.charts.studies import forecast_chart
 
@@ -287,7 +217,7 @@ def _forecast(found: Forecast | None, narrow: bool) -> "AnyChart":
         found.pulls,
         found.cap,
         title="How many more?" if narrow else "How many more measurements?",
-        subtitle=[] if narrow else [found.words()],
+        subtitle=[] if narrow else model_pictures.lines([found.words()], narrow),
         narrow=narrow,
     )
 
@@ -321,7 +251,7 @@ def _plane(snapshot: Snapshot, narrow: bool) -> "AnyChart":
     from finalist.charts.studies import NARROW, WIDE, position_chart
 
     theta = np.linalg.lstsq(snapshot.arms.features, snapshot.means, rcond=None)[0]
-    subtitle: Sequence[str] = [
+    subtitle = [
         "Each coloured cone holds the parameters under which that candidate is best.",
         "The cross is the estimate; the ellipse holds the truth with 95 %, at all times.",
     ]
@@ -333,15 +263,13 @@ def _plane(snapshot: Snapshot, narrow: bool) -> "AnyChart":
         start=_start(snapshot),
         sign=snapshot.problem.sign,
         title="The plane" if narrow else "Where the parameter may be",
-        subtitle=[] if narrow else subtitle,
+        subtitle=model_pictures.lines(subtitle, narrow),
         side=NARROW if narrow else WIDE,
     )
 
 
 _DRAW: dict[str, Callable[[Snapshot, bool], "AnyChart"]] = {
     "evidence": _evidence,
-    "estimates": _estimates,
-    "pulls": _pulls,
     "plane": _plane,
     "bends": model_pictures.bends,
     "effects": model_pictures.effects,

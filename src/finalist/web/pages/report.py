@@ -9,7 +9,7 @@ from finalist.study import Snapshot, Status, Study
 from finalist.study.status import status
 from finalist.web.cache import Cache
 from finalist.web.pages.pictures import as_url, available, svg
-from finalist.web.pages.shown import ROWS, context
+from finalist.web.pages.shown import context
 from finalist.web.pool import Moment
 from finalist.web.render import HERE, environment
 
@@ -37,7 +37,6 @@ def report(snapshot: Snapshot, simulated: Status, place: str, cache: Cache, mome
         **shown,
         arms=arms[:MAX_ARMS],
         more=max(len(arms) - MAX_ARMS, 0),
-        charted="estimates" in available(snapshot),
         charts=_charts(snapshot, simulated.forecast, cache, moment),
         forecast=simulated.forecast,
         saving=simulated.saving,
@@ -57,7 +56,7 @@ def _charts(
     """Return charts: their names, images as data URLs (scripts in them do not run), and texts."""
     charts = []
     for chart, alt in available(snapshot).items():
-        if chart in ROWS or (chart == "forecast" and forecast is None):
+        if chart == "forecast" and forecast is None:
             continue
         try:
             url = as_url(svg(snapshot, chart, "light", lambda: forecast, cache, moment))

@@ -11,6 +11,8 @@ SAID = {
     "stored-one": "1 new result is stored.",
     "failed": "{n} measurements failed. They are made again, below under new numbers.",
     "failed-one": "1 measurement failed. It is made again, below under a new number.",
+    "undone": "{n} results are taken back. Their measurements are open again, below.",
+    "undone-one": "1 result is taken back. Its measurement is open again, below.",
     "same": "Nothing is new: these results were stored already.",
     "void": "Measurement {n} replaces the one that failed.",
     "missing": "Measurement {n} is given up.",
@@ -28,6 +30,8 @@ SAID = {
     "added-one": "The new candidate is tested from here on.",
     "example": "The example is ready. Simulate its first batch below.",
     "simulated": "{n} results were simulated. The verdict has changed with them.",
+    "used": "Batch {n} is complete and a decision has used its results. If one of them is wrong, "
+    "start the study anew from before batch {n}, under “Change the study”.",
     "deleted": "The study is deleted.",
 }
 
@@ -38,7 +42,8 @@ def said(request: Request) -> str | None:
     first = _message(query.get("said", ""), query.get("n", ""))
     again = query.get("again", "")
     more = _message("failed-one" if again == "1" else "failed", again) if again else None
-    return " ".join(filter(None, (first, more))) or None
+    used = _message("used", query.get("used", ""))
+    return " ".join(filter(None, (first, more, used))) or None
 
 
 def _message(word: str, number: str) -> str | None:
@@ -49,11 +54,20 @@ def _message(word: str, number: str) -> str | None:
 
 
 def back(
-    number: int, word: str, n: int | None = None, part: str = "#main", *, again: int = 0
+    number: int,
+    word: str,
+    n: int | None = None,
+    part: str = "#main",
+    *,
+    again: int = 0,
+    used: int = 0,
 ) -> RedirectResponse:
     """Redirect to the page of a study, with the message of an action.
+
+    `again` counts failed measurements; `used` is the batch whose results a decision has used.
 
     Without a fragment the browser would keep that of the form, but messages are at the top.
     """
     query = f"said={word}" + ("" if n is None else f"&n={n}") + (f"&again={again}" if again else "")
+    query += f"&used={used}" if used else ""
     return RedirectResponse(f"/studies/{number}?{query}{part}", status_code=303)

@@ -23,13 +23,13 @@ from finalist.web.render import environment
 
 #: Rows of the panel "Why this winner".
 MAX_WHY = 100
-#: Charts that are drawn as rows of the page itself, and not as pictures.
-ROWS = ("estimates", "pulls")
 
 
 def around(rows: Sequence[Row]) -> tuple[float, float]:
     """Return the ends of an axis of means with their standard errors and what was measured."""
-    ends = [value for row in rows for value in (row.mean, row.estimate) if value is not None]
+    ends = [
+        value for row in rows for value in (row.mean, row.estimate, row.bent) if value is not None
+    ]
     ends += [
         row.estimate + side * row.error
         for row in rows
@@ -68,7 +68,6 @@ environment.globals |= {
     "FIRST": FIRST,
     "MAX_DRAWN": MAX_DRAWN,
     "MAX_WHY": MAX_WHY,
-    "ROWS": ROWS,
     "around": around,
     "checked": checked,
     "evidence_of": evidence_of,

@@ -43,6 +43,8 @@ class Row:
         Results so far and their mean.
     estimate, error : float or None
         The mean by the model, with its ordinary standard error.
+    bent : float or None
+        The mean by a model that bends, where the check finds that the model does not fit.
     waiting : int
         Measurements in the open batch.
     """
@@ -60,6 +62,7 @@ class Row:
     mean: float | None
     estimate: float | None
     error: float | None
+    bent: float | None
     waiting: int
 
 
@@ -77,12 +80,15 @@ class VerdictCard:
         The runner-up: what is closest behind it by the estimate.
     certain : bool
         Whether the one in front is the winner and that is certain.
+    bent : bool
+        Whether differences are by the model that bends: it is by that one that it is in front.
     """
 
     rows: tuple[Row, ...]
     front: Row | None
     second: Row | None
     certain: bool
+    bent: bool = False
 
     @property
     def differences(self) -> tuple[Row, ...]:
@@ -103,6 +109,11 @@ def standing(snapshot: Snapshot, status: Status) -> VerdictCard:
         chosen, leads = snapshot.leading
     none = np.full(len(arms), np.nan)
     behind, low, high = (none,) * 3 if leads is None else (leads.estimate, leads.low, leads.high)
+    bent, bends = snapshot.bent.means, False
+    if bent is not None and chosen is not None and snapshot.doubts:
+        far = snapshot.problem.sign * (bent[chosen] - bent)
+        bends = bool((far[list(snapshot.verdict.survivors)] >= 0).all())
+        behind, low, high = (far, none, none) if bends else (behind, low, high)
     errors, statistics = standard_errors(snapshot), snapshot.fit.statistics
     out_after = {i: one.batch for one in snapshot.decisions[::-1] for i in one.rejected}
     rivals = none if snapshot.evidence is None else snapshot.evidence.rival
@@ -140,6 +151,7 @@ def standing(snapshot: Snapshot, status: Status) -> VerdictCard:
             mean=float(statistics.mean[i]) if statistics.count[i] else None,
             estimate=_number(snapshot.means[i]),
             error=_number(errors[i]),
+            bent=None if bent is None else _number(bent[i]),
             waiting=int(waiting[i]),
         )
 
@@ -148,7 +160,7 @@ def standing(snapshot: Snapshot, status: Status) -> VerdictCard:
     rows = tuple(map(row, order))
     front = None if chosen is None else rows[order.index(chosen)]
     certain = status.verdict == "winner" and status.certain and status.top == 1
-    alone = VerdictCard(rows, front, None, certain)
+    alone = VerdictCard(rows, front, None, certain, bends)
     second = min(alone.differences, key=lambda one: one.behind or 0.0, default=None)
     return replace(alone, second=second)
 
@@ -192,10 +204,28 @@ def lead(snapshot: Snapshot, found: VerdictCard) -> str | None:
         far = f"{other} has the better estimate, by {words.number(-second.behind, 3)}{unit}"
     else:
         far = f"{one} leads {other}, the runner-up, by {words.number(second.behind, 3)}{unit}"
+    if found.bent:
+        return f"{far}. This is an estimate by a model that bends, without an interval."
     if second.low is None or second.high is None:
-        return f"{far}. This is an estimate without an interval."
+        return f"{far}. This is an estimate without an interval.{_by_bends(snapshot, front)}"
     low, high = words.number(second.low, 3), words.number(second.high, 3)
     return f"{far} (95 % interval: {low} to {high})."
+
+
+def _by_bends(snapshot: Snapshot, front: Row) -> str:
+    """Say who is in front by a model that bends, where the check says that means do."""
+    bent, can_win = snapshot.bent.means, snapshot.arms.candidate
+    if bent is None:
+        return ""
+    best = int(np.argmax(np.where(can_win, snapshot.problem.sign * bent, -np.inf)))
+    name = snapshot.arms.names[best]
+    if name == front.name:
+        return " By a model that bends it has the best mean, too."
+    mean = words.number(float(bent[best]))
+    return (
+        f" It is by the model that does not fit: by one that bends {words.quoted(name)} has the "
+        f"best mean, {mean}."
+    )
 
 
 def rests_on(snapshot: Snapshot) -> str:
