@@ -1,9 +1,10 @@
 """Is a choice right as often as its study says? Over 21 kinds of truths, at the end and before it.
 
-    python -m benchmarks.budgets.calibration [--runs 200] [--jobs 1] [--set measured]
+    python -m benchmarks.budgets.calibration [--runs 200] [--jobs 1] [--set measured] [--store FILE]
 
-The gauntlet is run with a budget and delta = 0.05, as people do; arms and means are drawn anew and
-permuted in every run. Half way and at the end the chances are noted that a study would show. Runs
+The gauntlet is run with a budget and delta = 0.05, without the check of the model; arms and means
+are drawn anew and permuted in every run. Results are kept in a store; a stopped run goes on where
+it was. Half way and at the end the chances are noted that a study would show. Runs
 that end certain show none at the end. The prior was chosen on the kinds of `--set tuned`; the table
 is of others. Writes benchmarks/results/calibration.md. The exit code is 1 when a target is missed.
 """
@@ -11,18 +12,23 @@ is of others. Writes benchmarks/results/calibration.md. The exit code is 1 when 
 import argparse
 import itertools
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import joblib  # type: ignore[import-untyped]
 import numpy as np
+from numpy.typing import ArrayLike
 
 import finalist as fl
 from benchmarks.budgets.kinds import MEASURED, TUNED, KindOfTruth
+from benchmarks.gauntlet.cells import CodeStore
 from benchmarks.harness import Report, Table, Target
 from finalist.inference.draws import error_estimate
 from finalist.inference.intervals import leaders
 from finalist.inference.pooling import Pooled
+from finalist.lab.store import Store
+from finalist.problem.rules import NEWEST
 from finalist.simulation.binomial import exact_interval
 from finalist.simulation.rewards import DrawnRewards
 from finalist.simulation.task import drawn
@@ -33,6 +39,8 @@ SETS = {"measured": MEASURED, "tuned": TUNED}
 EDGES = (0.0, 0.3, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0)
 #: Where choices with a chance of 80 to 90 % should be right.
 LOW, HIGH = 0.8, 0.9
+#: Runs stored together.
+BLOCK = 25
 
 
 class Said(NamedTuple):
@@ -80,7 +88,7 @@ def one(name: str, kind: KindOfTruth, budget: int, index: int) -> Said:
             fit, alive = pooled.estimate(), run.verdict.survivors
             left = budget - pooled.pulls
             arm = leaders(fit, 1, alive, 1)[0]
-            found = foresee(problem, fit, (arm,), alive, left * run.rest(fit, left))
+            found = foresee(problem, fit, (arm,), alive, run.rest(fit, left))
             if found is not None:
                 half, later = found.chances(0.0)
                 ahead, half_right = later or np.nan, bool(means[arm] >= means.max())
@@ -92,6 +100,34 @@ def one(name: str, kind: KindOfTruth, budget: int, index: int) -> Said:
         error = error_estimate(fit, arm, sign=1, sigma=problem.scale)
         end = np.nan if error is None else 1.0 - error
     return Said(name, half, ahead, half_right, end, bool(means[arm] >= means.max()))
+
+
+def block(
+    name: str, kind: KindOfTruth, budget: int, runs: range, jobs: int, store: Store
+) -> dict[str, np.ndarray]:
+    """Run some studies, or read what they showed before."""
+    settings = {"kind": "calibration", "truth": name, "budget": budget, "rules": NEWEST.number}
+    settings |= {"strategy": repr(fl.Gauntlet()), "first": runs.start, "runs": len(runs)}
+    kept = store.get(settings)
+    if kept is None:
+        tasks = [joblib.delayed(one)(name, kind, budget, index) for index in runs]
+        found = joblib.Parallel(n_jobs=jobs)(tasks)
+        words = Said._fields[1:]
+        arrays: dict[str, ArrayLike] = {w: np.array([getattr(s, w) for s in found]) for w in words}
+        store.put(settings, arrays)
+        kept = {word: np.asarray(array) for word, array in arrays.items()}
+    return {"kind": np.full(len(runs), name), **kept}
+
+
+def measured(kinds: Mapping[str, KindOfTruth], words: argparse.Namespace) -> dict[str, np.ndarray]:
+    """Return what all studies showed, by what it is."""
+    parts = []
+    with CodeStore(words.store) as store:
+        for (name, kind), which in itertools.product(kinds.items(), (0, 1)):
+            for first in range(0, words.runs, BLOCK):
+                runs = range(first, min(first + BLOCK, words.runs))
+                parts.append(block(name, kind, kind.budgets[which], runs, words.jobs, store))
+    return {word: np.concatenate([part[word] for part in parts]) for word in Said._fields}
 
 
 def table(title: str, said: np.ndarray, right: np.ndarray, note: str) -> Table:
@@ -121,23 +157,17 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=200)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--set", choices=SETS, default="measured")
+    parser.add_argument("--store", type=Path, default=Path("budgets.sqlite"))
     words = parser.parse_args()
     kinds = SETS[words.set]
-    tasks = [
-        joblib.delayed(one)(name, kind, budget, index)
-        for name, kind in kinds.items()
-        for budget in kind.budgets
-        for index in range(words.runs)
-    ]
-    found = joblib.Parallel(n_jobs=words.jobs)(tasks)
-    columns = {word: np.array([getattr(said, word) for said in found]) for word in Said._fields}
+    columns = measured(kinds, words)
     end, half, ahead = (columns[word] for word in ("end", "half", "ahead"))
     right, half_right = columns["right"], columns["half_right"]
     known, early = ~np.isnan(end), ~np.isnan(half)
     report = Report("Is a choice right as often as its study says?")
     note = f"{len(kinds)} kinds of truths at two budgets each, {words.runs:,} runs of each."
     sure = np.isnan(end)
-    certain = f" {int(sure.sum()):,} of {len(found):,} runs were certain and show no chance: "
+    certain = f" {int(sure.sum()):,} of {len(end):,} runs were certain and show no chance: "
     certain += f"{int((sure & ~right).sum())} of them were wrong (delta = 0.05)."
     report.add(table("At the end of the budget", end[known], right[known], note + certain))
     report.add(table("Half way: now", half[early], half_right[early], note))

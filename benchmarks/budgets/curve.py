@@ -5,7 +5,8 @@
 100 points of the sphere in 8 dimensions, drawn from the seed of the held-out set. The gauntlet
 spends the whole budget (delta = 1e-6), as the others do; equal shares are simulated in closed form.
 Results are kept in a store, that of `benchmarks.budgets`; a stopped run goes on where it was.
-Writes benchmarks/results/budget-curve.md and the picture docs/images/budget.png.
+Writes benchmarks/results/budget-curve.md and the pictures docs/images/budget.png and
+budget-regret.png.
 """
 
 import argparse
@@ -21,7 +22,7 @@ from finalist.charts.curves import Curve, curves_chart
 from finalist.charts.theme import save
 
 RESULTS = Path(__file__).parents[1] / "results" / "budget-curve.md"
-PICTURE = Path(__file__).parents[2] / "docs" / "images" / "budget.png"
+PICTURES = Path(__file__).parents[2] / "docs" / "images"
 FAMILY, BUDGETS = "sphere 100 x 8", (60, 120, 300, 700, 1500, 3400)
 #: Columns of the table, and what the picture calls those that it shows.
 SHOWN = {
@@ -77,7 +78,7 @@ def _runs(column: str, asked: int) -> int:
 
 
 def draw(found: dict[tuple[str, int], Found], limits: dict[int, float], runs: int) -> None:
-    """Draw the picture; errors of which there were none are left out."""
+    """Draw errors and regrets; where there were none, nothing."""
     curves = []
     for column, label in SHOWN.items():
         some = [T for T in BUDGETS if (column, T) in found and found[column, T].wrong > 0]
@@ -94,21 +95,19 @@ def draw(found: dict[tuple[str, int], Found], limits: dict[int, float], runs: in
     budgets = tuple(float(T) for T in BUDGETS)
     bound = tuple(limits[T] for T in BUDGETS)
     curves.append(Curve("pair limit", budgets, bound, reference=True))
-    subtitle = [
-        f"100 candidates described by 8 numbers; {runs:,} simulated studies at each budget,",
-        f"{_runs('Peace', runs):,} of rivals; lines are 95 % intervals.",
-    ]
-    title = "How often the wrong one is named after a budget"
-    chart = curves_chart(
-        curves,
-        "Measurements in all",
-        "Share of wrong names",
-        title,
-        subtitle,
-        log_x=True,
-        y_format="~%",
-    )
-    save(chart, PICTURE)
+    about = f"100 candidates described by 8 numbers; {runs:,} simulated studies at each budget,"
+    others = f"{_runs('Peace', runs):,} of rivals"
+    x_title, title = "Measurements in all", "How often the wrong one is named after a budget"
+    words = x_title, "Share of wrong names", title, [about, f"{others}; lines are 95 % intervals."]
+    save(curves_chart(curves, *words, log_x=True, y_format="~%"), PICTURES / "budget.png")
+    regrets = []
+    for column, label in SHOWN.items():
+        some = [T for T in BUDGETS if (column, T) in found and found[column, T].regret > 0.0]
+        values = tuple(found[column, T].regret for T in some)
+        regrets.append(Curve(label, tuple(map(float, some)), values))
+    title = "How much worse what is named is than the best"
+    words = x_title, "Mean difference from the best", title, [about, f"{others}."]
+    save(curves_chart(regrets, *words, log_x=True, y_format="~g"), PICTURES / "budget-regret.png")
 
 
 if __name__ == "__main__":

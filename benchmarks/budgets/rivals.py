@@ -16,9 +16,11 @@ from benchmarks.budgets.cells import Cell
 from benchmarks.budgets.families import Truth
 from benchmarks.budgets.fixed import Tally, designed, draw, fixed, oracle, uniform
 from finalist.arms import Arms
+from finalist.inference.bends import Bends
 from finalist.lab.blocks import Keeper, arrays_of, outcomes
 from finalist.lab.store import Store, settings_of
 from finalist.problem.rules import rules_of
+from finalist.settings import of_study
 from finalist.simulation.binomial import exact_interval
 from finalist.simulation.engine import collect
 from finalist.simulation.task import Outcome, Task, make_task
@@ -32,20 +34,23 @@ STRATEGIES: dict[str, Strategy] = {
     "halving": fl.SequentialHalving(pooled=True),
     "top-two": fl.LinearTopTwo(),
     "gauntlet": fl.Gauntlet(),
+    "checked": fl.Gauntlet(),
     "stopping": fl.Gauntlet(),
     "0.1.0": fl.Gauntlet(),
 }
 #: What is asked beside the budget: with this delta the gauntlet hardly ever stops before the end,
-#: like its rivals. "stopping" has the usual .05, also by the rules of version 0.1.0.
+#: like its rivals; "checked" is that with the probes for bends that studies have, which are part of
+#: the budget. "stopping" has the usual .05, also by the rules of version 0.1.0.
 QUESTIONS: dict[str, dict[str, Any]] = {
     "gauntlet": {"delta": 1e-6},
+    "checked": {"delta": 1e-6, **of_study({})},
     "0.1.0": {"rules": rules_of(1)},
 }
 #: Allocations that rewards do not change.
 FIXED = ("uniform", "G", "XY", "oracle")
 COLUMNS = ("uniform", "G", "XY", *STRATEGIES, "oracle")
 #: The part of the runs that a slow column has, and with many arms everything but fixed allocations.
-PARTS = {"Peace": 0.2, "top-two": 0.5, "stopping": 0.5, "0.1.0": 0.5}
+PARTS = {"Peace": 0.2, "top-two": 0.5, "checked": 0.5, "stopping": 0.5, "0.1.0": 0.5}
 MANY, PART_OF_MANY = 300, 0.1
 #: Fixed allocations, which take hardly any time, have at least so many runs; the gauntlet where a
 #: small error is promised.
@@ -121,10 +126,12 @@ class Found:
 def applies(column: str, cell: Cell) -> bool:
     """Return whether a column has a place in a cell.
 
-    Sequential Halving is for arms that say nothing about each other; the phases of others need
-    more pulls than the smallest budgets have.
+    Sequential Halving is for arms that say nothing about each other, where the check has nothing
+    to look for; the phases of others need more pulls than the smallest budgets have.
     """
     if column == "halving" and "bare" not in cell.family:
+        return False
+    if column == "checked" and Bends.of(cell.truth.arms).count == 0:
         return False
     if column not in STRATEGIES:
         return True

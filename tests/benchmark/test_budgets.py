@@ -1,5 +1,6 @@
 """The benchmark of budgets: closed forms against runs, the oracle, permuted arms, targets."""
 
+import argparse
 import math
 
 import numpy as np
@@ -190,11 +191,23 @@ def test_who_has_a_place_in_a_cell():
     assert rivals.applies("uniform", few)
     assert not rivals.applies("halving", Cell("sphere 20 x 3", 1, 860, "promised"))
     assert rivals.applies("halving", Cell("bare 16 random", 1, 300, "promised"))
+    assert rivals.applies("checked", few)
+    assert not rivals.applies("checked", Cell("bare 16 random", 1, 300, "promised"))
     many = Cell("sphere 500 x 20", 1, 1800, "promised")
     assert [rivals.runs_of("Peace", cell, 10_000) for cell in (few, many)] == [2000, 200]
     assert [rivals.runs_of("gauntlet", cell, 100) for cell in (few, many)] == [100, 10]
     assert rivals.runs_of("uniform", few, 100) == 10_000
     assert rivals.runs_of("gauntlet", Cell("paper", 1, 1010, "paper"), 100) == 2000
+
+
+def test_the_probes_of_a_checked_run_are_part_of_its_budget():
+    cell = Cell("sphere 20 x 3", 1, 86, "promised")
+    probed, plain = (rivals.task_of(cell, column) for column in ("checked", "gauntlet"))
+    assert probed.problem.check == 0.03
+    ended = [rivals.Permuted(probed).run(i) for i in range(5)]
+    assert [one.pulls.sum() for one in ended] == [86] * 5
+    others = [rivals.Permuted(plain).run(i) for i in range(5)]
+    assert any((one.pulls != two.pulls).any() for one, two in zip(ended, others, strict=True))
 
 
 # ---- targets -------------------------------------------------------------------------------
@@ -251,16 +264,17 @@ def test_targets_by_hand():
 def test_tables_say_what_is_there():
     cell = Cell("bare 16 random", 2, 630, "promised")
     made = Report("some")
+    ours = {"gauntlet": found(50, 500), "checked": found(30, 250)}
     stopping = found(50, certain=0.25, pulls=600.0)
-    some = {cell: {"uniform": found(0), "gauntlet": found(50, 500), "stopping": stopping}}
+    some = {cell: {"uniform": found(0), **ours, "stopping": stopping}}
     report.add_tables(made, some, {cell: 0.0123}, 1000)
     text = "\n".join(table.markdown() for table in made.tables)
     assert (
         "| bare 16 random | held out | 630 | 0 (0 to 0.0037) | 0.100 (0.075 to 0.130) | "
-        "0.050 (0.037 to 0.065) | 0.012 |" in text
+        "0.120 (0.082 to 0.167) | 0.050 (0.037 to 0.065) | 0.012 |" in text
     )
-    assert "1,000 runs, in some cells 500 of gauntlet" in text
-    assert "| 200.00 | 200.00 | 25.0%, 600 |  | 0.0 |" in text
+    assert "1,000 runs, in some cells 250 of checked; 500 of gauntlet" in text
+    assert "| 200.00 | 200.00 | 1.20 | 25.0%, 600 |  | 0.0 |" in text
 
 
 def test_papers_instance_is_the_one_of_the_paper():
@@ -291,6 +305,32 @@ def test_a_run_notes_what_its_study_would_show(name):
         assert 0.0 < one.end <= 1.0
         assert 0.0 < one.half <= 1.0
         assert 0.0 < one.ahead <= 1.0
+
+
+def test_what_is_said_of_the_end_is_said_of_the_pulls_that_are_left(monkeypatch):
+    kind, seen = MEASURED["three arms"], list[tuple[int, float]]()
+
+    def foresee(problem, fit, _arms, _alive, more):
+        seen.append((problem.budget - fit.statistics.pulls, more.sum()))
+
+    monkeypatch.setattr(calibration, "foresee", foresee)
+    calibration.one("three arms", kind, kind.budgets[0], 0)
+    assert seen
+    assert [more for _, more in seen] == pytest.approx([left for left, _ in seen])
+
+
+def test_what_studies_showed_is_read_again(tmp_path, monkeypatch):
+    kind, words = MEASURED["three arms"], argparse.Namespace(runs=3, jobs=1)
+    words.store = tmp_path / "runs.sqlite"
+    monkeypatch.setattr(calibration, "BLOCK", 2)
+    first = calibration.measured({"three arms": kind}, words)
+    assert len(first["end"]) == 6
+    alone = calibration.one("three arms", kind, kind.budgets[1], 2)
+    np.testing.assert_equal([first[word][-1] for word in calibration.Said._fields], list(alone))
+    monkeypatch.setattr(calibration, "one", lambda *_: pytest.fail("simulated again"))
+    again = calibration.measured({"three arms": kind}, words)
+    for word in calibration.Said._fields:
+        np.testing.assert_array_equal(again[word], first[word])
 
 
 def test_a_table_of_calibration_counts_what_was_said():

@@ -43,9 +43,33 @@ def test_a_simulation_says_what_is_certain_and_how_often_it_is_wrong(lab: Path) 
     rows = run(*simulated("--budget", 90, "--format", "csv")).stdout.splitlines()
     assert "seconds,regret,certain,pulls: tin" in rows[0]
     assert "certain" not in run(*simulated("--format", "csv")).stdout
-    for budget in (90, 6):  # with and without a curve
+    for budget in (90, 6):
         assert run(*simulated("--budget", budget, "--chart", "c.png", "-o", "x")).exit_code == 0
         assert Path("c.png").read_bytes().startswith(MAGIC["png"])
+    assert run(*simulated("--budget", 6, "--chart", "c.svg", "-o", "x")).exit_code == 0
+    drawn = Path("c.svg").read_text()
+    for words in ("Worse than the best by at most", "name the best", "12 runs of 6 measurements"):
+        assert words in drawn
+
+
+def test_a_budget_in_cost_is_called_so(lab: Path) -> None:
+    header, *rows = ARMS.splitlines()
+    write(lab / "arms.csv", "\n".join([f"{header},price", *(f"{row},2" for row in rows)]))
+    said = run(*simulated("--budget", 12, "--cost-column", "price", "--chart", "c.svg"))
+    assert "a cost of 12 or less" in " ".join(said.stdout.split())
+    assert "12 runs of a cost of 12 at most" in Path("c.svg").read_text()
+
+
+def test_a_plan_with_a_budget_draws_how_good_what_is_named_is(lab: Path) -> None:
+    asked = ("plan", "arms.csv", "--sigma", 1, "--gap", 0.5, "--draws", 3, "--budget", 6)
+    said = run(*asked, "--chart", "c.svg")
+    assert said.exit_code == 0
+    assert "Worse by, mean" in said.stdout
+    assert "What 6 measurements would name" in Path("c.svg").read_text()
+    several = run(*asked, "--top", 2, "--chart", "d.svg")
+    assert several.exit_code == 2
+    assert "without --top" in " ".join(several.stderr.split())
+    assert not Path("d.svg").exists()
 
 
 def test_wrong_budgets_are_explained(lab: Path) -> None:
@@ -53,6 +77,15 @@ def test_wrong_budgets_are_explained(lab: Path) -> None:
     check_refused(run(*simulated("--strategy", "peace", "--budget", 5)), "budget is 5", "at least")
     check_refused(run(*simulated("--budget", 0)), "budget is 0")
     check_refused(run("new", "m", "arms.csv", "--sigma", 1, "--strategy", "gse"), "give budget=")
+
+
+def test_a_budget_that_is_too_small_is_said_at_once(lab: Path) -> None:
+    said = run("new", "few", "arms.csv", "--sigma", SIGMA, "--budget", 1)
+    assert said.exit_code == 0
+    assert "Warning: The budget pays for 1 measurement" in " ".join(said.stdout.split())
+    found = run("new", "json", "arms.csv", "--sigma", SIGMA, "--budget", 1, "--format", "json")
+    assert "The budget pays for 1 measurement" in json.loads(found.stdout)["warnings"][0]
+    assert "Warning" not in run("new", "more", "arms.csv", "--sigma", SIGMA, "--budget", 40).stdout
 
 
 def test_a_study_ends_with_a_recommendation(lab: Path) -> None:

@@ -199,7 +199,7 @@ def test_margins_need_a_lead_and_nothing_that_clashes(arms_file: Path, tmp_path:
         run("plan", arms_file, *FEW, "--margins", "--top", 2), "the 2 best", "proof for one best"
     )
     picture = tmp_path / "margins.png"
-    for other in (("--models",), ("--no-leads",), ("--budget", 20)):
+    for other in (("--models",), ("--no-leads",), ("--budget", 20, "--top", 2)):
         check_refused(run("plan", arms_file, *FEW, *other, "--chart", picture), "--chart draws")
     bad = tmp_path / "margins.gif"
     check_refused(run("plan", arms_file, *FEW, "--margins", "--chart", bad), ".png")

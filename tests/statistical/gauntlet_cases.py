@@ -37,6 +37,9 @@ class Case:
     history, pilot : tuples of float, optional
         The means of 1,000 earlier rewards of each arm, and what is added to the rewards of the
         pilot: both may be wrong.
+    budgets : (int, int), optional
+        What somebody changes the budget to after each batch: the first where the evidence against
+        the best arm is above a half, otherwise the second.
     """
 
     name: str
@@ -53,6 +56,7 @@ class Case:
     part: float = 0.2
     history: tuple[float, ...] | None = None
     pilot: tuple[float, ...] | None = None
+    budgets: tuple[int, int] | None = None
     words: Mapping[str, Any] = field(default_factory=dict)
 
     def problem(self) -> Problem:
@@ -200,7 +204,22 @@ MARGIN = (
     ),
 )  # fmt: skip
 
-CASES = (*TIED, *FINISHED, *NOISE, *MISLED, *MARGIN)
+HUNDRED: dict[str, Any] = {"words": {"budget": 100}}
+BUDGET = (
+    Case("a budget, four-way tie", EYE, ZERO, **HUNDRED),
+    Case("a budget, four-way tie", EYE, ZERO, delta=0.05, **HUNDRED),
+    *sized("a budget, four-way tie", EYE, ZERO, sizes=SIZES, **HUNDRED),
+    Case("a budget, sphere, theta = 0", SPHERE, ZERO, **HUNDRED),
+    Case("a budget, paper's arms, tied", BENT.features, TIE, **HUNDRED),
+    Case("a budget, nearly tied", np.eye(3), (0.1, 0.05, 0.0), **HUNDRED),
+    Case("a budget, unknown sigma, tied", EYE, ZERO, **HUNDRED, **UNKNOWN),
+    Case("a budget, Bernoulli, tied", np.eye(3), (0.3, 0.3, 0.3), **HUNDRED, **BINARY),
+    Case("a budget in cost, tied", EYE, ZERO, words={"budget": 200, "cost": (1.0, 1.0, 3.0, 4.0)}),
+    Case("a budget raised near a verdict, tied", EYE, ZERO, budgets=(200, 60), **HUNDRED),
+    Case("a budget cut near a verdict, tied", EYE, ZERO, budgets=(60, 200), **HUNDRED),
+)
+
+CASES = (*TIED, *FINISHED, *NOISE, *MISLED, *MARGIN, *BUDGET)
 #: Good arms that rule each other out by the margin before noisy ones a little beyond it are out.
 SMALL_AND_LARGE = (0.1, 0.1, 0.1, 3.0, 3.0, 3.0)
 NOISY = Case(
@@ -213,6 +232,7 @@ CHOSEN = Case("a hundred arms of rank 12, first look", WIDE, (0.0,) * 12, pulls=
 #: Each twin, and whether delta is kept: for each rule that is broken also the same with it kept.
 TWINS: tuple[tuple[Case, Twin | Gauntlet, bool], ...] = (
     (Case("four-way tie", EYE, ZERO, part=0.1), Twin(Peeking), False),
+    (Case("a budget, four-way tie", EYE, ZERO, part=0.1, **HUNDRED), Twin(Peeking), False),
     (Case("four-way tie", EYE, ZERO, part=0.1), Twin(Seeing), False),
     (Case("four-way tie", EYE, ZERO, part=0.1), Twin(Sure), True),
     (CHOSEN, Twin(Unsplit), False),

@@ -62,6 +62,9 @@ def is_rejected(case: Case, strategy: Gauntlet | Twin, index: int) -> bool:
         else:
             results = drawn(source, batch)
         run.record(batch, results)
+        if case.budgets is not None and not run.verdict.decided and not run.waits(None):
+            near = run.evidence().share[case.best] > 0.5
+            run.rebudget(case.budgets[0] if near else case.budgets[1])
     return True
 
 
@@ -97,7 +100,8 @@ def rejections(
         words = replace(case, features=case.features.tolist())
         what: dict[str, Any] = {"strategy": repr(strategy), "first": first, "block": BLOCK}
         what["rules"] = NEWEST.number
-        return {"kind": "rejections", "finalist": fl.__version__, **vars(words), **what}
+        asked = {name: value for name, value in vars(words).items() if name != "budgets" or value}
+        return {"kind": "rejections", "finalist": fl.__version__, **asked, **what}
 
     def rejected(first: int) -> list[bool]:
         return block(case, strategy, first, min(BLOCK, runs - first))

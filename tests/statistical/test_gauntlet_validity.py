@@ -24,6 +24,8 @@ SHORT = (
     "three tenths lost, sphere, mixed batches",
     "a margin, four arms, mixed batches",
     "a margin, unknown sigma, batches of 3",
+    "a budget, four-way tie, mixed batches",
+    "a budget raised near a verdict, tied",
 )
 
 

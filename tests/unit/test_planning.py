@@ -683,6 +683,7 @@ def test_a_plan_with_a_budget_counts_what_is_named_by_then():
     assert found.lower_bound is None
     for which, row in enumerate(found.named):  # against `simulate`, with the same parameters
         right = near = certain = 0
+        worse = []
         for draw in range(30):
             task = Draws(
                 fl.Problem(arms, noise=fl.Gaussian(1.0), budget=40),
@@ -690,9 +691,13 @@ def test_a_plan_with_a_budget_counts_what_is_named_by_then():
             ).task(2 * draw + which)  # fmt: skip
             ended = task.run(draw)
             right += ended.correct
-            near += task.means.max() - task.means[ended.winner] <= 0.7
+            worse.append(task.means.max() - task.means[ended.winner])
+            near += worse[-1] <= 0.7
             certain += ended.certain
         assert (row.right, row.near, 30 - row.undecided) == (right, near, certain)
+        assert row.behind is not None
+        np.testing.assert_allclose(row.behind, worse)
+        assert row.regret == pytest.approx(np.mean(worse))
 
 
 def test_a_plan_with_a_budget_says_so():
@@ -705,7 +710,8 @@ def test_a_plan_with_a_budget_says_so():
     plain = found.to_dict()
     assert (plain["budget"], plain["within"]) == (30, 2.0)
     assert plain["rows"][0]["right"] == found.named[0].right
-    assert "right" in found.to_frame().columns
+    assert plain["rows"][0]["regret"] == found.named[0].regret
+    assert {"right", "near", "regret"} <= set(found.to_frame().columns)
     assert "budget" not in fl.plan(arms, sigma=1.0, gap=1.0, draws=2).to_dict()
 
 
@@ -736,7 +742,8 @@ def test_a_plan_refuses_what_has_no_meaning(words, said):
 def test_several_winners_and_a_fixed_theta_have_a_plan_with_a_budget():
     arms = fl.Arms.unstructured(4)
     several = fl.plan(arms, sigma=1.0, gap=0.5, draws=3, budget=40, top=2)
-    assert several.named[0].near is None
+    assert several.named[0].near is several.named[0].regret is None
     fixed = fl.plan(arms, sigma=1.0, theta=[1.0, 0.0, 0.0, 0.0], draws=3, budget=40)
-    assert fixed.within is None
+    assert fixed.within is fixed.named[0].near is None
+    assert fixed.named[0].regret == pytest.approx(fixed.named[0].wrong / 3)
     assert "within" not in fixed.words()

@@ -1,5 +1,6 @@
 """Simulations with a budget: where runs end, what they recommend, and what is kept of them."""
 
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -167,6 +168,34 @@ def test_processes_frames_and_merging_keep_it(tmp_path):
     assert "certain" in one.to_frame()
     with pytest.raises(SimulationError, match="different budget"):
         one.merge(fl.simulate(ARMS, HARD, runs=16, budget=61, sigma=0.3))
+
+
+#: For each setting of a problem and of a task that a run depends on, another value.
+OTHERS: dict[str, Any] = {
+    "noise": fl.Gaussian(2.0),
+    "goal": fl.EpsilonBest(0.1),
+    "delta": 0.1,
+    "objective": "min",
+    "cost": 2.0,
+    "batch_intercept": True,
+    "misspecification": 0.1,
+    "max_pulls_per_arm": 7,
+    "budget": 30,
+    "check": 0.03,
+}
+TASK_OTHERS: dict[str, Any] = {"shift": 0.5, "size": 4, "noise": 0.7, "seed": 1, "max_pulls": 9}
+
+
+def test_a_store_keeps_every_setting_apart():
+    words: dict[str, Any] = {"rewards": None, "seed": 0, "max_pulls": 10**9}
+    plain = make_task(ARMS, THETA, "gauntlet", sigma=1.0, **words)
+    # Candidates are among the arms, a unit changes no run, and rules are beside the identity.
+    elsewhere = {"arms", "candidates", "unit", "mean", "rules"}
+    assert set(OTHERS) | elsewhere == {field.name for field in fields(plain.problem)}
+    tasks = [replace(plain, problem=replace(plain.problem, **{k: v})) for k, v in OTHERS.items()]
+    tasks += [replace(plain, **{name: value}) for name, value in TASK_OTHERS.items()]
+    found = [str(identity(task)) for task in (plain, *tasks)]
+    assert len(set(found)) == len(found)
 
 
 def test_a_store_keeps_budgets_apart_and_old_results_readable(tmp_path):

@@ -329,6 +329,9 @@ def test_the_first_question_is_when_it_is_over(somebody, tmp_path):
     assert "leave the number out" in both.text
     planned = somebody.post("/new/study", question(until="budget", budget="40", do="plan", **known))
     assert "With 40 measurements the study names the right one in about" in planned.text
+    assert "Worse by, mean" in planned.text
+    assert 'aria-label="Chart: how good what is named is"' in planned.text
+    assert "Measurements against the lead" not in planned.text
     for name, until, budget in (("sixty", "budget", "60"), ("sure", "certain", "")):
         words = question(name=name, until=until, budget=budget, **known)
         assert somebody.post("/new/study", words).status_code == 303

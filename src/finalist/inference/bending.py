@@ -70,8 +70,10 @@ class BendEvidence:
 
         With other arms there are other bends; they begin with the evidence that there was.
         """
+        if problem.check == 0.0:
+            return None
         bends = Bends.of(problem.arms)
-        if problem.check == 0.0 or bends.count == 0:
+        if bends.count == 0:
             return None
         start = 0.0 if before is None else before.log_total
         alarm = before is not None and before.alarm

@@ -140,21 +140,18 @@ def _left(
     Q, R = np.linalg.qr(Z[some])
     to_fit = np.linalg.pinv(R) @ Q.T
     left: list[tuple[str, Float[np.ndarray, " K"]]] = []
+    units: list[Float[np.ndarray, " n"]] = []
     for name, column in made.items():
         rest = column - Z @ (to_fit @ column[some])
         rest = rest - Z @ (to_fit @ rest[some])
         size = float(np.linalg.norm(rest[some]))
         if size <= VANISHES * max(float(np.linalg.norm(column[some])), VANISHES):
             continue
-        if all(_differ(rest[some], other[some]) for _, other in left):
+        unit = rest[some] / size
+        if all(1.0 - abs(float(unit @ other)) > VANISHES for other in units):
             left.append((name, rest))
+            units.append(unit)
     return left
-
-
-def _differ(one: Float[np.ndarray, " K"], other: Float[np.ndarray, " K"]) -> bool:
-    """Tell whether two columns are not multiples of each other."""
-    a, b = one / np.linalg.norm(one), other / np.linalg.norm(other)
-    return bool(1.0 - abs(float(a @ b)) > VANISHES)
 
 
 def _base(arms: Arms) -> tuple[Float[np.ndarray, "K p"], tuple[str, ...]]:

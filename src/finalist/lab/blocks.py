@@ -70,6 +70,9 @@ def identity(task: Task) -> dict[str, Any]:
         "measurable": _some(problem.arms.measurable),
         "candidate": _some(problem.arms.candidate),
         "misspecification": problem.misspecification or None,
+        # Which bends are looked for depends on how the features were made.
+        "check": [problem.check, problem.arms.recipe.name] if problem.check else None,
+        "noise_drawn": task.noise,
         "mean": None if problem.mean == Identity() else repr(problem.mean),
         "shift": task.shift or None,
         "size": task.size,

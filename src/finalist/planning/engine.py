@@ -262,7 +262,7 @@ def _named(
     for which, row in enumerate(rows):
         mine = [one for one in outcomes if one.run % len(rows) == which]
         behind = []
-        for one in mine if within is not None and problem.top == 1 else ():
+        for one in mine if problem.top == 1 else ():
             means = problem.sign * problem.means(runs.parameter(one.run // len(rows)))
             best = float(means[problem.arms.candidate].max())
             behind.append(best - float(means[one.winner]) if one.winner >= 0 else np.inf)
@@ -271,7 +271,8 @@ def _named(
         near = None
         if behind and within is not None:  # a lead of exactly that is within it, up to rounding
             near = sum(one <= within * (1.0 + CLOSE) for one in behind)
-        found.append(BudgetRow(row.name, np.array(sure), len(mine) - right, right, near))
+        worse = np.array(behind) if behind else None
+        found.append(BudgetRow(row.name, np.array(sure), len(mine) - right, right, near, worse))
     return tuple(found)
 
 

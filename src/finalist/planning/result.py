@@ -77,15 +77,24 @@ class BudgetRow(PlanRow):
         Draws in which a wrong arm is named, and in which the right one is.
     near : int or None
         Draws in which it is within `Plan.within` of the best.
+    behind : (draws,) array or None
+        The simple regret of each draw: how much worse it is than the best.
     """
 
     right: int
     near: int | None
+    behind: Float[np.ndarray, " draws"] | None = None
+
+    @property
+    def regret(self) -> float | None:
+        """The mean of `behind`."""
+        return None if self.behind is None else float(self.behind.mean())
 
     def figures(self) -> dict[str, Any]:
         """Return the name and the numbers, without the draws."""
         near = {} if self.near is None else {"near": self.near}
-        return {**super().figures(), "right": self.right, **near}
+        regret = {} if self.regret is None else {"regret": self.regret}
+        return {**super().figures(), "right": self.right, **near, **regret}
 
 
 @dataclass(frozen=True, eq=False)

@@ -124,12 +124,11 @@ class Summary:
                 ("undecided", undecided, self._cap()),
             ]
         sure = f"{self.certain:,} of {self.runs:,}"
+        after = f"{self.budget:,} measurements or fewer"
+        if self.mean_cost is not None:
+            after = f"a cost of {self.budget:,} or less"
         return [
-            (
-                "wrong candidate",
-                wrong,
-                f"{words}; recommended after {self.budget:,} measurements or fewer",
-            ),
+            ("wrong candidate", wrong, f"{words}; recommended after {after}"),
             *self._regret(),
             ("certain", sure, f"decided with their guarantee, delta = {self.delta:.2%}"),
         ]

@@ -45,7 +45,8 @@ measurements with one test at the end. It also simulates half and twice the --ga
 is given), and --chart draws measurements against the lead.
 
 With --budget the simulated studies end there at the latest, and the plan says how often they name
-the right candidate, and how often one that is --within that much of the best. With costs, the plan
+the right candidate, how often one that is --within that much of the best, and how much worse it is
+on average; --chart draws how often it is at most so much worse. With costs, the plan
 counts cost instead of measurements. The table is read as by 'finalist new': columns have roles
 (--column Tone=category), and a model makes the features (--model).
 
@@ -59,8 +60,8 @@ counts cost instead of measurements. The table is read as by 'finalist new': col
   rows (list of name, median, low, high, mean, undecided, wrong, pulls)
 
 With --budget also budget and within, and in rows right and near: the draws that name the right
-candidate, and those that name one within that much of the best. Undecided are those that are not
-certain by then.
+candidate, and those that name one within that much of the best; and regret, how much worse it is on
+average (without --top). Undecided are those that are not certain by then.
 
 --models compares straight, bending, surface and separate for the same table: for each the truth is
 drawn from that model, with the same lead. --format csv has one row per model: model, features,
@@ -151,10 +152,12 @@ def plan(
     words |= {"sigma": inputs.size_or_unknown(words["sigma"]), "size": size, "guess": guess}
     given = theta is not None or theta_file is not None
     by_lead = leads and gap is not None and not given and words["budget"] is None
-    if chart is not None and (models or not (by_lead or margins)):
+    ends = words["budget"] is not None and not margins and words["top"] == 1
+    if chart is not None and (models or not (by_lead or margins or ends)):
         raise ProblemError(
-            "--chart draws measurements against the lead, or what --margins save; it needs --gap, "
-            "and does not go with --budget, --no-leads or --models."
+            "--chart draws measurements against the lead (--gap, without --no-leads), what "
+            "--margins save, or how good what is named with a --budget is (without --top); it does "
+            "not go with --models."
         )
     if models or margins:
         words |= {"strategy": strategy, "draws": draws, "seed": seed, "n_jobs": jobs}
@@ -188,9 +191,10 @@ def plan(
     output.deliver(text, out)
     if chart is not None:
         from finalist.charts.plans import leads_chart
+        from finalist.charts.simulations import ends_chart
 
         with output.working("Drawing..."):
-            output.draw(leads_chart(result), chart)
+            output.draw(ends_chart(result) if ends else leads_chart(result), chart)
 
 
 def _check(models: bool, margins: bool, within: float | None) -> None:
@@ -240,14 +244,18 @@ def _leads(result: "Plan") -> Iterable[Any]:
 
 def _at_the_end(result: "Plan") -> str:
     near = [] if result.within is None else [f"Within {result.within:g} of the best"]
+    worse = [] if result.named[0].regret is None else ["Worse by, mean"]
     rows = [
         [
             row.name,
             f"{row.right} of {result.draws}",
             *([f"{row.near} of {result.draws}"] if near else []),
+            *([] if row.regret is None else [output.number(row.regret)]),
             f"{result.draws - row.undecided} of {result.draws}",
         ]
         for row in result.named
     ]
-    table = output.arms_table(["Strategy", "Right", *near, "Certain"], rows, everything=True)
+    table = output.arms_table(
+        ["Strategy", "Right", *near, *worse, "Certain"], rows, everything=True
+    )
     return output.to_text(result.words(), *result.remarks(), *table)

@@ -20,6 +20,7 @@ from finalist.cli.options import (
     ThetaOption,
 )
 from finalist.files import printable
+from finalist.text import counted
 
 if TYPE_CHECKING:
     import numpy as np
@@ -186,38 +187,25 @@ def _table(result: "Simulation", means: "np.ndarray", everything: bool) -> str:
 
 
 def _picture(result: "Simulation") -> "AnyChart":
-    """Draw the share of runs that have decided, over the pulls."""
-    import altair as alt
-
-    from finalist.charts.theme import PALETTE, data, finish
+    """Draw how good what is named after a budget is; else the runs that have decided, over time."""
+    from finalist.charts.simulations import decisions_chart, regrets_chart
 
     early = result.decided & (result.samples < result.budget) if result.budget else result.decided
-    ended = sorted(result.samples[result.certain | early].tolist())
-    rows = [{"pulls": n, "share": (i + 1) / len(result)} for i, n in enumerate(ended)]
-    rows = [{**row, "share": 0.0} for row in rows[:1]] + rows
-    far = bool(ended) and ended[-1] > 50 * max(ended[0], 1)
-    scale = alt.Scale(type="log" if far and ended[0] > 0 else "linear", zero=False)
-    line = (
-        alt.Chart(data(rows))
-        .mark_line(interpolate="step-after", color=PALETTE[0], strokeWidth=2)
-        .encode(
-            x=alt.X("pulls:Q", title="Pulls", scale=scale),
-            y=alt.Y("share:Q", title="Share of the runs that have decided")
-            .scale(domain=[0, 1])
-            .axis(format="%"),
-        )
-        .properties(width=520, height=300)
-    )
+    ended = result.samples[result.certain | early]
     summary = result.summary()
     count = f"{printable(result.name)}, {len(result):,} runs, {summary.undecided:,} undecided"
     asked = "allowed" if result.certain.any() else "asked for"
     wrong = f"{summary.errors:,} with a wrong winner, {100 * result.delta:g} % {asked}"
     if result.budget is not None:
-        count = (
-            f"{printable(result.name)}, {len(result):,} runs of {result.budget:,} "
-            f"measurements at most"
-        )
+        money = result.costs is not None
+        most = f"a cost of {result.budget:,}" if money else counted(result.budget, "measurement")
+        count = f"{printable(result.name)}, {len(result):,} runs of {most} at most"
         wrong = f"{summary.errors:,} recommended a wrong candidate"
     if summary.mean_regret is not None:
         wrong += f", {summary.mean_regret:.3g} worse than the best on average"
-    return finish(line, "Measurements until the decision", [count, wrong])
+    if result.budget is None or result.regret is None or not result.decided.any():
+        title = "Measurements until the decision"
+        return decisions_chart(ended, len(result), title, [count, wrong])
+    sure = f"{int(result.certain.sum()):,} were certain before the end"
+    named = {printable(result.name): result.regret[result.decided]}
+    return regrets_chart(named, "What is named after the budget", [count, wrong, sure])

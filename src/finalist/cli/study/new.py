@@ -50,9 +50,9 @@ and guide what is measured, but they never count as evidence. With them --sigma 
 is then treated as unknown, because an estimate from old results can be wrong.
 
 With --budget, the study ends after that many measurements at the latest, and recommends the best
-candidate that is left if none is certain by then. The strategies od-linbai, gse, peace, g-budget,
-sequential-halving and top-two are made for this: they require a budget, and they guarantee no
-probability of error.
+candidate that is left if none is certain by then. The default strategy plans for that choice. The
+strategies od-linbai, gse, peace, g-budget, sequential-halving and top-two require a budget, use all
+of it, and guarantee no probability of error.
 
 --format json has the keys name, where,
 created, arms, measurable and candidates (how many there are of each), history, old_results,
@@ -132,7 +132,8 @@ def new(
     )
     with study:
         every = study.arms
-        found = None if earlier is None else study.status(forecast=False)
+        early = earlier is not None or words["budget"] is not None  # may be too small
+        found = study.status(forecast=False) if early else None
         content = {
             "name": study.name,
             "where": shown(db),
@@ -155,7 +156,7 @@ def new(
     told = _found(table) + (
         f"Study {printable(name, 60)!r} is in {shown(db)}: {counted_arms(every)}, strategy "
         f"{strategy}.\n"
-        + "".join(f"{printable(words)}\n" for words in _of_old(found, said))
+        + "".join(f"{printable(words)}\n" for words in _from_the_start(found, said))
         + f"Next:\n  {command(db, 'ask', name, '-o', *sheet)}"
     )
     if not (every.has_intercept or words["batch_intercept"]):
@@ -166,11 +167,12 @@ def new(
     say(form, told, **content)
 
 
-def _of_old(found: "Status | None", said: list[str]) -> Iterator[str]:
-    """Yield what old results say, and how they were read."""
+def _from_the_start(found: "Status | None", said: list[str]) -> Iterator[str]:
+    """Yield what old results say, how they were read, and what is warned of from the start."""
     if found is None:
         return
-    yield f"{found.old_results}" + (f" (Read as: {'; '.join(said)}.)" if said else "")
+    if found.old_results:
+        yield f"{found.old_results}" + (f" (Read as: {'; '.join(said)}.)" if said else "")
     for words in found.warnings:
         yield f"Warning: {words}"
 

@@ -38,7 +38,7 @@ from finalist.web.pages.form import (
     reading_of,
     strategies,
 )
-from finalist.web.pages.pictures import of_leads, of_margins
+from finalist.web.pages.pictures import of_ends, of_leads, of_margins
 from finalist.web.pages.sigma import Old, on_page, read_old
 from finalist.web.pool import Studies
 from finalist.web.render import render
@@ -161,6 +161,7 @@ def _question(
         margins=margins,
         pictures={} if margins is None else of_margins(margins),
         leads={} if plan is None else of_leads(plan),
+        ends={} if plan is None else of_ends(plan),
         old=old or Old(),
         before=before,
         asked_to_create=asked_to_create,

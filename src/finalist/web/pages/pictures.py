@@ -147,6 +147,13 @@ def of_leads(plan: Plan) -> dict[str, str]:
     return _urls(lambda: leads_chart(plan))
 
 
+def of_ends(plan: Plan) -> dict[str, str]:
+    """Return how good what a plan names after a budget is, as data URLs by theme; or nothing."""
+    from finalist.charts.simulations import ends_chart
+
+    return _urls(lambda: ends_chart(plan))
+
+
 def _urls(draw: Callable[[], "AnyChart"]) -> dict[str, str]:
     """Draw in each theme; empty if there is nothing to draw."""
     from finalist.charts.theme import to_svg
