@@ -86,6 +86,12 @@ def test_rinott_constants_are_those_that_are_published():
         assert rinott_constant(K, 51, 1.0 - p) == pytest.approx(h, abs=1e-3)
 
 
+def test_rinott_constants_of_two_arms_are_in_the_table_of_dudewicz_and_dalal():
+    """With two arms their constant (1975) is the same; printed by Law and Kelton to 3 digits."""
+    for n0, p, h in ((20, 0.9, 1.896), (40, 0.9, 1.852), (20, 0.95, 2.453), (40, 0.95, 2.386)):
+        assert rinott_constant(2, n0, 1.0 - p) == pytest.approx(h, abs=1.1e-3)
+
+
 def test_rinott_constants_of_two_arms_are_those_of_differences_of_student_variables():
     for delta in (0.3, 0.05, 1e-3, 1e-6):  # one degree of freedom: Cauchy
         exact = 2.0 * math.tan(math.pi * (0.5 - delta))
