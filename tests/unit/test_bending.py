@@ -9,7 +9,7 @@ import pytest
 from scipy import integrate, stats
 
 import finalist as fl
-from finalist.inference.bending import ALARM, BendEvidence, _log_e, log_mean_exp_chi
+from finalist.inference.bending import ALARM, BendEvidence, _log_e, log_e, log_mean_exp_chi
 from finalist.inference.bends import MAX_BENDS, Bends
 from finalist.inference.pooling import BatchSums
 from finalist.inference.residuals import Cells, Residuals
@@ -221,6 +221,41 @@ def test_a_bend_is_found_and_named():
     assert evidence.alarm
     assert evidence.log_total > np.log(1.0 / ALARM)
     assert evidence.strongest == "f2^2"
+
+
+def test_the_evidence_of_blocks_is_multiplied():
+    problem = fl.Problem(ARMS, noise=fl.Gaussian(1.0), check=0.03)
+    evidence, rng = evidence_of(problem), np.random.default_rng(1)
+    known, expected = cells_of(np.arange(0), np.zeros(0)), 0.0
+    for _ in range(3):
+        order = np.arange(len(ARMS))
+        block = cells_of(order, GRID[:, 0] ** 2 + rng.normal(size=len(order)))
+        h, scale = evidence.size(known)
+        parts = (Residuals.of(ARMS.coordinates, evidence.bends, c) for c in (block, known))
+        expected = expected + log_e(*parts, h, 1.0, scale)
+        evidence.add(block, known)
+        known = block
+    assert evidence.log_m == pytest.approx(expected)
+
+
+def test_an_alarm_takes_evidence_of_twenty_to_one():
+    evidence = evidence_of(fl.Problem(ARMS, noise=fl.Gaussian(1.0), check=0.03))
+    for more, strong in ((-1e-9, False), (1e-9, True)):
+        evidence.log_m = np.full(len(evidence.log_m), np.log(20.0) + more)
+        assert evidence.log_total == pytest.approx(np.log(20.0))
+        assert evidence.strong is strong
+
+
+def test_constants_of_batches_cost_degrees_of_freedom():
+    rng, order = np.random.default_rng(2), np.arange(len(ARMS))
+    values = [shift + rng.normal(size=len(order)) for shift in (0.0, 3.0)]
+    sums = [BatchSums.of(BatchResults.of(len(ARMS), order, some)) for some in values]
+    found = Residuals.of(ARMS.coordinates, Bends.of(ARMS), Cells.of(sums, None, shifted=True))
+    own = np.repeat(np.eye(2), len(ARMS), axis=0)
+    X = np.column_stack([np.tile(GRID, (2, 1)), own])
+    left = complement(X).T @ np.concatenate(values)
+    assert found.freedom == 2 * len(ARMS) - np.linalg.matrix_rank(X)
+    assert found.squares == pytest.approx(left @ left)
 
 
 def test_with_other_arms_the_evidence_is_kept():

@@ -9,6 +9,7 @@ import pytest
 from scipy import stats
 
 import finalist as fl
+from finalist.inference.bending import BendEvidence
 from finalist.inference.bends import TOGETHER, Bends
 from finalist.inference.hidden import hidden
 from finalist.inference.pooling import BatchSums
@@ -17,7 +18,7 @@ from finalist.inference.statistics import BatchResults
 from finalist.problem import EpsilonBest, TopM, as_problem
 from finalist.strategies import Batch
 from finalist.strategies.gauntlet import probes as probing
-from finalist.strategies.gauntlet.model_check import HOPELESS, MORE, MOST, PROBES
+from finalist.strategies.gauntlet.model_check import HOPELESS, MORE, MOST, PART, PROBES
 
 GRID = np.array(list(itertools.product(np.linspace(-1.0, 1.0, 5), repeat=2)))
 ARMS = fl.Arms(GRID).with_intercept()
@@ -185,6 +186,34 @@ def test_many_probes_chosen_several_at_once_tell_as_much_as_one_by_one(monkeypat
     assert left(probing.STEPS) <= 1.01 * left(320)
 
 
+def test_differences_count_by_their_expected_size():
+    """A slow twin: the sum of y y' / g^2, g the gap or half of the standard error."""
+    rng = np.random.default_rng(0)
+    rows = np.column_stack([ARMS.coordinates, Bends.of(ARMS).columns])
+    root = rng.normal(size=(rows.shape[1], rows.shape[1]))
+    C, mean = root @ root.T, rng.normal(size=rows.shape[1])
+    expected = np.zeros_like(C)
+    for j in range(len(rows)):
+        y = rows[3] - rows[j]
+        if j != 3:
+            expected += np.outer(y, y) / max(y @ mean, 0.5 * np.sqrt(y @ C @ y)) ** 2
+    assert probing._differences(problem(), rows, C, mean, 3) == pytest.approx(expected)
+
+
+def test_probes_are_cheap_and_keep_to_their_room():
+    inside = np.flatnonzero((np.abs(GRID) < 1.0).all(axis=1))
+    dear = np.where(np.isin(np.arange(len(ARMS)), inside[::2]), 100.0, 1.0)
+    room = np.where(np.arange(len(ARMS)) == inside[1], 1, 50)
+    known = Cells(np.array([0, 4, 20, 24]), np.full(4, 100.0), np.array([0.0, 0.1, 0.2, 0.3]))
+    nothing = np.zeros(len(ARMS), dtype=np.int64)
+    asked = problem(cost=tuple(dear.tolist()))
+    counts = probing.probes(asked, Bends.of(ARMS), known, nothing, 24, 30, 1.0, room)
+    assert counts.sum() == 30
+    assert counts[inside[::2]].sum() == 0
+    assert (counts <= room).all()
+    assert counts[inside[1]] == 1
+
+
 def test_the_pilot_has_no_probes():
     run = started(problem())
     assert run.next(8).note["kind"] == "pilot"
@@ -348,46 +377,120 @@ def test_with_other_arms_the_evidence_against_the_model_goes_on():
 # ---- the chance that something is hidden ---------------------------------------------------
 
 
-def test_the_bayes_factor_is_a_ratio_of_integrals():
-    x = np.array([-1.0, 0.0, 1.0])
-    arms = fl.Arms(np.ones((3, 1)) + 1e-3 * x[:, None])  # a level, and hardly a slope
-    bends = Bends.of(arms)
-    assert bends.count > 0
-    order, values = np.array([0, 1, 2, 2, 0]), np.array([0.3, 1.4, -0.2, 0.4, 0.1])
-    cells = Cells.of([BatchSums.of(BatchResults.of(3, order, values))], None, shifted=False)
-    h, sigma = 0.7, 1.0
-    asked = fl.Problem(arms, noise=fl.Gaussian(sigma), check=0.03)
-    z, b = arms.features[:, 0], bends.columns[:, 0]
+#: Three arms on a line through 0: the model has one coefficient, so that integrals are on a plane.
+LINE = fl.Arms(np.array([[1.0], [2.0], [4.0]]))
+ORDER, VALUES = np.array([0, 1, 2, 2, 0, 1]), np.array([0.3, 3.4, 1.2, 1.4, 0.1, 2.9])
+CELLS = Cells.of([BatchSums.of(BatchResults.of(3, ORDER, VALUES))], None, shifted=False)
 
+
+def odds(sigma, h):
+    """Return how much likelier each bend alone is than none, before weights."""
+    asked, bends = fl.Problem(LINE, noise=fl.Gaussian(sigma), check=0.03), Bends.of(LINE)
+    found = hidden(asked, bends, CELLS, [0], h, [1])
+    assert bends.count == 2
+    return bends, found.share[:-1] / found.none / ((1.0 - TOGETHER) / bends.count)
+
+
+def test_the_bayes_factor_is_a_ratio_of_integrals():
+    h, sigma = 0.7, 0.8
+    bends, ratios = odds(sigma, h)
     # With a flat prior of theta, and both integrals on one grid.
-    theta, beta = np.meshgrid(np.linspace(-8, 8, 1601), np.linspace(-6, 6, 1201))
-    rest = values[:, None, None] - theta * z[order, None, None]
+    theta, beta = np.meshgrid(np.linspace(-4, 4, 801), np.linspace(-8, 8, 801))
+    rest = VALUES[:, None, None] - theta * LINE.features[ORDER, 0][:, None, None]
 
     def likelihood(rest):
         return np.exp(-0.5 * np.sum(rest**2, axis=0) / sigma**2)
 
-    bent = likelihood(rest - beta * b[order, None, None])
-    top = np.sum(bent * stats.norm(0.0, h * sigma).pdf(beta)) * (12.0 / 1200)
     low = np.sum(likelihood(rest)[0])
-    found = hidden(asked, bends, cells, [0], h, [1])
-    share, none = found.share[0], found.none
-    weight = (1.0 - TOGETHER) / bends.count
-    assert share / none == pytest.approx(weight * top / low, rel=1e-4)
+    for column, ratio in zip(bends.columns.T, ratios, strict=True):
+        bent = likelihood(rest - beta * column[ORDER][:, None, None])
+        top = np.sum(bent * stats.norm(0.0, h * sigma).pdf(beta)) * (16.0 / 800)
+        assert ratio == pytest.approx(top / low, rel=1e-4)
+        assert abs(np.log(ratio)) > 0.2  # else it would say little
 
 
-def test_the_chance_is_one_of_draws():
-    # Two arms with a bend that lifts the other one: exact, since their difference is normal.
+def test_the_bayes_factor_with_an_unknown_sigma_has_both_sums_of_squares():
+    """The integral over sigma leaves a power of each: (rss / penalised rss)^((n - r) / 2)."""
+    h, X = 0.7, LINE.features[ORDER]
+    bends, ratios = odds(None, h)
+    rss = VALUES @ VALUES - (X.T @ VALUES) ** 2 / (X.T @ X)
+    for column, ratio in zip(bends.columns.T, ratios, strict=True):
+        both = np.column_stack([X, column[ORDER]])
+        P = both.T @ both + np.diag([0.0, 1.0 / h**2])
+        penalised = VALUES @ VALUES - VALUES @ both @ np.linalg.solve(P, both.T @ VALUES)
+        size = np.sqrt((X.T @ X).item() / np.linalg.det(P)) / h
+        expected = size * (rss.item() / penalised) ** ((len(VALUES) - 1) / 2)
+        assert ratio == pytest.approx(expected, rel=1e-9)
+        assert abs(np.log(ratio)) > 0.05
+
+
+@pytest.mark.parametrize(
+    ("words", "winners"),
+    [
+        ({}, [2]),
+        ({"goal": EpsilonBest(0.4)}, [2]),
+        ({"goal": TopM(2)}, [2, 0]),
+        ({"objective": "min"}, [2]),
+    ],
+)
+def test_the_chance_is_one_of_draws(words, winners):
     arms = fl.Arms(np.array([[-1.0], [0.0], [1.0]])).with_intercept()
-    bends, h = Bends.of(arms), 1.0
+    bends, h, sign = Bends.of(arms), 0.6, -1 if words.get("objective") == "min" else 1
     order = np.repeat([0, 1, 2], [4, 2, 4])
-    values = np.array([0.0] * 4 + [1.1] * 2 + [2.0] * 4)
+    values = sign * np.array([0.0] * 4 + [2.2] * 2 + [2.0] * 4)
     cells = Cells.of([BatchSums.of(BatchResults.of(3, order, values))], None, shifted=False)
-    asked = fl.Problem(arms, noise=fl.Gaussian(1.0), check=0.03)
-    found = hidden(asked, bends, cells, [2], h, [1])
+    asked = fl.Problem(arms, noise=fl.Gaussian(1.0), check=0.03, **words)
+    found = hidden(asked, bends, cells, winners, h, [1])
     X = np.column_stack([arms.features, bends.columns])
     P = X[order].T @ X[order] + np.diag([0.0, 0.0, 1.0 / h**2])
     mean, cov = np.linalg.solve(P, X[order].T @ values), np.linalg.inv(P)
-    draws = np.random.default_rng(0).multivariate_normal(mean, cov, 100_000) @ X.T
-    wrong = np.mean(draws.argmax(axis=1) != 2)
+    draws = sign * np.random.default_rng(0).multivariate_normal(mean, cov, 100_000) @ X.T
+    others = [i for i in range(3) if i not in winners]
+    worst = draws[:, winners].min(axis=1)
+    wrong = np.mean(draws[:, others].max(axis=1) > worst + asked.epsilon)
+    assert 0.02 < wrong < 0.995
     share = 1.0 - found.none
     assert found.chance == pytest.approx(share * wrong, abs=4 * share * np.sqrt(wrong / 250))
+
+
+def test_the_first_block_has_what_was_kept_back_of_the_pilot(monkeypatch):
+    seen, add = [], BendEvidence.add
+
+    def watched(self, block, before):
+        seen.append((block, before))
+        add(self, block, before)
+
+    monkeypatch.setattr(BendEvidence, "add", watched)
+    run, rng, told = (
+        started(problem(delta=1e-9)),
+        np.random.default_rng(4),
+        np.zeros((2, len(ARMS))),
+    )
+    while not seen:
+        batch = run.next(1)
+        (arm,) = order_of(batch, rng)
+        value = STRAIGHT[arm] + rng.normal()
+        run.record(batch, BatchResults.of(len(ARMS), np.array([arm]), np.array([value])))
+        told[:, arm] += 1.0, value
+    both = np.zeros_like(told)
+    for cells in seen[0]:
+        np.add.at(both[0], cells.arms, cells.weight)
+        np.add.at(both[1], cells.arms, cells.weight * cells.mean)
+    assert both == pytest.approx(told)
+    assert 0.0 < seen[0][1].weight.sum() < told[0].sum()
+
+
+def test_the_constants_of_the_check():
+    assert (PROBES, MORE, PART, MOST, HOPELESS) == (0.1, 4, 0.15, 2.0, 0.95)
+
+
+def test_a_model_that_was_shown_to_be_wrong_is_not_certain_by_its_chance():
+    run, rng = started(problem(delta=1e-14)), np.random.default_rng(0)
+    while run.verdict.pulls < 100 and not run.verdict.decided:
+        step(run, STRAIGHT, rng, 8)
+    model, sums = run._course.model, [BatchSums.of(run._course.past.pooled.statistics)]
+    for alarm, outcome in ((False, "certain"), (True, "bent")):
+        model.evidence.alarm = alarm
+        model.judge(run._course.past, sums, (24,))
+        assert model.found.chance < 0.03
+        assert model.outcome == outcome
