@@ -200,6 +200,27 @@ def test_differences_count_by_their_expected_size():
     assert probing._differences(problem(), rows, C, mean, 3) == pytest.approx(expected)
 
 
+def test_probes_are_those_of_a_slow_twin():
+    """Which inverts the information anew after every probe."""
+    bends, rng = Bends.of(ARMS), np.random.default_rng(5)
+    rows = np.column_stack([ARMS.coordinates, bends.columns])
+    some = np.array([0, 3, 4, 7, 20, 24])
+    known = Cells(some, rng.uniform(1.0, 9.0, len(some)), GRID[some] @ [0.2, 0.1])
+    nothing, room = np.zeros(len(ARMS), dtype=np.int64), np.full(len(ARMS), 1000)
+    found = probing.probes(problem(), bends, known, nothing, 24, 12, 1.0, room)
+    C, mean = probing._posterior(rows, rows, bends.count, known, nothing, 1.0)
+    V = probing._differences(problem(), rows, C, mean, 24)
+    expected, P = np.zeros_like(nothing), np.linalg.inv(C)
+    for _ in range(12):
+        now = np.linalg.inv(P)
+        gains = [(u @ now @ V @ now @ u) / (1.0 + u @ now @ u) for u in rows]
+        best = int(np.argmax(gains))
+        expected[best] += 1
+        P = P + np.outer(rows[best], rows[best])
+    assert found.tolist() == expected.tolist()
+    assert np.count_nonzero(expected) > 3
+
+
 def test_probes_are_cheap_and_keep_to_their_room():
     inside = np.flatnonzero((np.abs(GRID) < 1.0).all(axis=1))
     dear = np.where(np.isin(np.arange(len(ARMS)), inside[::2]), 100.0, 1.0)
