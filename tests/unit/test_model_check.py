@@ -224,14 +224,14 @@ def test_probes_are_those_of_a_slow_twin():
 def test_probes_are_cheap_and_keep_to_their_room():
     inside = np.flatnonzero((np.abs(GRID) < 1.0).all(axis=1))
     dear = np.where(np.isin(np.arange(len(ARMS)), inside[::2]), 100.0, 1.0)
-    room = np.where(np.arange(len(ARMS)) == inside[1], 1, 50)
+    planned = (np.arange(len(ARMS)) == inside[1]).astype(np.int64)
+    room = np.where(planned, 2, 50)
     known = Cells(np.array([0, 4, 20, 24]), np.full(4, 100.0), np.array([0.0, 0.1, 0.2, 0.3]))
-    nothing = np.zeros(len(ARMS), dtype=np.int64)
     asked = problem(cost=tuple(dear.tolist()))
-    counts = probing.probes(asked, Bends.of(ARMS), known, nothing, 24, 30, 1.0, room)
+    counts = probing.probes(asked, Bends.of(ARMS), known, planned, 24, 30, 1.0, room)
     assert counts.sum() == 30
     assert counts[inside[::2]].sum() == 0
-    assert (counts <= room).all()
+    assert (counts + planned <= room).all()
     assert counts[inside[1]] == 1
 
 
