@@ -55,7 +55,7 @@ def test_what_was_simulated_is_kept_until_the_next_event(study, simulated):
     words = str(first)
     assert first.forecast.words() in words
     assert study.status().forecast is first.forecast
-    assert study.status().to_dict()["forecast"]["median"] == first.forecast.median
+    assert study.status().to_dict()["forecast"] == first.to_dict()["forecast"]
     assert own(simulated) == [96]
     study.note("an event")
     again = study.status().forecast

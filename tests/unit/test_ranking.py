@@ -372,7 +372,7 @@ def test_a_study_says_what_is_promised(tmp_path):
     assert status.risk is None
     assert status.sentence.endswith(
         "If the best candidate leads every other by 0.5 or more, it is the best with probability "
-        "at least 0.95; of smaller leads nothing is proven."
+        "at least 0.95; nothing is proven for smaller leads."
     )
 
 

@@ -146,7 +146,7 @@ def test_lengths_of_many_rows_are_the_same():
     assert interpreted == compiled
 
 
-def test_what_python_refuses_is_put_back_and_compiled():
+def test_what_python_refuses_is_put_back_and_compiled(clock):
     @tiered(error_model="numpy")
     def shares(x, whole):
         for i in range(len(x)):

@@ -326,6 +326,8 @@ def test_a_plan_that_takes_long_says_how_far_it_is_and_can_be_stopped(page, tmp_
         ):  # the work ends with the page that wanted it
             time.sleep(0.05)
         assert len(workers) == 0
+        page.wait_for_function("!document.querySelector('.working')")  # it may be navigating still
+        page.wait_for_load_state()
         seen = page.evaluate("sessionStorage.seen")
         assert re.search(r"Simulating: [2-9] of 40 runs, [0-9]+ of at most 50 seconds", seen), seen
         assert page.locator(".working").count() == 0

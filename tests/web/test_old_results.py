@@ -55,7 +55,7 @@ def test_the_calculator_is_on_the_list_and_needs_no_study(somebody):
     page = somebody.get("/sigma")
     assert page.status_code == 200
     assert "<script" not in re.sub(
-        r"<script src=./static/(app|bench).js. defer></script>", "", page.text
+        r"<script src=./static/(app|bench|values).js. defer></script>", "", page.text
     )
 
 

@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxtyping import Float, Int
 
 from finalist.charts.theme import PALETTE, AnyChart, data, finish
 from finalist.errors import ChartError
+from finalist.shapes import Float, Int
 from finalist.text import counted
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def regrets_chart(
     Examples
     --------
     >>> chart = regrets_chart({"g": np.array([0.0, 0.3, 0.0, 0.1])}, "What is named", [])
-    >>> rows = next(iter(chart.to_dict()["datasets"].values()))
+    >>> rows = chart.to_dict()["layer"][0]["data"]["values"]
     >>> [(row["regret"], row["share"]) for row in rows][:3]
     [(0.0, 0.5), (0.1, 0.75), (0.3, 1.0)]
     """

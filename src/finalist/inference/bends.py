@@ -13,6 +13,7 @@ import numpy as np
 
 from finalist.arms import Arms
 from finalist.arms.recipes import Recipe
+from finalist.compiled.threads import on_one_thread, size_of_arms
 from finalist.shapes import Float
 from finalist.text import listed
 
@@ -105,6 +106,7 @@ CONSTANT = "a constant"
 
 
 @lru_cache(maxsize=16)
+@on_one_thread(size_of_arms)
 def _bends(arms: Arms, recipe: str) -> Bends:
     base, names = _base(arms)
     made: dict[str, Float[np.ndarray, " K"]] = {}
