@@ -16,7 +16,7 @@ from finalist.arms import Arms
 from finalist.errors import EstimateError
 from finalist.inference.information import Information, information
 from finalist.inference.statistics import Statistics
-from finalist.shapes import Float, Int64
+from finalist.shapes import Float, Num
 from finalist.text import counted
 
 #: Residuals below this part of the fitted values are rounding, not lack of fit.
@@ -171,7 +171,7 @@ class Estimate:
 
 
 def weights_of(
-    count: Int64[np.ndarray, " K"], precisions: Float[np.ndarray, " K"] | None
+    count: Num[np.ndarray, " K"], precisions: Float[np.ndarray, " K"] | None
 ) -> Float[np.ndarray, " K"]:
     """Return what the pulls of each arm count in least squares."""
     n = count.astype(float)
