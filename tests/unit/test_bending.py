@@ -226,13 +226,13 @@ def test_a_bend_is_found_and_named():
 def test_the_evidence_of_blocks_is_multiplied():
     problem = fl.Problem(ARMS, noise=fl.Gaussian(1.0), check=0.03)
     evidence, rng = evidence_of(problem), np.random.default_rng(1)
-    known, expected = cells_of(np.arange(0), np.zeros(0)), 0.0
+    known, expected = cells_of(np.arange(0), np.zeros(0)), np.zeros(1)
     for _ in range(3):
         order = np.arange(len(ARMS))
         block = cells_of(order, GRID[:, 0] ** 2 + rng.normal(size=len(order)))
         h, scale = evidence.size(known)
-        parts = (Residuals.of(ARMS.coordinates, evidence.bends, c) for c in (block, known))
-        expected = expected + log_e(*parts, h, 1.0, scale)
+        now, before = (Residuals.of(ARMS.coordinates, evidence.bends, c) for c in (block, known))
+        expected = expected + log_e(now, before, h, 1.0, scale)
         evidence.add(block, known)
         known = block
     assert evidence.log_m == pytest.approx(expected)

@@ -191,7 +191,7 @@ def test_differences_count_by_their_expected_size():
     rng = np.random.default_rng(0)
     rows = np.column_stack([ARMS.coordinates, Bends.of(ARMS).columns])
     root = rng.normal(size=(rows.shape[1], rows.shape[1]))
-    C, mean = root @ root.T, rng.normal(size=rows.shape[1])
+    C, mean = root @ root.T, np.asarray(rng.normal(size=rows.shape[1]))
     expected = np.zeros_like(C)
     for j in range(len(rows)):
         y = rows[3] - rows[j]
