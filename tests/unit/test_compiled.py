@@ -189,7 +189,7 @@ def test_of_two_processes_one_compiles_and_the_other_waits_for_it(toy, tmp_path_
             assert time.monotonic() < until
             time.sleep(0.01)
         assert toy.says() == (1.0, 1, "")
-    assert first.result() == (1.0, 0, "")
+        assert first.result() == (1.0, 0, "")  # before its process is closed
     assert len(toy.files()) == 1, "no lock is left"
 
 
