@@ -27,7 +27,7 @@ VANISHES = 1e-8
 TOGETHER = 0.1
 #: Bends are taken to be of at least so many sigma, and at most. With a smaller least size a dome
 #: whose top is in the middle is hardly looked for, since its slopes are 0: one of 10 sigma was seen
-#: after 144 pulls with 0.1, and after about 30 with this (medians of 16 studies).
+#: after 144 pulls with 0.1, and after 20 with this (medians of 16 studies).
 SMALLEST, LARGEST = 0.6, 100.0
 #: With a margin, of at least so many margins: smaller bends hide nothing that matters.
 MARGINS = 2.0
