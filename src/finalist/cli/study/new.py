@@ -17,7 +17,7 @@ from finalist.cli.options import (
     SettingsOption,
     StrategyOption,
 )
-from finalist.cli.study.common import DbOption, NewName, command, say, shown, where
+from finalist.cli.study.common import DbOption, NewName, command, say, shown, warnings, where
 from finalist.files import printable
 
 if TYPE_CHECKING:
@@ -156,7 +156,7 @@ def new(
     told = _found(table) + (
         f"Study {printable(name, 60)!r} is in {shown(db)}: {counted_arms(every)}, strategy "
         f"{strategy}.\n"
-        + "".join(f"{printable(words)}\n" for words in _from_the_start(found, said))
+        + "".join(f"{printable(words)}\n" for words in _from_the_start(found, said, db))
         + f"Next:\n  {command(db, 'ask', name, '-o', *sheet)}"
     )
     if not (every.has_intercept or words["batch_intercept"]):
@@ -167,14 +167,13 @@ def new(
     say(form, told, **content)
 
 
-def _from_the_start(found: "Status | None", said: list[str]) -> Iterator[str]:
+def _from_the_start(found: "Status | None", said: list[str], db: str | None) -> Iterator[str]:
     """Yield what old results say, how they were read, and what is warned of from the start."""
     if found is None:
         return
     if found.old_results:
         yield f"{found.old_results}" + (f" (Read as: {'; '.join(said)}.)" if said else "")
-    for words in found.warnings:
-        yield f"Warning: {words}"
+    yield from warnings(found, db)
 
 
 def _found(table: "ArmsTable") -> str:
