@@ -4,9 +4,12 @@
 
 As `gauntlet_validity`, for what goes beyond one winner with known, equal noise. Arms are tied, and
 a given best one (for the m best: a given best set, or all true claims about pairs) is watched for
-some batches. Prints a table and writes benchmarks/results/beyond-validity.md; fails when the exact
-99.9 % lower bound of a rejection probability exceeds delta. Lines marked "ignored" are problems
-whose shifts or bent means the strategy is not told of: they have to be caught.
+some batches (of a portfolio for the m best, what the given set has in the accounts of each
+claimant, and what is said of its arms). Prints a table and writes
+benchmarks/results/beyond-validity.md; fails when the exact 99.9 % lower bound of a rejection
+probability exceeds delta. Lines marked "ignored" are problems
+whose shifts or bent means the strategy is not told of, and "never paid" is a portfolio whose
+reserve does not pay for what claimants get: they have to be caught.
 """
 
 import sys
@@ -20,7 +23,7 @@ import numpy as np
 import finalist as fl
 from finalist.lab.store import Store
 from finalist.problem import Problem, as_problem
-from finalist.problem.rules import NEWEST
+from finalist.problem.rules import NEWEST, rules_of
 from finalist.simulation.binomial import exact_lower_bound
 from finalist.simulation.rewards import DrawnRewards
 from finalist.simulation.task import drawn
@@ -28,6 +31,7 @@ from finalist.strategies import Gauntlet
 from finalist.strategies.gauntlet import GauntletRun
 from finalist.strategies.gauntlet.sets import AllPairs
 from finalist.strategies.gauntlet.top import TopArms
+from finalist.strategies.gauntlet.top_portfolio import TopPortfolio
 from tests import instances
 from tests.instances import FEIGNED, FEIGNED_MEANS, FEIGNED_SIGMA
 from tests.statistical.gauntlet_validity import CONFIDENCE, counted, report
@@ -61,13 +65,14 @@ class Case:
     at: tuple[float, ...] | None = None
     level: float | None = None
     part: float = 1.0
+    rules: int = NEWEST.number
 
     def problem(self) -> Problem:
         """What the strategy is told."""
         some = None
         if self.measurable is not None:
             some = np.arange(len(self.features)) < self.measurable
-        words = {"sigma": 1.0, **self.words}
+        words = {"sigma": 1.0, "rules": rules_of(self.rules), **self.words}
         return as_problem(fl.Arms(self.features, measurable=some), delta=self.delta, **words)
 
     @property
@@ -113,7 +118,17 @@ CASES = (
         at=FEIGNED_MEANS,
     ),
     Case("2 best of 5, sets", np.eye(5), words={"top": 2}),
-    Case("3 best of 12, pairs", SPHERE, words={"top": 3}, sets=0),
+    Case("3 best of 12, pairs", SPHERE, words={"top": 3}, sets=0, rules=3),
+    Case("3 best of 12, portfolio", SPHERE, words={"top": 3}, sets=0),
+    Case("2 best of 3, portfolio", np.eye(3), words={"top": 2}, sets=0),
+    Case("2 best of 3, portfolio", np.eye(3), words={"top": 2}, sets=0, delta=0.05),
+    Case(
+        "2 best of 3, portfolio, unknown noise",
+        np.eye(3),
+        words={"top": 2, "sigma": None},
+        sets=0,
+    ),
+    Case("2 best of 3, portfolio, never paid", np.eye(3), 0.2, {"top": 2}, sets=0, honest=False),
     Case("p-value of one of the 2 best of 5, sets", np.eye(5), 0.01, {"top": 2}, level=0.2),
     *(
         Case(
@@ -126,6 +141,7 @@ CASES = (
             level=0.2,
             honest=not words,
             part=0.2,
+            rules=3,
         )
         for words in ("", ", without their number")
     ),
@@ -152,6 +168,8 @@ def watched(case: Case, run: GauntletRun) -> bool:
         found = run.evidence()
         without = np.exp(-found.share * claims.bets.limit[0])
         return bool((found.p_value if case.honest else without)[0] <= case.level)
+    if isinstance(claims, TopPortfolio):
+        return contradicted(claims, range(run._problem.top))
     if isinstance(claims, TopArms):
         rejected, m = claims.bets.rejected, run._problem.top
         if not isinstance(claims.tested, AllPairs):
@@ -159,6 +177,20 @@ def watched(case: Case, run: GauntletRun) -> bool:
         return bool((rejected & (claims.tested._x < m) & (claims.tested._a >= m)).any())
     best = int(case.means.argmax())
     return best not in run.verdict.survivors
+
+
+def contradicted(claims: TopPortfolio, members: range) -> bool:
+    """Return whether what is certain, or an account of a set in a portfolio, speaks against it."""
+    possible, sure = claims._places()
+    if not possible[members].all() or np.delete(sure, members).any():
+        return True
+    for number, one in claims.claimants.items():
+        x = np.flatnonzero(np.isin(one.outside, members))[:1]
+        a = np.flatnonzero(~np.isin(one.inside, members))[:1]
+        done = claims.accounts[number].rejected.reshape(len(one.outside), -1)
+        if done[np.ix_(x, a)].any():  # neither x nor a if it is the claimant itself
+            return True
+    return False
 
 
 def is_rejected(case: Case, index: int) -> bool:
@@ -174,11 +206,15 @@ def is_rejected(case: Case, index: int) -> bool:
         run = Gauntlet().start(problem, seed=index)
     finally:
         gauntlet_top.MAX_SETS = before
+    claims: Any = run._course.claims
     for _ in range(case.batches):
+        if isinstance(claims, TopPortfolio) and not case.honest:
+            claims._reserve = 1.0
         if run.verdict.decided or watched(case, run):
             break
         batch = run.next()
         run.record(batch, drawn(rewards, batch))
+        claims = run._course.claims
     return watched(case, run)
 
 
@@ -193,7 +229,7 @@ def rejections(store: Store | None, case: Case, runs: int, jobs: int = 1) -> int
     def settings(first: int) -> dict[str, Any]:
         plain = {k: v.tolist() if isinstance(v, np.ndarray) else v for k, v in vars(case).items()}
         plain["words"] = {k: np.asarray(v).tolist() for k, v in case.words.items()}
-        what = {"kind": "beyond", "finalist": fl.__version__, "rules": NEWEST.number}
+        what = {"kind": "beyond", "finalist": fl.__version__}
         return {**what, **plain, "first": first, "n": BLOCK}
 
     def rejected(first: int) -> list[bool]:

@@ -32,6 +32,9 @@ class Rules:
     near_claimants : bool
         Whether, with an epsilon, the gauntlet's epochs are planned for several arms that may be
         returned soon, and its claimant stays until another one is clearly nearer.
+    top_accounts : bool
+        Whether the gauntlet has a portfolio of accounts for the m best of candidates whose sets are
+        too many to list, instead of a test of each pair.
     endgame : bool
         Whether the gauntlet plans epochs for the end of a budget, if there is one.
     forgiving : bool
@@ -53,6 +56,7 @@ class Rules:
     epochs: bool = False
     near_claimants: bool = False
     endgame: bool = False
+    top_accounts: bool = False
 
 
 #: All rules that there have been.
@@ -60,7 +64,15 @@ RULES: Mapping[int, Rules] = {
     1: Rules(1),
     2: Rules(2, untilted=0.2, forgiving=True),
     3: Rules(3, untilted=0.2, forgiving=True, epochs=True),
-    4: Rules(4, untilted=0.2, forgiving=True, epochs=True, near_claimants=True, endgame=True),
+    4: Rules(
+        4,
+        untilted=0.2,
+        forgiving=True,
+        epochs=True,
+        near_claimants=True,
+        endgame=True,
+        top_accounts=True,
+    ),
 }
 #: The rules of new studies and simulations.
 NEWEST = RULES[max(RULES)]

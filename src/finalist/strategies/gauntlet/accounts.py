@@ -78,6 +78,12 @@ class Accounts(Mapping[int, Bets]):
         self.bets = replace(self.bets, path=path, **parts)
         self._place[c] = len(self._place)
 
+    def clear(self, c: int) -> None:
+        """Let the accounts of a claimant begin anew, with nothing."""
+        mine = self[c]
+        mine.log_m[:], mine.scale[:], mine.path[:] = -np.inf, 0.0, 0.0
+        mine.wealth[:] = mine.odds.shares(mine.untilted)
+
     def groups(self) -> Iterator[list[int]]:
         """Yield the claimants, so many at a time that their accounts are not too many at once."""
         some, each = list(self), max(1, MANY // max(len(self._limit), 1))

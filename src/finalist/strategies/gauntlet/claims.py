@@ -70,7 +70,10 @@ class Wager:
 class Claims(Protocol):
     """Claims about arms, with the bets against them."""
 
-    bets: Bets
+    @property
+    def bets(self) -> Bets:
+        """The bets, at least one."""
+        ...
 
     def verdict(self, pulls: int) -> Verdict:
         """Return what is certain after so many pulls."""

@@ -61,7 +61,8 @@ from finalist.strategies.gauntlet.model_check import ModelCheck
 from finalist.strategies.gauntlet.past import Past, has_portfolio
 from finalist.strategies.gauntlet.planner import Planner
 from finalist.strategies.gauntlet.portfolio import Portfolio
-from finalist.strategies.gauntlet.top import TopArms
+from finalist.strategies.gauntlet.top import TopArms, listed
+from finalist.strategies.gauntlet.top_portfolio import TopPortfolio
 from finalist.strategies.protocol import (
     Batch,
     Run,
@@ -101,7 +102,8 @@ class GauntletRun(
             self._course = kind(past, planner, claims)
 
     def _claims_of(self, problem: Problem) -> Claims:
-        return TopArms(problem)
+        accounts = problem.rules.top_accounts and not listed(problem)
+        return TopPortfolio(problem) if accounts else TopArms(problem)
 
     @property
     def _past(self) -> Past:

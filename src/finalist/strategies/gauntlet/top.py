@@ -6,11 +6,12 @@ most: if the claim is true, their difference is not positive, whatever pair is t
 needs the true set to be rejected, so that there is no union over sets (the theorem of the gauntlet,
 with sets in the place of arms).
 
-With more sets than that, pairs are tested: "x is not worse than a", for all ordered pairs, each
-at the level delta / (m (C - m)) for C candidates. Of the m (C - m) pairs with x among the m best
-and a not, no claim is rejected with probability at least 1 - delta. A set is returned when each of
-its arms is shown to be better than each other arm: were it wrong, some arm outside belongs to the m
-best and one inside does not, and a true claim about this pair has been rejected.
+With more sets than that, later rules have a `top_portfolio`. By rules 1 to 3 pairs are tested: "x
+is not worse than a", for all ordered pairs, each at the level delta / (m (C - m)) for C candidates.
+Of the m (C - m) pairs with x among the m best and a not, no claim is rejected with probability at
+least 1 - delta. A set is returned when each of its arms is shown to be better than each other arm:
+were it wrong, some arm outside belongs to the m best and one inside does not, and a true claim
+about this pair has been rejected.
 """
 
 import math
@@ -24,58 +25,43 @@ from finalist.errors import ProblemError
 from finalist.inference.information import Information
 from finalist.inference.misspecification import Bias
 from finalist.problem import Problem
-from finalist.shapes import Float, Int
+from finalist.shapes import Bool, Float, Int
 from finalist.strategies.abilities import Evidence
-from finalist.strategies.gauntlet.claims import (
-    Intervals,
-    Wager,
-    bets_against,
-    can_test,
-)
+from finalist.strategies.gauntlet.claims import Wager, bets_against, can_test
 from finalist.strategies.gauntlet.contrasts import Pairs
 from finalist.strategies.gauntlet.past import Past
 from finalist.strategies.gauntlet.rivals import expected_scores, squares_between
 from finalist.strategies.gauntlet.sets import AllPairs, Sets
 from finalist.strategies.gauntlet.targets import Comparisons
-from finalist.strategies.protocol import Batch, Verdict
-from finalist.text import counted, named
+from finalist.strategies.gauntlet.top_answer import TopAnswer, refuse_many, still_open
+from finalist.strategies.protocol import Batch
 
-#: Sets are listed up to this number; beyond it pairs are tested, of at most so many candidates.
-MAX_SETS, MAX_CANDIDATES = 5000, 400
+#: Sets are listed up to this number; beyond it pairs are tested, or there is a `top_portfolio`.
+MAX_SETS = 5000
 
 
-class TopArms:
+def listed(problem: Problem) -> bool:
+    """Return whether all sets of m candidates can be listed."""
+    return math.comb(len(problem.candidates), problem.top) <= MAX_SETS
+
+
+class TopArms(TopAnswer):
     """The claims about the m best arms."""
 
     def __init__(self, problem: Problem) -> None:
-        self._problem = problem
-        self.candidates: Int[np.ndarray, " C"] = np.flatnonzero(problem.arms.candidate)
+        super().__init__(problem)
         C, m = len(self.candidates), problem.top
-        self._by_sets = math.comb(C, m) <= MAX_SETS
-        if not self._by_sets and C > MAX_CANDIDATES:
-            raise ProblemError(
-                f"the {m} best of {C:,} candidates are too many pairs to test; leave candidates "
-                f"out until there are {MAX_CANDIDATES}, or look for the best one."
-            )
+        self._by_sets = listed(problem)
+        if not self._by_sets:
+            refuse_many(C, m)
         self.tested: Sets | AllPairs = Sets(C, m) if self._by_sets else AllPairs(C, m)
         level = problem.delta / self.tested.union
         self.bets = bets_against(problem, len(self.tested), level)
         self._rival: Int[np.ndarray, " n"] = np.full(len(self.tested), -1)
-        self._winners: Int[np.ndarray, " m"] | None = None
 
-    def verdict(self, pulls: int) -> Verdict:
-        """Return what is certain: winners when all are known; survivors may be among them."""
-        if self._winners is not None:
-            found = tuple(self.candidates[self._winners].tolist())
-            return Verdict(found[0], tuple(sorted(found)), pulls, found)
-        possible, _ = self.tested.places(self.bets.rejected)
-        return Verdict(None, tuple(self.candidates[possible].tolist()), pulls)
-
-    @property
-    def certain(self) -> tuple[int, ...]:
-        """The arms that are among the m best for certain, at the risk delta."""
-        _, sure = self.tested.places(self.bets.rejected)
-        return tuple(self.candidates[sure].tolist())
+    def _places(self) -> tuple[Bool[np.ndarray, " C"], Bool[np.ndarray, " C"]]:
+        """Return which candidates may be among the m best, and which are for certain."""
+        return self.tested.places(self.bets.rejected)
 
     def evidence(self) -> Evidence:
         """Return the evidence against "this arm is one of the m best", for every arm."""
@@ -89,40 +75,15 @@ class TopArms:
         rejected = whole >= 1.0
         return Evidence(whole, p_value, rival, rejected)
 
-    def words(self, past: Past, _: Intervals) -> str:
-        """Say in one sentence what is certain now, after the pilot."""
-        problem, names = self._problem, self._problem.arms.names
-        m, pulls = problem.top, counted(past.pulls, "measurement")
-        if self._winners is not None:
-            who = named([names[i] for i in self.candidates[self._winners]], m)
-            return (
-                f"{who} are the {m} best, after {pulls}; this is wrong with probability at most "
-                f"{problem.delta:.3g}."
-            )
-        sure = self.certain
-        left = len(self.verdict(past.pulls).survivors) - len(sure)
-        if not sure:
-            who = counted(left, "candidate")
-            return f"{who} may still be among the {m} best, after {pulls}."
-        verb = "belongs" if len(sure) == 1 else "belong"
-        who = named([names[i] for i in sure], m)
-        others = counted(left, "other candidate")
-        return f"{who} {verb} to the {m} best, and {others} still may, after {pulls}."
-
     # ---- before a batch ------------------------------------------------------------------
 
     def wanted(self, past: Past) -> Comparisons:
         """Return the arms that lead against the others, where a swap is not ruled out yet."""
-        order = np.argsort(-past.means(past.estimate())[self.candidates], kind="stable")
-        inside, outside = order[: self._problem.top], order[self._problem.top :]
-        first, second = (part.ravel() for part in np.meshgrid(inside, outside, indexing="ij"))
-        bets = self.bets
-        left, pairs = (bets.limit - bets.log_m) / bets.limit, np.column_stack([first, second])
-        missing = self.tested.missing(left, pairs)
-        open_ = missing > 0.0
-        if open_.any():
-            first, second, missing = first[open_], second[open_], missing[open_]
-        C = self.candidates
+        order, m, bets, C = self._in_order(past), self._problem.top, self.bets, self.candidates
+        first, second = (part.ravel() for part in np.meshgrid(order[:m], order[m:], indexing="ij"))
+        left = (bets.limit - bets.log_m) / bets.limit
+        missing = self.tested.missing(left, np.column_stack([first, second]))
+        first, second, missing = still_open(first, second, missing)
         return Comparisons(int(C[order[0]]), C[first], C[second], missing, np.zeros(len(past.Z)))
 
     def attack(
@@ -193,8 +154,7 @@ class TopArms:
             means = self._problem.sign * fit.means()[self.candidates]
             found = np.argsort(-np.nan_to_num(means, nan=-np.inf))[: self._problem.top]
         if found is not None:
-            means = self._problem.sign * (past.Z @ fit.phi)[self.candidates]
-            self._winners = found[np.argsort(-means[found], kind="stable")]
+            self._win(found, past)
 
     def end_epoch(self) -> None:
         """Let bets begin anew from what the past says."""
