@@ -10,7 +10,12 @@ import finalist as fl
 from finalist.client import Server
 from finalist.errors import ProblemError, StudyError
 from finalist.problem import as_problem
+from finalist.problem.shown import BESIDE, Shown
 from finalist.settings import SETTINGS, ProblemWords
+from finalist.study import Batch, Pull, Status
+from finalist.study.batch import open_batch
+from finalist.study.results.writing import sheet_of
+from finalist.web.api.answers import BatchAnswer, StatusAnswer
 from finalist.web.api.bodies import NewStudy, PlanBody
 from finalist.web.pages.form import DEFAULTS, NOISES
 
@@ -129,3 +134,20 @@ def test_the_reference_explains_every_setting():
 def test_a_unit_is_a_short_text(unit):
     with pytest.raises(ProblemError, match=r"unit is .*; it is a text of at most 40"):
         as_problem(ARMS, sigma=1.0, unit=unit)
+
+
+def test_what_is_shown_beside_results_is_described_in_one_place():
+    """A field of `Shown` and its setting are enough: status, batch, API and sheets follow."""
+    assert set(BESIDE) <= set(SETTINGS)
+    words = {name: OTHER[name] for name in BESIDE}
+    problem = as_problem(ARMS, sigma=1.0, **words)
+    assert problem.beside() == words
+    batch = open_batch(problem, (Pull(1, "0"),), 1, 1, "")
+    assert batch.beside() == words
+    headers, rows = sheet_of(batch.rows())
+    assert words.items() <= dict(zip(headers, rows[0], strict=True)).items()
+    for cls, answer in ((Status, StatusAnswer), (Batch, BatchAnswer)):
+        assert issubclass(cls, Shown)
+        assert set(BESIDE) <= set(answer.model_fields)
+    listed = commands()["finalist status"].help or ""
+    assert all(f" {name}," in listed for name in BESIDE)
