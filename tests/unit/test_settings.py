@@ -17,7 +17,7 @@ from finalist.study.batch import open_batch
 from finalist.study.results.writing import sheet_of
 from finalist.web.api.answers import BatchAnswer, StatusAnswer
 from finalist.web.api.bodies import NewStudy, PlanBody
-from finalist.web.pages.form import DEFAULTS, NOISES
+from finalist.web.pages.form import DEFAULTS, RESULTS
 
 ARMS = fl.Arms([[1.0, 0.0], [0.0, 1.0], [0.7, 0.7]])
 #: What else makes a problem of arms.
@@ -121,7 +121,7 @@ def test_the_http_api_has_every_setting(body):
 
 def test_the_form_has_a_field_for_every_setting():
     assert set(SETTINGS) - {"cost"} <= set(DEFAULTS)
-    assert tuple(NOISES) == SETTINGS["noise"].choices
+    assert tuple(RESULTS) == SETTINGS["noise"].choices
 
 
 def test_the_reference_explains_every_setting():

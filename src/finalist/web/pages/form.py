@@ -17,6 +17,7 @@ from finalist.planning import (
     plan,
 )
 from finalist.problem import UNSET
+from finalist.problem.noise import NOISES
 from finalist.settings import SETTINGS, Kind, Setting
 from finalist.strategies import about, all_strategies
 from finalist.study.rules import check_name
@@ -66,11 +67,8 @@ DEFAULTS: dict[str, str] = {
     **dict.fromkeys(("candidate_column", "result_column", "known_only"), ""),  # of old results
     **dict.fromkeys(DIALECT, ""),
 }
-NOISES = {
-    "gaussian": "a number with bell-shaped noise",
-    "sub-gaussian": "a number with any noise that is not wilder than sigma",
-    "bernoulli": "success or failure, 1 or 0",
-}
+#: What a result is, by the model of its noise.
+RESULTS = {name: model.result for name, model in NOISES.items()}
 #: How methods are called on the page, where their names are those of papers.
 METHODS = {"gauntlet": "test after every batch (the usual one)"}
 #: Choices of how the file is read.
