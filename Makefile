@@ -168,6 +168,7 @@ docs-figures: $(READY)
 	@$(BIN)/finalist demo --paper --out docs/images
 	@rm docs/images/*.csv docs/images/*.svg docs/images/results.sqlite docs/images/shares.png
 	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python docs/figures.py
+	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python docs/figure_cap.py
 	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python docs/figures_tutorial.py
 	@$(BIN)/python docs/map.py
 	@echo "Pictures that are measured or taken elsewhere: make screenshots, reproduce, bench, bench-curve, bench-field, bench-gauntlet, bench-epsilon, bench-models"

@@ -6,7 +6,6 @@ from pathlib import Path
 import numpy as np
 
 import finalist as fl
-from finalist.charts.caps import cap_chart
 from finalist.charts.curves import Curve, curves_chart, margins_chart
 from finalist.charts.evidence import evidence_chart
 from finalist.charts.plans import leads_chart
@@ -17,15 +16,11 @@ from finalist.region import Record
 from finalist.simulation.binomial import exact_interval
 from finalist.simulation.rewards import DrawnRewards
 from finalist.strategies.gauntlet import GauntletRun
-from finalist.strategies.gauntlet.cap_kernels import find_cap
-from finalist.strategies.gauntlet.kernels import log_likelihood_ratio
 
 #: Eight alloys, described by three numbers each; what is measured is linear in them.
 FEATURES = np.random.default_rng(1).standard_normal((8, 3))
 THETA = np.array([0.5, 0.3, 0.15])
 SEED = 5
-#: What is missing to 1/delta in the picture of the cap.
-FACTOR = 3.0
 
 
 def _twelve(seed: int) -> np.ndarray:
@@ -68,29 +63,6 @@ def _watched(
         pulls.append(run.verdict.pulls)
         evidence.append(run.evidence().share)
     return np.array(pulls), np.array(evidence)
-
-
-def cap_picture(folder: Path) -> None:
-    drifts, log_weights = np.array([0.5, 1.0, 2.0]), np.log(np.full(3, 1 / 3))
-    room = np.log(FACTOR)
-    cap = find_cap(room, drifts, log_weights)
-    z = np.linspace(-2.0, 3.0, 301)
-    ratio = np.array([log_likelihood_ratio(x, drifts, log_weights) for x in z])
-    at_cap = log_likelihood_ratio(cap, drifts, log_weights)
-    capped = np.minimum(room + ratio - at_cap, room)
-    raised = np.exp(room - at_cap)
-    chart = cap_chart(
-        z,
-        np.exp(ratio),
-        np.exp(capped),
-        cap,
-        title="A bet that stops where it has won",
-        subtitle=[
-            f"Drifts 1/2, 1 and 2, equal weights; evidence has to grow by a factor of {FACTOR:g}.",
-            f"Both have mean 1 under N(0, 1). Below the cap it pays {raised:.2f} times as much.",
-        ],
-    )
-    save(chart, folder / "cap.png")
 
 
 def average_picture(folder: Path) -> None:
@@ -398,7 +370,6 @@ def _save_wrong_curves(
 if __name__ == "__main__":
     target = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent / "images"
     evidence_picture(target)
-    cap_picture(target)
     average_picture(target)
     region_picture(target)
     noise_picture(target)

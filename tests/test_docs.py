@@ -16,6 +16,7 @@ import shutil
 import subprocess
 import sys
 from contextlib import ExitStack
+from importlib import import_module
 from itertools import count
 from pathlib import Path
 
@@ -303,6 +304,11 @@ def test_everything_public_is_in_the_reference():
     text = (DOCS / "reference.md").read_text()
     listed = set(re.findall(r"auto(?:class|function):: finalist\.(\w+)$", text, re.MULTILINE))
     assert set(fl.__all__) - {"__version__"} <= listed
+
+
+@pytest.mark.parametrize("program", sorted(path.stem for path in DOCS.glob("*.py")))
+def test_programs_that_draw_and_write_the_documentation_can_be_loaded(program):
+    import_module(f"docs.{program}")
 
 
 def test_the_documentation_builds_without_a_warning(tmp_path):

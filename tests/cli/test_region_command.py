@@ -97,7 +97,7 @@ def test_a_study_from_the_file_to_what_is_certain_of_the_region(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("box", "--low", "0,a", "--high", "1,1"), "'a' is not a number"),
+        (("box", "--low", "0,a", "--high", "1,1"), "number 2 is 'a'"),
         (("box", "--low", "0,0"), "--low and --high"),
         (("box", "--low", "0", "--high", "1", "--dimension", "2"), "--low and --high"),
         (("ball",), "--dimension"),

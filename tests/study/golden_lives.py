@@ -14,7 +14,7 @@ import pandas as pd
 import finalist as fl
 from finalist.strategies import Strategy
 from finalist.study import Study
-from finalist.study.invariants import until_end
+from finalist.study.events import until_end
 
 #: Strategies that cannot be in a study: xy-oracle is told the whole parameter, which is the answer.
 EXCLUDED = {"xy-oracle"}

@@ -114,9 +114,9 @@ GUARDS = (
         "upgraded_by_one",
     ),
     Guard(
-        "study/state.py",
-        "        if wrong is not None:\n",
-        "        if False:\n",
+        "study/events.py",
+        "    if wrong is not None:\n",
+        "    if False:\n",
         "no_writer_could_have_written",
     ),
     Guard(

@@ -16,7 +16,8 @@ import finalist as fl
 from finalist.errors import StudyError
 from finalist.problem import FEATURES
 from finalist.strategies import STRATEGIES, named
-from finalist.study import Study
+from finalist.study import Study, events
+from finalist.study.storage.schema import KINDS
 from tests.study.golden_lives import ARMS, EXCLUDED, LATER, LIVES, THETA
 from tests.study.make_golden_studies import (
     DECIDED,
@@ -160,9 +161,8 @@ def test_every_life_every_event_and_every_option_is_there(studies):
         needs |= state.problem.needs
         ends.add(state.end)
         forks |= {study.name} if "fork_of" in study.history()[0] else set()
-        every = set(state._apply)
     assert names - forks == set(LIVES)
     assert forks
-    assert kinds == every
+    assert kinds == set(KINDS) == set(events.KINDS)
     assert needs == FEATURES - {"link"}  # which no strategy takes yet
     assert ends == {None, "decided", "stopped", "budget", "exhausted"}

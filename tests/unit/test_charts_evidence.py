@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from docs.figure_cap import cap_chart
 
-from finalist.charts.caps import cap_chart
 from finalist.charts.evidence import MAX_NAMES, evidence_chart
 from finalist.charts.theme import ACCENT, save
 from finalist.errors import ChartError

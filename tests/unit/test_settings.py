@@ -10,9 +10,14 @@ import finalist as fl
 from finalist.client import Server
 from finalist.errors import ProblemError, StudyError
 from finalist.problem import as_problem
+from finalist.problem.shown import BESIDE, Shown
 from finalist.settings import SETTINGS, ProblemWords
+from finalist.study import Batch, Pull, Status
+from finalist.study.batch import open_batch
+from finalist.study.results.writing import sheet_of
+from finalist.web.api.answers import BatchAnswer, StatusAnswer
 from finalist.web.api.bodies import NewStudy, PlanBody
-from finalist.web.pages.form import DEFAULTS, NOISES
+from finalist.web.pages.form import DEFAULTS, RESULTS
 
 ARMS = fl.Arms([[1.0, 0.0], [0.0, 1.0], [0.7, 0.7]])
 #: What else makes a problem of arms.
@@ -116,7 +121,7 @@ def test_the_http_api_has_every_setting(body):
 
 def test_the_form_has_a_field_for_every_setting():
     assert set(SETTINGS) - {"cost"} <= set(DEFAULTS)
-    assert tuple(NOISES) == SETTINGS["noise"].choices
+    assert tuple(RESULTS) == SETTINGS["noise"].choices
 
 
 def test_the_reference_explains_every_setting():
@@ -129,3 +134,20 @@ def test_the_reference_explains_every_setting():
 def test_a_unit_is_a_short_text(unit):
     with pytest.raises(ProblemError, match=r"unit is .*; it is a text of at most 40"):
         as_problem(ARMS, sigma=1.0, unit=unit)
+
+
+def test_what_is_shown_beside_results_is_described_in_one_place():
+    """A field of `Shown` and its setting are enough: status, batch, API and sheets follow."""
+    assert set(BESIDE) <= set(SETTINGS)
+    words = {name: OTHER[name] for name in BESIDE}
+    problem = as_problem(ARMS, sigma=1.0, **words)
+    assert problem.beside() == words
+    batch = open_batch(problem, (Pull(1, "0"),), 1, 1, "")
+    assert batch.beside() == words
+    headers, rows = sheet_of(batch.rows())
+    assert words.items() <= dict(zip(headers, rows[0], strict=True)).items()
+    for cls, answer in ((Status, StatusAnswer), (Batch, BatchAnswer)):
+        assert issubclass(cls, Shown)
+        assert set(BESIDE) <= set(answer.model_fields)
+    listed = commands()["finalist status"].help or ""
+    assert all(f" {name}," in listed for name in BESIDE)

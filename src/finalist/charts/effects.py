@@ -1,6 +1,6 @@
 """Charts of the model of a study: what columns do, what is left over, and what bends."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -106,7 +106,7 @@ def residuals_chart(
     *,
     names: Sequence[str],
     colours: Sequence[str],
-    unit: str = "",
+    label: Callable[[str], str] = str,
     title: str = "What the model leaves over",
     subtitle: Sequence[str] = (),
     narrow: bool = False,
@@ -120,8 +120,8 @@ def residuals_chart(
     fitted, residual : (n,) arrays
     names, colours : sequences of str
         Of the candidate of each result.
-    unit : str
-        Of the results.
+    label : callable
+        What an axis of results is called; by default what it shows, in a word.
     narrow : bool
         For phones.
 
@@ -148,15 +148,14 @@ def residuals_chart(
         }
         for i in some.tolist()
     ]
-    of = f" ({unit})" if unit else ""
     panels = []
-    for field, words in (("fitted", f"Estimate{of}"), ("number", "Measurement, in their order")):
+    for field, words in (("fitted", label("Estimate")), ("number", "Measurement, in their order")):
         x = alt.X(
             f"{field}:Q",
             scale=alt.Scale(zero=False),
             axis=alt.Axis(title=words, tickCount=6, labelOverlap=True, grid=False),
         )
-        y = alt.Y("residual:Q", axis=alt.Axis(title=f"Result less estimate{of}"))
+        y = alt.Y("residual:Q", axis=alt.Axis(title=label("Result less estimate")))
         dots = alt.Chart().mark_circle(size=36, opacity=0.7, **SAYING)
         dots = dots.encode(x=x, y=y, color=own_colours(), description="says:N")
         zero = alt.Chart().mark_rule(color=MUTED, strokeDash=[4, 4]).encode(y=alt.datum(0.0))

@@ -205,7 +205,7 @@ def read_slopes(text: str | None, path: Path | None, arms: "Arms") -> list[float
     if not arms.recipe.constant or arms.recipe.name == "separate":
         return read_theta(text, path, arms)
     if text is not None and path is None:
-        theta = _parse(text)
+        theta = read_numbers("--theta", text)
     else:
         theta = read_theta(text, path, arms, arms.feature_names[:count])
     return [*theta, 0.0] if len(theta) == count else theta
@@ -218,7 +218,7 @@ def read_theta(
     if (text is None) == (path is None):
         raise ParameterError("give theta exactly once: either --theta 1,0,... or --theta-file.")
     if text is not None:
-        return _parse(text)
+        return read_numbers("--theta", text)
     assert path is not None
     bare = _bare_numbers(path)
     if bare is not None:
@@ -231,13 +231,14 @@ def read_theta(
     return rows[0]
 
 
-def _parse(text: str) -> list[float]:
+def read_numbers(option: str, text: str) -> list[float]:
+    """Read comma-separated numbers."""
     values = []
     for position, part in enumerate(text.split(","), 1):
         number = _number(part)
         if number is None:
             raise ParameterError(
-                f"--theta {text!r}: number {position} is {part!r}; "
+                f"{option} {text!r}: number {position} is {part!r}; "
                 "write comma-separated numbers, such as 1,0,-0.5."
             )
         values.append(number)

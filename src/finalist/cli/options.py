@@ -65,6 +65,16 @@ SigmaOption = Annotated[
         show_default="none",
     ),
 ]
+#: Of commands that can estimate it from results, or plan with a guess.
+MaybeSigmaOption = Annotated[
+    str | None,
+    typer.Option(
+        "--sigma",
+        metavar="SIZE",
+        help="Standard deviation of one measurement, or 'unknown'.",
+        show_default="none",
+    ),
+]
 StrategyOption = Annotated[
     str,
     typer.Option("--strategy", metavar="NAME", help="The strategy; a wrong name lists them all."),

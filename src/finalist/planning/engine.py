@@ -26,7 +26,7 @@ from finalist.planning.draws import (
 )
 from finalist.planning.equal import EqualShares
 from finalist.planning.fixed import fixed_size
-from finalist.planning.result import BudgetRow, LeadRow, Plan, PlanRow
+from finalist.planning.result import BudgetRow, LeadRow, Plan, PlanRow, unit_of
 from finalist.problem import Problem, study_problem
 from finalist.problem.budget import in_cost
 from finalist.problem.values import checked_number
@@ -165,7 +165,7 @@ def plan(
         max_pulls=cap,
         seed=runs.seed,
         lower_bound=_lower_bound(runs) if problem.budget is None else None,
-        unit="measurements" if problem.cost == 1.0 else "units of cost",
+        unit=unit_of(problem),
         budget=problem.budget,
         within=None if problem.budget is None or problem.top > 1 else close,
         by_lead=tuple(sorted(lead_rows, key=lambda row: row.lead)),

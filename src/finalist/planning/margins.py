@@ -180,13 +180,8 @@ def margin_prices(
     return MarginPrices(
         tuple(priced),
         impossible,
-        terms.gap,
-        problem.delta,
-        terms.draws,
-        terms.max_pulls,
-        terms.seed,
-        terms.unit,
-        problem.epsilon or min(some, key=lambda margin: abs(math.log(margin / terms.gap))),
+        **terms.words(),
+        chosen=problem.epsilon or min(some, key=lambda margin: abs(math.log(margin / terms.gap))),
     )
 
 

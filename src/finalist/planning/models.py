@@ -145,16 +145,7 @@ def model_prices(
         pulls, wrong = found[same].pulls, found[same].wrong
         rank = question.arms.rank
         priced.append(ModelPrice(name, pulls, wrong, rank, "" if same == name else same))
-    return ModelPrices(
-        tuple(priced),
-        impossible,
-        terms.gap,
-        terms.problem.delta,
-        terms.draws,
-        terms.max_pulls,
-        terms.seed,
-        terms.unit,
-    )
+    return ModelPrices(tuple(priced), impossible, **terms.words())
 
 
 def _asked(problem: Problem, models: Sequence[str]) -> tuple[dict[str, Problem], dict[str, str]]:

@@ -18,7 +18,7 @@ from finalist.planning.draws import (
     refuse_budget,
     rows_of,
 )
-from finalist.planning.result import PlanRow
+from finalist.planning.result import MEASUREMENTS, PlanRow, Unit, unit_of
 from finalist.problem import Problem
 from finalist.problem.budget import pulls_for
 from finalist.simulation.engine import Shown, collect
@@ -49,7 +49,7 @@ class Prices:
     draws: int
     max_pulls: int
     seed: int
-    unit: str = "measurements"
+    unit: Unit = MEASUREMENTS
 
     def words(self) -> str:
         """Summarise the prices."""
@@ -123,10 +123,10 @@ class Terms:
         batch = None if size is None else whole("size", size, 1)
         return cls(problem.with_(budget=None), lead, number, cap, start, batch, drawn)
 
-    @property
-    def unit(self) -> str:
-        """What is counted."""
-        return "measurements" if self.problem.cost == 1.0 else "units of cost"
+    def words(self) -> dict[str, Any]:
+        """Return what `Prices` say of them."""
+        words = {word: getattr(self, word) for word in ("gap", "draws", "max_pulls", "seed")}
+        return words | {"delta": self.problem.delta, "unit": unit_of(self.problem)}
 
     def plan(self, problem: Problem, strategy: Strategy | str, gap: float) -> Draws:
         """Return the runs of a question; refuse a strategy that spends a budget."""

@@ -2,14 +2,14 @@
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from finalist.extras import need
 from finalist.files import finite
 from finalist.planning.figures import Quantiles, about, enough, expected
-from finalist.problem import PerArm
+from finalist.problem import PerArm, Problem
 from finalist.shapes import Float
 from finalist.simulation.binomial import exact_interval
 from finalist.text import counted
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 
 #: What is counted, unless measurements cost different amounts.
-MEASUREMENTS = "measurements"
+Unit = Literal["measurements", "units of cost"]
+MEASUREMENTS: Unit = "measurements"
 #: Which truths are simulated where a lead is given (`planning.parameters`).
 TRUTHS = (
     "In every simulated study the best candidate leads the second best by exactly this much. Where "
@@ -164,7 +165,7 @@ class Plan:
     max_pulls: int
     seed: int
     lower_bound: float | None
-    unit: str = "measurements"
+    unit: Unit = MEASUREMENTS
     budget: int | None = None
     within: float | None = None
     by_lead: tuple[LeadRow, ...] = ()
@@ -299,6 +300,11 @@ class Plan:
             for row in self.rows
         ]
         return "\n".join([self.words(), *self.remarks(), *rows])
+
+
+def unit_of(problem: Problem) -> Unit:
+    """Return what is counted."""
+    return MEASUREMENTS if problem.cost == 1.0 else "units of cost"
 
 
 def _by(name: str) -> str:

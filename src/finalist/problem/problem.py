@@ -22,6 +22,7 @@ from finalist.problem.goals import Best, Goal
 from finalist.problem.mean import Identity, MeanModel
 from finalist.problem.noise import Noise, missing_sigma
 from finalist.problem.rules import NEWEST, Rules
+from finalist.problem.shown import Shown
 from finalist.problem.values import (
     UNSET,
     PerArm,
@@ -52,7 +53,7 @@ LARGEST_RATIO = 1e6
 
 
 @dataclass(frozen=True)
-class Problem:
+class Problem(Shown):
     """A question about arms, with everything a guarantee depends on.
 
     Parameters
@@ -113,7 +114,6 @@ class Problem:
     max_pulls_per_arm: int | None = None
     budget: int | None = None
     check: float = 0.0
-    unit: str | None = None
     mean: MeanModel = field(default_factory=Identity)
     rules: Rules = NEWEST
 
@@ -225,10 +225,6 @@ class Problem:
     def means(self, theta: ArrayLike) -> Float[np.ndarray, " K"]:
         """Return the mean reward of each arm under a parameter."""
         return self.mean.expected(self.arms.means(theta))
-
-    def in_unit(self, word: str) -> str:
-        """Return a word for something in the unit of the rewards, with the unit if there is one."""
-        return word if self.unit is None else f"{word} ({self.unit})"
 
     def refuse_unsupported(self, consumer: str, supported: frozenset[Feature]) -> None:
         """Raise `NotYetSupportedError` if the problem needs more than a consumer supports.

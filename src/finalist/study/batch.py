@@ -9,6 +9,8 @@ import numpy as np
 
 from finalist.arms import Arms
 from finalist.extras import need
+from finalist.problem import Problem
+from finalist.problem.shown import Shown
 from finalist.shapes import Float, Int
 from finalist.study.pulls import Fate
 from finalist.study.results import OwnColumns, write_pulls
@@ -50,7 +52,7 @@ class Pull:
 
 
 @dataclass(frozen=True)
-class Batch(Sequence[Pull]):
+class Batch(Shown, Sequence[Pull]):
     """Pulls to measure, in this order; empty when there is nothing to do.
 
     A strategy's `finalist.strategies.Batch` is another thing: how often to pull each arm.
@@ -68,7 +70,7 @@ class Batch(Sequence[Pull]):
     words : str
         What the strategy says about the batch.
     unit : str or None
-        The unit of the rewards.
+        See `Shown`.
     arms : Arms or None
         The study's arms, whose own columns sheets show.
     """
@@ -78,7 +80,6 @@ class Batch(Sequence[Pull]):
     batch: int = 0
     left: int = 0
     words: str = ""
-    unit: str | None = None
     arms: Arms | None = field(default=None, repr=False, compare=False)
 
     def __len__(self) -> int:
@@ -116,8 +117,14 @@ class Batch(Sequence[Pull]):
 
     def rows(self) -> list[dict[str, Any]]:
         """Return the pulls as rows of a sheet to fill in."""
-        unit = {} if self.unit is None else {"unit": self.unit}
-        return [vars(pull) | unit for pull in self.pulls]
+        return [vars(pull) | self.beside() for pull in self.pulls]
+
+
+def open_batch(
+    problem: Problem, pulls: tuple[Pull, ...], number: int, left: int, words: str
+) -> Batch:
+    """Return pulls of an open batch with what sheets show beside them."""
+    return Batch(pulls, "open", number, left, words, problem.arms, **problem.beside())
 
 
 def named_pulls(
@@ -153,12 +160,12 @@ class OpenPulls(NamedTuple):
     #: The event that last brought results, and their pulls; None if there are none.
     saved: tuple[int, tuple[int, ...]] | None
 
-    def batch(self, arms: Arms, unit: str | None) -> Batch:
+    def batch(self, problem: Problem) -> Batch:
         """Return those that are still to be measured."""
         left = self.fate == Fate.OPEN
         columns = (column[left] for column in (self.pull, self.arm, self.worker))
-        rows = named_pulls(arms.names, self.workers, *columns)
-        return Batch(rows, "open", self.number, len(rows), self.words, unit, arms)
+        rows = named_pulls(problem.arms.names, self.workers, *columns)
+        return open_batch(problem, rows, self.number, len(rows), self.words)
 
     def settled(self, names: Sequence[str]) -> tuple[SettledPull, ...]:
         """Return those that have a reward or are lost."""

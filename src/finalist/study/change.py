@@ -14,7 +14,7 @@ from finalist.shapes import Int
 from finalist.strategies import Batch, promise_of
 from finalist.strategies.abilities import Rationing
 from finalist.study.checks import promised, risk_of
-from finalist.study.invariants import until_end
+from finalist.study.events import until_end
 from finalist.study.log import Log
 from finalist.study.replay import changeable
 from finalist.study.rules import check_text

@@ -19,7 +19,7 @@ from finalist.strategies import Batch as Issuing
 from finalist.strategies import block_size
 from finalist.strategies.abilities import Sized
 from finalist.strategies.affordable import affordable
-from finalist.study.batch import AskState, Batch, named_pulls
+from finalist.study.batch import AskState, Batch, named_pulls, open_batch
 from finalist.study.pulls import Fate
 from finalist.study.results import Results
 from finalist.study.state import State
@@ -115,8 +115,8 @@ def batch_of(state: State, numbers: Int[np.ndarray, " n"]) -> Batch:
     assert state.open.stage == state.stage
     arms, whose = (getattr(state.pulls, word)[numbers - 1] for word in ("arm", "worker"))
     rows = named_pulls(state.arms.names, state.workers, numbers, arms, whose)
-    number, left, unit = state.open.number, open_count(state), state.problem.unit
-    return Batch(rows, "open", number, left, state.purpose(), unit, state.arms)
+    left, words = open_count(state), state.purpose()
+    return open_batch(state.problem, rows, state.open.number, left, words)
 
 
 def waiting(state: State) -> Batch:

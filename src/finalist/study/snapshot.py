@@ -199,7 +199,7 @@ class Snapshot:
         """The pulls of the open batch that are still to be measured; None if there is no batch."""
         if self.open is None or self.end is not None:
             return None
-        return self.open.batch(self.arms, self.problem.unit)
+        return self.open.batch(self.problem)
 
     @cached_property
     def settled(self) -> tuple[SettledPull, ...]:

@@ -1,8 +1,8 @@
 """A study in memory: the replay of its events, and nothing else.
 
-`State.apply` takes one event after another. Decisions are replayed with what was chosen when the
-batch was issued; no design is solved. Whatever changes a state goes through here, whether it has
-just been written or is read again years later.
+`State.apply` takes one event after another; `events` says what each kind does. Decisions are
+replayed with what was chosen when the batch was issued; no design is solved. Whatever changes a
+state goes through here, whether it has just been written or is read again years later.
 """
 
 from collections.abc import Callable
@@ -17,19 +17,18 @@ from finalist.errors import StudyError
 from finalist.inference.pooling import BatchSums, Pooled
 from finalist.inference.statistics import BatchResults
 from finalist.problem import Problem
-from finalist.problem.budget import cheapest, prices_of
+from finalist.problem.budget import cheapest
 from finalist.shapes import Float, Int
 from finalist.strategies import Batch, Run, Verdict
 from finalist.strategies.abilities import Explaining, Looking
+from finalist.study import events
 from finalist.study.bends import first_evidence, look_for_bends
 from finalist.study.check import Check
 from finalist.study.checks import found, is_look, work_of
-from finalist.study.history import History, examine
-from finalist.study.invariants import impossible
+from finalist.study.history import History
 from finalist.study.pulls import Decision, Fate, Fork, Issued, Pulls
 from finalist.study.replay import Replay
-from finalist.study.settings import Settings, changed_problem
-from finalist.study.storage.errors import damaged
+from finalist.study.settings import Settings
 from finalist.study.storage.rows import EventRow
 
 #: Reads the arms of a stage.
@@ -65,20 +64,7 @@ class State:
         self.failed: dict[str, Check] = {}  # assumptions that a test has shown to be wrong
         self.bends = first_evidence(self.run, self.problem)
         self.checked: tuple[Any, list[Check]] | None = None  # `checks.checks_of` keeps it here
-        self._read_arms = read_arms
-        self._apply: dict[str, Callable[[EventRow, Any], None]] = {
-            "created": self._created,
-            "note": self._note,
-            "history": self._history,
-            "issued": self._issue,
-            "assigned": self._assign,
-            "told": self._tell,
-            "voided": self._void,
-            "missing": self._missing,
-            "amended": self._amend,
-            "decided": self._decided,
-            "changed": self._change,
-        }
+        self.read_arms = read_arms
 
     # ---- questions -----------------------------------------------------------------------
 
@@ -178,88 +164,13 @@ class State:
                 f"event {event.number} follows event {self.last}; the log of this study is not "
                 "complete. Check the database: finalist db check."
             )
-        if event.kind not in self._apply:
-            raise StudyError(
-                f"event {event.number} is of the kind {event.kind!r}, which this version does not "
-                "know; upgrade finalist."
-            )
-        wrong = impossible(self, event, rewards)
-        if wrong is not None:
-            raise damaged("the log of this study", f"event {event.number} ({event.kind}): {wrong}")
-        self._apply[event.kind](event, rewards)
+        events.apply(self, event, rewards)
         self.count(event)
 
     def count(self, event: EventRow) -> None:
         """Mark an event as applied without replaying it."""
         self.last = event.number
         self.times.append(event.at)
-
-    def _note(self, event: EventRow, _: Any) -> None:
-        """Leave the state as it is, for people alone, unless the budget is another one."""
-        if "budget" in event.body:
-            self.problem = self.problem.with_(budget=event.body["budget"])
-            self.replay.rebudget(self.problem.budget)
-
-    def _created(self, event: EventRow, _: Any) -> None:
-        if "fork_of" in event.body:
-            words = ("model", "risk", "epsilon")  # those of older versions have fewer
-            known = {word: event.body[word] for word in words if word in event.body}
-            self.fork = Fork(event.body["fork_of"], event.body["until"], **known)
-
-    def _history(self, event: EventRow, _: Any) -> None:
-        arms, rewards = (np.array(event.body[word]) for word in ("arms", "rewards"))
-        before = BatchResults.of(len(self.arms), arms, rewards.astype(float))
-        self.replay.inform(before)
-        self.history_pulls, self.history = before.pulls, examine(self.problem, before)
-
-    def _issue(self, event: EventRow, _: Any) -> None:
-        body = event.body
-        order = np.array(body["arms"], dtype=np.int64)
-        self.issued.append(Issued(body["batch"], self.stage, body["note"]))
-        self.seen = None
-        self.pulls.add(order, body["batch"], event.number, prices_of(self.problem)[order])
-
-    def _assign(self, event: EventRow, _: Any) -> None:
-        worker = event.body["worker"]
-        if worker not in self.workers:
-            self.workers.append(worker)
-        pulls = np.array(event.body["pulls"], dtype=np.int64)
-        self.pulls.assign(pulls, self.workers.index(worker))
-
-    def _tell(self, event: EventRow, rewards: Any) -> None:
-        if rewards is not None:
-            pulls, values = rewards
-            late = self.pulls.fate[pulls - 1] == Fate.UNNEEDED
-            if late.any():  # it is decided without them; what is known of the arms gets better
-                arms = self.pulls.arm[pulls[late] - 1].astype(np.int64)
-                self._learn(BatchResults.of(len(self.arms), arms, values[late]))
-            self.pulls.tell(pulls, values, event.number)
-            for batch in np.unique(self.pulls.batch[pulls - 1]).tolist():
-                self.first_told.setdefault(batch, event.number)
-
-    def _amend(self, event: EventRow, rewards: Any) -> None:
-        self._tell(event, rewards)
-        self.pulls.reopen(np.array(event.body.get("taken_back", ()), dtype=np.int64))
-        self.seen = None  # looks at the open batch are computed anew
-
-    def _void(self, event: EventRow, _: Any) -> None:
-        row = event.body["pull"] - 1
-        self.pulls.close(row + 1, Fate.VOID, event.number)
-        arm, price = self.pulls.arm[[row]], self.pulls.price[[row]]
-        self.pulls.add(arm, int(self.pulls.batch[row]), event.number, price)
-        self.pulls.assign(np.array([len(self.pulls)]), int(self.pulls.worker[row]))
-
-    def _missing(self, event: EventRow, _: Any) -> None:
-        self.pulls.close(event.body["pull"], Fate.MISSING, event.number)
-
-    def _decided(self, event: EventRow, _: Any) -> None:
-        body = event.body
-        if "stopped" in body:
-            self.stopped = body["stopped"]
-            if self.measured:
-                self._look()  # what a status said then stays said
-            return
-        self.decide(self.replay.logged(body, several=self.problem.top > 1))
 
     def decision(self) -> dict[str, Any] | None:
         """Decide if the open batch is complete, or what has arrived of it is enough.
@@ -307,7 +218,7 @@ class State:
             self.cut = len(self.measured)
         if logged is not None:
             self.replay.follow(logged, batch.number)
-        self._learn(rewards)
+        self.learn(rewards)
         # The choice behind it is no longer needed; rivals of many arms would fill the memory.
         self.issued[-1] = replace(batch, note={})
         verdict = self.verdict
@@ -324,27 +235,16 @@ class State:
         }
         return body | {"unneeded": len(unneeded)} if len(unneeded) else body
 
-    def _learn(self, rewards: BatchResults) -> None:
+    def learn(self, rewards: BatchResults) -> None:
         """Add rewards to what is known of the arms, and test the assumptions."""
         look_for_bends(self, rewards)
         self.pooled.add(rewards)
         self.measured.append(BatchSums.of(rewards))
         self.cells += len(self.measured[-1].arms)
         if is_look(len(self.measured), work_of(self)):
-            self._look()
+            self.test_assumptions()
 
-    def _look(self) -> None:
+    def test_assumptions(self) -> None:
         """Test the assumptions; one that fails has failed for good."""
         checks = found(self.problem, self.pooled.estimate(), self.measured, self.since)
         self.failed |= {check.kind: check for check in checks if check.fails}
-
-    def _change(self, event: EventRow, _: Any) -> None:
-        body = event.body
-        kept = np.array(body["kept"], dtype=np.int64)
-        problem = changed_problem(self.problem, self._read_arms(body["stage"]), body)
-        self.replay.change(problem, kept, body["level"], afresh=body["afresh"])
-        self.problem, self.stage = problem, body["stage"]
-        self.pooled, self.since = self.pooled.taken(kept, problem), len(self.measured)
-        self.lost = np.where(kept >= 0, self.lost[kept], 0)
-        self.levels.append(body["level"])
-        self.bends = first_evidence(self.run, problem, self.bends)

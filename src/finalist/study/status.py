@@ -9,6 +9,7 @@ import numpy as np
 from finalist.extras import need
 from finalist.planning import Forecast
 from finalist.problem.budget import in_cost
+from finalist.problem.shown import Shown
 from finalist.shapes import Float
 from finalist.study import good_enough, sentences
 from finalist.study.assumptions import assumptions
@@ -68,7 +69,7 @@ class ArmStatus:
 
 
 @dataclass(frozen=True)
-class Status:
+class Status(Shown):
     """A study at one moment.
 
     Attributes
@@ -138,7 +139,7 @@ class Status:
     old_results : str or None
         What was measured before the study says of sigma and of the model; None without any.
     unit : str or None
-        Of the rewards, and so of estimates and intervals.
+        See `Shown`.
     arms : tuple of ArmStatus
     effects : tuple of Effect
     ahead : Ahead
@@ -175,7 +176,6 @@ class Status:
     warnings: tuple[str, ...]
     doubts: tuple[str, ...]
     old_results: str | None
-    unit: str | None
     arms: tuple[ArmStatus, ...] = field(repr=False)
     effects: tuple[Effect, ...] = field(repr=False)
     ahead: Ahead = field(repr=False, compare=False)
@@ -300,10 +300,10 @@ def status(
         warnings=tuple(sentences.warnings(snapshot)),
         doubts=snapshot.doubts,
         old_results=None if snapshot.history is None else str(snapshot.history),
-        unit=snapshot.problem.unit,
         arms=_arms(snapshot),
         effects=snapshot.effects,
         ahead=foreseen(None) if ahead is None else ahead,
+        **snapshot.problem.beside(),
     )
 
 

@@ -16,6 +16,7 @@ from finalist.cli.options import (
     FormatOption,
     JobsOption,
     MaxPullsOption,
+    MaybeSigmaOption,
     OutputOption,
     SeedOption,
     StrategyOption,
@@ -89,14 +90,7 @@ def plan(
     ] = None,
     theta: ThetaOption = None,
     theta_file: ThetaFileOption = None,
-    sigma: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SIZE",
-            help="Standard deviation of one measurement, or 'unknown'.",
-            show_default="none",
-        ),
-    ] = None,
+    sigma: MaybeSigmaOption = None,
     guess: Annotated[
         float | None,
         typer.Option(metavar="SIZE", help="A guess of the noise to simulate, if it is unknown."),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from finalist.cli import output
+from finalist.cli import inputs, output
 from finalist.cli.options import DeltaOption, Format, FormatOption
 from finalist.cli.study.common import DbOption, opened
 from finalist.errors import ArmsError
@@ -124,20 +124,8 @@ def _region(
         return Region.ball(dimension, **words)
     if low is None or high is None or dimension is not None:
         raise ArmsError("a box needs --low and --high, a number for each coordinate: --low 0,0")
-    return Region.box(_numbers("--low", low), _numbers("--high", high), **words)
-
-
-def _numbers(option: str, text: str) -> list[float]:
-    values = []
-    for part in text.split(","):
-        try:
-            values.append(float(part))
-        except ValueError:
-            raise ArmsError(
-                f"{option} {text!r}: {part!r} is not a number; write comma-separated numbers, "
-                "such as 0,0.5."
-            ) from None
-    return values
+    lows, highs = inputs.read_numbers("--low", low), inputs.read_numbers("--high", high)
+    return Region.box(lows, highs, **words)
 
 
 def _as_dict(made: "Region", net: "Net", question: dict[str, Any] | None) -> dict[str, Any]:

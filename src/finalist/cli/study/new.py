@@ -11,6 +11,7 @@ from finalist.cli.groups import TableOptions, with_options
 from finalist.cli.options import (
     ArmsFile,
     CandidateColumnOption,
+    MaybeSigmaOption,
     Printed,
     PrintedOption,
     ResultColumnOption,
@@ -65,14 +66,7 @@ def new(
     name: NewName,
     arms_file: ArmsFile,
     *,
-    sigma: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SIZE",
-            help="Standard deviation of one measurement, or 'unknown'.",
-            show_default="none",
-        ),
-    ] = None,
+    sigma: MaybeSigmaOption = None,
     problem: TableOptions,
     minimise: Annotated[
         bool, typer.Option("--minimise", help="The same as --objective min.")

@@ -238,9 +238,9 @@ def arms_table(found: "Status", everything: bool = False) -> "Iterator[Table | s
         for arm in (arms if everything else arms[: output.MAX_ROWS])
     ]
     evidence = ["Evidence" if ended else "Evidence against it"] if with_evidence else []
-    estimate = "Estimate" if found.unit is None else f"Estimate ({printable(found.unit)})"
     further = [*(["With bends"] if bends else []), *(["Behind"] if ended else [])]
-    header = ["Candidate", *evidence, estimate, *further, "95 %", "Measurements", "State"]
+    header = ["Candidate", *evidence, found.in_unit("Estimate"), *further, "95 %"]
+    header += ["Measurements", "State"]
     yield from output.arms_table(header, rows, everything, len(arms))
     if bends:
         yield (
@@ -282,8 +282,7 @@ def effects_table(found: "Status", everything: bool = False) -> "Iterator[Table 
         ]
         for one in found.effects
     ]
-    change = "Change" if found.unit is None else f"Change ({printable(found.unit)})"
-    header = ["Column", "Step", change, "95 %", "For one unit"]
+    header = ["Column", "Step", found.in_unit("Change"), "95 %", "For one unit"]
     yield from output.arms_table(header, rows if everything else rows[:MAX_EFFECTS], True)
     if len(rows) > MAX_EFFECTS and not everything:
         yield f"... and {len(rows) - MAX_EFFECTS:,} more columns (--all shows them)\n"

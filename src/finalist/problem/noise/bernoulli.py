@@ -18,6 +18,7 @@ class Bernoulli:
 
     sigma: ClassVar[float] = 0.5
     name: ClassVar[str] = "bernoulli"
+    result: ClassVar[str] = "success or failure, 1 or 0"
     rewards: ClassVar[Kind] = "bernoulli"
     normal: ClassVar[bool] = False
     range: ClassVar[tuple[float, float]] = (0.0, 1.0)

@@ -22,6 +22,7 @@ class Gaussian(Unbounded):
 
     sigma: Sigma = UNSET  # type: ignore[assignment]
     name: ClassVar[str] = "gaussian"
+    result: ClassVar[str] = "a number with bell-shaped noise"
     rewards: ClassVar[Kind] = "gaussian"
     normal: ClassVar[bool] = True
 

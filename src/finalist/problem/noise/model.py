@@ -22,6 +22,8 @@ class NoiseModel(Protocol):
     ----------
     name : str
         As settings call it.
+    result : str
+        What a result is, for people who choose a model.
     rewards : str
         The kind of rewards that a simulation draws.
     normal : bool
@@ -32,6 +34,7 @@ class NoiseModel(Protocol):
     """
 
     name: ClassVar[str]
+    result: ClassVar[str]
     rewards: ClassVar[Kind]
     normal: ClassVar[bool]
     range: ClassVar[tuple[float, float]]

@@ -20,6 +20,7 @@ class SubGaussian(Unbounded):
 
     sigma: KnownSigma = UNSET  # type: ignore[assignment]
     name: ClassVar[str] = "sub-gaussian"
+    result: ClassVar[str] = "a number with any noise that is not wilder than sigma"
     rewards: ClassVar[Kind] = "bounded"
     normal: ClassVar[bool] = False
 

@@ -7,9 +7,12 @@ import numpy as np
 
 from finalist.arms import Arms
 from finalist.arms.recipes import plain
+from finalist.problem.shown import BESIDE
 
+#: Columns that a sheet has if they say something.
+FURTHER = ("worker", *BESIDE)
 #: Columns of a sheet that are not the candidate's.
-RESERVED = ("pull_id", "candidate", "arm", "worker", "unit", "result", "reward", "note")
+RESERVED = ("pull_id", "candidate", "arm", *FURTHER, "result", "reward", "note")
 
 
 class OwnColumns:

@@ -16,6 +16,7 @@ from finalist.errors import ArmsError, FileFormatError, RewardError, UnclearTabl
 from finalist.inference.replicates import SigmaEstimate, sigma_of
 from finalist.inference.statistics import reward_problem
 from finalist.study.results.results import FAILED, Results
+from finalist.study.results.table import values_of
 from finalist.tables import Cell, Cells, Dialect, read
 from finalist.tables.numbers import MISSING
 from finalist.text import counted, first_few, listed, show
@@ -168,7 +169,7 @@ def old_results(
             f"{cells.top()}{show(valued[0])} is a number, and the first row names the columns. Put "
             "a row above it: candidate, result."
         )
-    name, values = named[0], _merged(cells, valued)
+    name, (values, _) = named[0], values_of(cells, valued, _NONE)
     rows = [i for i, value in enumerate(values) if value is not None]
     _check_cells(cells, name, rows, valued[0], values)
     if not rows:
@@ -217,23 +218,6 @@ def _only(cells: Cells, found: Sequence[str], kind: str, purpose: str, known: Se
         f"{first_few([show(one) for one in cells.names], 20)}. Rename one, or say which:",
         ["candidate-column=NAME" if known is CANDIDATE else "result-column=NAME"],
     )
-
-
-def _merged(cells: Cells, columns: Sequence[str]) -> list[Cell]:
-    """Return the results: of `reward` where `result` is empty; both and different is an error."""
-    values = [None if _is_none(cell) else cell for cell in cells.column(columns[0])]
-    for other in columns[1:]:
-        for i, cell in enumerate(cells.column(other)):
-            if _is_none(cell):
-                continue
-            if values[i] is None:
-                values[i] = cell
-            elif cells.number(values[i]) != cells.number(cell):
-                raise FileFormatError(
-                    f"{cells.where(i, columns[0])}: {show(values[i])}, and {show(cell)} in the "
-                    f"column {other!r}. Keep the right one."
-                )
-    return values
 
 
 def _check_cells(

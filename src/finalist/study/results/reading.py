@@ -17,6 +17,7 @@ from finalist.errors import FileFormatError, RewardError
 from finalist.study.results.results import Results
 from finalist.study.results.table import (
     NUMBERS,
+    VALUES,
     as_notes,
     column_of,
     columns_of,
@@ -124,7 +125,7 @@ def read_results(
 def results_of(table: Cells, own: Collection[str] = ()) -> Results:
     """Return the results in a table; columns of the candidates' `own` are not notes."""
     roles = columns_of(table, ("pull_id",))
-    values, origin = values_of(table, roles)
+    values, origin = values_of(table, [roles[role] for role in VALUES if role in roles])
     filled = [cell is not None for cell in values]
     if not any(filled):
         raise error_of(table)(

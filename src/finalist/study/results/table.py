@@ -3,7 +3,7 @@
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import date, time, timedelta
 from itertools import compress
 from typing import Any
@@ -73,18 +73,31 @@ def column_of(role: str, roles: Mapping[str, str], origin: Sequence[str], i: int
     return origin[i] if role == "reward" else roles.get(role)
 
 
-def values_of(table: Cells, roles: Mapping[str, str]) -> tuple[list[Cell], Sequence[str]]:
-    """Return the measured values, and of each the column that it is from."""
-    named = [roles[role] for role in VALUES if role in roles]
-    values, origin = [*table.column(named[0])], [named[0]] * len(table)
-    for other in named[1:]:
-        for i, (one, two) in enumerate(zip(values, table.column(other), strict=True)):
+def values_of(
+    table: Cells, columns: Sequence[str], nothing: Collection[str] = ()
+) -> tuple[list[Cell], Sequence[str]]:
+    """Return the measured values, and of each the column that it is from.
+
+    A value of a later column counts where those before it have none: an empty cell, or one of the
+    words that mean `nothing`.
+    """
+
+    def cells(column: str) -> list[Cell]:
+        found = [*table.column(column)]
+        if not nothing:
+            return found
+        words = (c.strip().lower() if isinstance(c, str) else "" for c in found)
+        return [None if word in nothing else c for word, c in zip(words, found, strict=True)]
+
+    values, origin = cells(columns[0]), [columns[0]] * len(table)
+    for other in columns[1:]:
+        for i, (one, two) in enumerate(zip(values, cells(other), strict=True)):
             if one is None and two is not None:
                 values[i], origin[i] = two, other
             elif two is not None and not _same(table, one, two):
                 raise error_of(table)(
-                    f"{table.where(i)}: {named[0]!r} is {show(one)} and {other!r} is {show(two)}. "
-                    f"Nothing was stored. Leave one of them empty."
+                    f"{table.where(i)}: {columns[0]!r} is {show(one)} and {other!r} is "
+                    f"{show(two)}. Nothing was stored. Keep the right one, the other empty."
                 )
     return values, origin
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from os import PathLike
 
 from finalist.errors import OutputError
-from finalist.study.results.columns import OwnColumns
+from finalist.study.results.columns import FURTHER, OwnColumns
 from finalist.study.results.results import FAILED
 from finalist.tables.writer import Form, TextStream, workbook, write_table
 from finalist.text import counted
@@ -69,7 +69,7 @@ def sheet_of(
             f"{counted(len(own), 'column')} of the candidates in {len(rows):,} rows are too many "
             "for a sheet. Leave them out with --no-columns."
         )
-    extra = [word for word in ("worker", "unit") if any(row.get(word) is not None for row in rows)]
+    extra = [word for word in FURTHER if any(row.get(word) is not None for row in rows)]
     first, last = ["pull_id", "arm", *extra], ["result", "note"]
     headers = ["pull_id", "candidate", *extra, *own.headers, *last]
     known = {str(row["arm"]): own.cells(str(row["arm"])) for row in rows}

@@ -5,6 +5,8 @@ from typing import Any, Literal, get_type_hints
 
 from pydantic import BaseModel, create_model
 
+from finalist.planning import LeadRow, MarginPrices
+from finalist.planning.result import Unit
 from finalist.study import ArmStatus, Batch, Effect, Pull, Status
 from finalist.web.api.arms import GivenBody
 
@@ -227,27 +229,17 @@ class MarginPriceAnswer(PullsAnswer):
     lead: float
 
 
-class MarginsAnswer(BaseModel):
-    """How many pulls to expect of each margin; `words` speaks of the one that is `chosen`."""
-
-    words: str
-    impossible: dict[str, str]
-    gap: float
-    delta: float
-    draws: int
-    max_pulls: int
-    seed: int
-    unit: Literal["measurements", "units of cost"]
-    chosen: float
-    rows: list[MarginPriceAnswer]
-
-
-class LeadAnswer(BaseModel):
-    """How many measurements to expect at one lead; `fixed` with a fixed number and one test."""
-
-    lead: float
-    fixed: float | None
-    rows: list[PlanRowAnswer]
+MarginsAnswer = described(
+    MarginPrices,
+    "How many pulls to expect of each margin; `words` speaks of the one that is `chosen`.",
+    words=str,
+    rows=list[MarginPriceAnswer],
+)
+LeadAnswer = described(
+    LeadRow,
+    "How many measurements to expect at one lead; `fixed` with a fixed number and one test.",
+    rows=list[PlanRowAnswer],
+)
 
 
 class PlanAnswer(BaseModel):
@@ -261,7 +253,7 @@ class PlanAnswer(BaseModel):
     max_pulls: int
     seed: int
     lower_bound: float | None
-    unit: Literal["measurements", "units of cost"]
+    unit: Unit
     budget: int | None = None
     within: float | None = None
     size: int | None

@@ -172,34 +172,39 @@ def _depth(value: Any) -> int:
     return depth
 
 
-class PlanBody(Question):
-    """A plan to simulate before the first pull."""
+class Simulated(Question):
+    """What is simulated before the first pull, with a lead of the best arm."""
 
-    model_config = ConfigDict(
-        json_schema_extra={"examples": [{"arms": _EXAMPLE_ARMS, "sigma": 1.0, "gap": 0.5}]}
-    )
     gap: Annotated[Number, Field(gt=0)] = Field(description="How far the best arm leads.")
-    draws: Annotated[StrictInt, Field(ge=1, le=100)] = 50
     seed: Annotated[StrictInt, Field(ge=0, le=LARGEST)] = 0
-    against: (
-        Annotated[list[Annotated[StrictStr, Field(max_length=100)]], Field(max_length=3)] | None
-    ) = Field(None, description="Strategies to compare with; if null, uniform where possible.")
     max_pulls: Annotated[StrictInt, Field(ge=1, le=1_000_000)] = 1_000_000
-    within: Annotated[Number, Field(ge=0)] | None = Field(
-        None, description="With a budget: how close to the best is counted; by default the gap."
-    )
     size: Annotated[StrictInt, Field(ge=1, le=MAX_PULLS)] | None = Field(
         None, description="Measurements of a batch; if null, the strategy's own sizes."
     )
     guess: Annotated[Number, Field(gt=0)] | None = Field(
         None, description="The size of the noise to simulate, if `sigma` is null: unknown."
     )
+
+
+class PlanBody(Simulated):
+    """A plan to simulate before the first pull."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"arms": _EXAMPLE_ARMS, "sigma": 1.0, "gap": 0.5}]}
+    )
+    draws: Annotated[StrictInt, Field(ge=1, le=100)] = 50
+    against: (
+        Annotated[list[Annotated[StrictStr, Field(max_length=100)]], Field(max_length=3)] | None
+    ) = Field(None, description="Strategies to compare with; if null, uniform where possible.")
+    within: Annotated[Number, Field(ge=0)] | None = Field(
+        None, description="With a budget: how close to the best is counted; by default the gap."
+    )
     leads: Annotated[list[Annotated[Number, Field(gt=0)]], Field(max_length=4)] = Field(
         default=[], description="Further leads to simulate beside the gap."
     )
 
 
-class MarginsBody(Question):
+class MarginsBody(Simulated):
     """Margins to compare before the first pull; `epsilon` is one of them if it is not 0."""
 
     model_config = ConfigDict(
@@ -207,19 +212,10 @@ class MarginsBody(Question):
             "examples": [{"arms": _EXAMPLE_ARMS, "sigma": 1.0, "gap": 0.5, "draws": 5}]
         }
     )
-    gap: Annotated[Number, Field(gt=0)] = Field(description="How far the best arm leads.")
     margins: (
         Annotated[list[Annotated[Number, Field(gt=0)]], Field(min_length=1, max_length=6)] | None
     ) = Field(None, description="If null, a quarter, half, all and twice of the gap.")
     draws: Annotated[StrictInt, Field(ge=1, le=50)] = 20
-    seed: Annotated[StrictInt, Field(ge=0, le=LARGEST)] = 0
-    max_pulls: Annotated[StrictInt, Field(ge=1, le=1_000_000)] = 1_000_000
-    size: Annotated[StrictInt, Field(ge=1, le=MAX_PULLS)] | None = Field(
-        None, description="Measurements of a batch; if null, the strategy's own sizes."
-    )
-    guess: Annotated[Number, Field(gt=0)] | None = Field(
-        None, description="The size of the noise to simulate, if `sigma` is null: unknown."
-    )
 
 
 class AskBody(Body):

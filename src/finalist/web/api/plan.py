@@ -1,30 +1,32 @@
 """The API: plans and previews, before a study begins."""
 
-from typing import Any
+from collections.abc import Callable
+from functools import partial
+from typing import TypeVar
 
 from fastapi import APIRouter
 
-from finalist.arms import Arms
 from finalist.errors import ProblemError
-from finalist.planning import MarginPrices, Plan
+from finalist.planning import margin_prices
+from finalist.planning import plan as make_plan
 from finalist.web.api.answers import MarginsAnswer, PlanAnswer, PreviewAnswer
 from finalist.web.api.bodies import MarginsBody, PlanBody
 from finalist.web.arms_preview import preview
 from finalist.web.depends import CSV_BODY, Csv, WorkersDep
 from finalist.web.errors import Json
 from finalist.web.strict import StrictRoute
-from finalist.web.workers import jobs
-from finalist.web.workers.pool import PLAN, Workers
+from finalist.web.workers.pool import PLAN
 
 router = APIRouter(route_class=StrictRoute, tags=["planning"])
 #: Plans are made up to so many arms times squared rank.
 MAX_WORK = 2_000_000
+_Prices = TypeVar("_Prices")
 
 
 @router.post("/plan", response_model=PlanAnswer)
 def plan(body: PlanBody, workers: WorkersDep) -> Json:
     """Say before any measurement how many pulls to expect."""
-    content = make_plan(body, workers).to_dict()
+    content = workers.run(PLAN, _simulating(make_plan, body), tells=True).to_dict()
     for row in content["rows"]:
         del row["pulls"]
     return Json(content)
@@ -33,25 +35,18 @@ def plan(body: PlanBody, workers: WorkersDep) -> Json:
 @router.post("/plan/margins", response_model=MarginsAnswer)
 def margins(body: MarginsBody, workers: WorkersDep) -> Json:
     """Say how many pulls to expect without a margin and with several."""
-    found: MarginPrices = workers.run(PLAN, jobs.margins, *_read(body), tells=True)
-    return Json(found.to_dict())
+    return Json(workers.run(PLAN, _simulating(margin_prices, body), tells=True).to_dict())
 
 
-def make_plan(body: PlanBody, workers: Workers) -> Plan:
-    """Simulate in a worker."""
-    plan: Plan = workers.run(PLAN, jobs.plan, *_read(body), tells=True)
-    return plan
-
-
-def _read(body: PlanBody | MarginsBody) -> tuple[Arms, dict[str, Any]]:
-    """Return the arms and the settings; refuse what takes too long."""
+def _simulating(make: Callable[..., _Prices], body: PlanBody | MarginsBody) -> partial[_Prices]:
+    """Return what a worker has to do for a body; refuse what takes too long."""
     arms, words = body.read()
     if len(arms) * arms.rank**2 > MAX_WORK:
         raise ProblemError(
             f"a plan for {len(arms):,} arms of rank {arms.rank} takes too long for a server. Use "
             "'finalist plan' on a machine of your own."
         )
-    return arms, words
+    return partial(make, arms, **words)
 
 
 @router.post("/arms/preview", response_model=PreviewAnswer, openapi_extra=CSV_BODY)

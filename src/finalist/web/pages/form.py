@@ -2,13 +2,22 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from finalist.arms import Arms
 from finalist.arms.table import ArmsTable
 from finalist.errors import FinalistError, ProblemError
-from finalist.planning import MarginPrices, ModelPrices, Plan
+from finalist.planning import (
+    MarginPrices,
+    ModelPrices,
+    Plan,
+    margin_prices,
+    model_prices,
+    plan,
+)
 from finalist.problem import UNSET
+from finalist.problem.noise import NOISES
 from finalist.settings import SETTINGS, Kind, Setting
 from finalist.strategies import about, all_strategies
 from finalist.study.rules import check_name
@@ -23,7 +32,6 @@ from finalist.web.pages.fields import (
     read_size,
     whole,
 )
-from finalist.web.workers import jobs
 from finalist.web.workers.pool import PLAN, Workers
 
 #: What says how the table is read; empty means that it is found out.
@@ -59,11 +67,8 @@ DEFAULTS: dict[str, str] = {
     **dict.fromkeys(("candidate_column", "result_column", "known_only"), ""),  # of old results
     **dict.fromkeys(DIALECT, ""),
 }
-NOISES = {
-    "gaussian": "a number with bell-shaped noise",
-    "sub-gaussian": "a number with any noise that is not wilder than sigma",
-    "bernoulli": "success or failure, 1 or 0",
-}
+#: What a result is, by the model of its noise.
+RESULTS = {name: model.result for name, model in NOISES.items()}
 #: How methods are called on the page, where their names are those of papers.
 METHODS = {"gauntlet": "test after every batch (the usual one)"}
 #: Choices of how the file is read.
@@ -201,8 +206,7 @@ def make_plan(arms: Arms, draft: StudyDraft, workers: Workers) -> Plan:
     """Simulate the study before it begins."""
     leads = len(arms) * arms.rank**2 <= MAX_LEADS and draft.words["budget"] is None
     given = _simulated(arms, draft) | {"leads": leads}
-    plan: Plan = workers.run(PLAN, jobs.plan, arms, given, tells=True)
-    return plan
+    return workers.run(PLAN, partial(plan, arms, **given), tells=True)
 
 
 def make_prices(arms: Arms, draft: StudyDraft, workers: Workers) -> ModelPrices:
@@ -213,16 +217,14 @@ def make_prices(arms: Arms, draft: StudyDraft, workers: Workers) -> ModelPrices:
             "'finalist plan' with --models."
         )
     given = _simulated(arms, draft)
-    prices: ModelPrices = workers.run(PLAN, jobs.prices, arms, given, tells=True)
-    return prices
+    return workers.run(PLAN, partial(model_prices, arms, **given), tells=True)
 
 
 def make_margins(arms: Arms, draft: StudyDraft, workers: Workers) -> MarginPrices:
     """Simulate the study without a margin and with several."""
     given = _simulated(arms, draft) | {"draws": DRAWS // 2}  # of eight questions
     given["margins"] = [step * given["gap"] for step in MARGINS]
-    prices: MarginPrices = workers.run(PLAN, jobs.margins, arms, given, tells=True)
-    return prices
+    return workers.run(PLAN, partial(margin_prices, arms, **given), tells=True)
 
 
 def _simulated(arms: Arms, draft: StudyDraft) -> dict[str, Any]:

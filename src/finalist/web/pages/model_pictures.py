@@ -109,7 +109,7 @@ def residuals(snapshot: Snapshot, narrow: bool) -> "AnyChart":
         left.residual,
         names=[snapshot.arms.names[i] for i in left.arm.tolist()],
         colours=[candidate_colour(i) for i in left.arm.tolist()],
-        unit=snapshot.problem.unit or "",
+        label=snapshot.problem.in_unit,
         subtitle=lines(["A curve or trend is something the model does not have."], narrow),
         narrow=narrow,
     )

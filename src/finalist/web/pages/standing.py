@@ -199,11 +199,11 @@ def lead(snapshot: Snapshot, found: VerdictCard) -> str | None:
     if front is None or second is None or second.behind is None or snapshot.problem.top > 1:
         return None
     one, other = words.quoted(front.name), words.quoted(second.name)
-    unit = f" {snapshot.problem.unit}" if snapshot.problem.unit else ""
+    distance = snapshot.problem.with_unit(words.number(abs(second.behind), 3))
     if second.behind < 0:
-        far = f"{other} has the better estimate, by {words.number(-second.behind, 3)}{unit}"
+        far = f"{other} has the better estimate, by {distance}"
     else:
-        far = f"{one} leads {other}, the runner-up, by {words.number(second.behind, 3)}{unit}"
+        far = f"{one} leads {other}, the runner-up, by {distance}"
     if found.bent:
         return f"{far}. This is an estimate by a model that bends, without an interval."
     if second.low is None or second.high is None:

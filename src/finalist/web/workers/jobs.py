@@ -1,20 +1,15 @@
-"""The jobs of workers: plans, forecasts, the choice of a batch among many arms.
+"""The jobs of workers about studies: forecasts, the choice of a batch among many arms.
 
 A worker keeps the studies it opened, as the next job is often about the same one, and resumes
 reading where it stopped.
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
 from dataclasses import replace
 from os import PathLike
-from typing import Any
 
-from finalist.arms import Arms
 from finalist.errors import UnknownStudyError
 from finalist.files import printable
-from finalist.planning import MarginPrices, ModelPrices, Plan, margin_prices, model_prices
-from finalist.planning import plan as plan_of
 from finalist.study import Batch, Status, Study
 from finalist.study.databases import StudyRow
 from finalist.study.handles import status_at
@@ -24,25 +19,6 @@ MAX_STUDIES = 4
 #: Where a study is: the database, its generation (see `web.pool`), the study's row.
 Place = tuple[str | PathLike[str], str, StudyRow]
 _studies: OrderedDict[tuple[str, str, int], Study] = OrderedDict()
-
-
-def plan(arms: Arms, words: Mapping[str, Any], *, progress: Callable[[int, int], None]) -> Plan:
-    """Make a plan."""
-    return plan_of(arms, **words, progress=progress)
-
-
-def prices(
-    arms: Arms, words: Mapping[str, Any], *, progress: Callable[[int, int], None]
-) -> ModelPrices:
-    """Say what each model costs."""
-    return model_prices(arms, **words, progress=progress)
-
-
-def margins(
-    arms: Arms, words: Mapping[str, Any], *, progress: Callable[[int, int], None]
-) -> MarginPrices:
-    """Say what each margin costs."""
-    return margin_prices(arms, **words, progress=progress)
 
 
 def status(place: Place) -> tuple[int, Status]:

@@ -17,7 +17,7 @@ import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from finalist.errors import BusyError, StorageError
 from finalist.web.lifetime import life_now
@@ -31,6 +31,7 @@ LATE = 10.0
 _COMMAND = "from finalist.web.workers.process import serve; serve()"
 #: Each works on one core: the server and other workers need some too.
 _ONE = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+_Found = TypeVar("_Found")
 _ENDING = "the server is shutting down. Try again in a moment."
 
 
@@ -106,8 +107,8 @@ class Workers:
         return len(self._all)
 
     def run(
-        self, kind: Kind, function: Callable[..., Any], *words: Any, tells: bool = False
-    ) -> Any:
+        self, kind: Kind, function: Callable[..., _Found], *words: Any, tells: bool = False
+    ) -> _Found:
         """Call a function in a worker; return what it returns, raise what it raises.
 
         Parameters
@@ -142,7 +143,8 @@ class Workers:
         word, content = answer
         if word == "failed":
             raise content
-        return content
+        found: _Found = content
+        return found
 
     def _take(self) -> "_Worker":
         """Return an idle worker, or a new one."""

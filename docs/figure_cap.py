@@ -1,13 +1,52 @@
-"""What a capped bet pays, beside the likelihood ratio it comes from."""
+"""The picture of a capped bet, beside the likelihood ratio it comes from: `docs/gauntlet.md`."""
 
+import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
+import altair as alt
 import numpy as np
 
-from finalist.charts.theme import ACCENT, MUTED, AnyChart, data, finish, round_numbers
+from finalist.charts.theme import (
+    ACCENT,
+    MUTED,
+    AnyChart,
+    data,
+    finish,
+    round_numbers,
+    save,
+)
 from finalist.errors import ChartError
 from finalist.shapes import Float
+from finalist.strategies.gauntlet.cap_kernels import find_cap
+from finalist.strategies.gauntlet.kernels import log_likelihood_ratio
+
+#: What is missing to 1/delta in the picture.
+FACTOR = 3.0
+
+
+def cap_picture(folder: Path) -> None:
+    drifts, log_weights = np.array([0.5, 1.0, 2.0]), np.log(np.full(3, 1 / 3))
+    room = np.log(FACTOR)
+    cap = find_cap(room, drifts, log_weights)
+    z = np.linspace(-2.0, 3.0, 301)
+    ratio = np.array([log_likelihood_ratio(x, drifts, log_weights) for x in z])
+    at_cap = log_likelihood_ratio(cap, drifts, log_weights)
+    capped = np.minimum(room + ratio - at_cap, room)
+    raised = np.exp(room - at_cap)
+    chart = cap_chart(
+        z,
+        np.exp(ratio),
+        np.exp(capped),
+        cap,
+        title="A bet that stops where it has won",
+        subtitle=[
+            f"Drifts 1/2, 1 and 2, equal weights; evidence has to grow by a factor of {FACTOR:g}.",
+            f"Both have mean 1 under N(0, 1). Below the cap it pays {raised:.2f} times as much.",
+        ],
+    )
+    save(chart, folder / "cap.png")
 
 
 def cap_chart(
@@ -28,16 +67,7 @@ def cap_chart(
         The two factors, positive; the axis is logarithmic.
     cap : float
         The score beyond which the capped factor is constant.
-
-    Examples
-    --------
-    >>> z = np.array([0.0, 1.0, 2.0])
-    >>> chart = cap_chart(z, np.exp(z), np.array([1.2, 3.3, 3.3]), 1.0, "A bet", [])
-    >>> chart.to_dict()["title"]["text"]
-    'A bet'
     """
-    import altair as alt
-
     if not (len(z) == len(uncapped) == len(capped) > 1):
         raise ChartError("scores and both factors must have the same length, two or more.")
     if min(uncapped.min(), capped.min()) <= 0:
@@ -76,3 +106,7 @@ def cap_chart(
     )
     chart = alt.layer(rule, note, lines, text).properties(width=500, height=320)
     return finish(chart, title, subtitle)
+
+
+if __name__ == "__main__":
+    cap_picture(Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent / "images")
