@@ -273,7 +273,7 @@ class Past:
 
 
 def looks_inside(problem: Problem) -> bool:
-    """Return whether evidence is looked at inside epochs: a portfolio needs one filtration."""
+    """Return whether evidence is looked at inside epochs: with a margin that saves nothing."""
     return splits_pilot(problem) and not has_portfolio(problem)
 
 

@@ -18,10 +18,9 @@ If c in B is returned, W has reached 1/delta: with probability at most delta (Vi
 There is no union over leaders: an arm pays for each claimant with its own capital, and only
 claimants that are worse by epsilon count against the guarantee.
 
-The sum needs *one* filtration, that of the past at the ends of epochs. Inside an epoch (`epochs`)
-each difference has a filtration of its own, its path: so a portfolio is not looked at inside. (An
-epoch in which all accounts of an arm but one rest could be. It was tried when one claimant was
-likely to be best with .7 or .9, and took as many pulls.)
+A portfolio is not looked at inside epochs. It would be allowed, although each difference has a
+filtration of its own there (`top_portfolio` has the argument); it was tried, and took as many
+pulls.
 
 W has account 0, the reserve and A(c, x*): what they have *together* might reach 1/delta as well.
 That was tried, and took as many pulls. Accounts of other claimants than c do not count: whether
