@@ -233,7 +233,7 @@ class State:
             if late.any():  # it is decided without them; what is known of the arms gets better
                 arms = self.pulls.arm[pulls[late] - 1].astype(np.int64)
                 self._learn(BatchResults.of(len(self.arms), arms, values[late]))
-            self.pulls.tell(pulls, values, event.number)
+            self.pulls.tell(pulls, values, event.number, correction=event.kind == "amended")
             for batch in np.unique(self.pulls.batch[pulls - 1]).tolist():
                 self.first_told.setdefault(batch, event.number)
 
