@@ -120,6 +120,13 @@ def test_columns_candidates_and_more_are_chosen_by_clicking(page, tmp_path):
         page.get_by_label("Look for the best").fill("2")
         page.get_by_label("batches may be shifted").check()
         page.get_by_label("Name of the study").fill("trees")
+        assert page.get_by_label("unknown: it is estimated").is_checked()
+        page.get_by_label("Standard deviation of one").fill("0.5")
+        assert page.get_by_label("known, as a standard deviation").is_checked()
+        page.get_by_label("How many of them").fill("90")
+        assert page.get_by_label("after a number of measurements").is_checked()
+        page.get_by_label("when it is certain").check()
+        page.get_by_label("How many of them").fill("")
         page.get_by_label("You measure at a time").press("Enter")  # creates nothing
         assert page.get_by_label("batches may be shifted").is_checked()
         assert page.get_by_label("Look for the best").input_value() == "2"

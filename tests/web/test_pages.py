@@ -132,7 +132,13 @@ def test_no_page_lets_a_name_out_of_its_text(pages):
 
 def test_hostile_names_are_there_to_be_read(pages):
     text = next(Page(text).text for url, _, text in pages if re.search(r"/studies/1$", url))
-    for name in (EVIL[0], EVIL[7], "line\\nbreak\\ttab", "\\u202eoverride", "x" * 59 + "…"):
+    for name in (
+        EVIL[0],
+        EVIL[7],
+        "line\\nbreak\\ttab",
+        "\\u202eoverride",
+        "x" * 48 + "…" + "x" * 31,
+    ):
         assert name[:55] in text, name
 
 
@@ -327,6 +333,9 @@ def test_the_first_question_is_when_it_is_over(somebody, tmp_path):
     both = somebody.post("/new/study", question(until="certain", budget="40", **known))
     assert both.status_code == 422
     assert "leave the number out" in both.text
+    unused = somebody.post("/new/study", question(known="unknown", sigma="2"))
+    assert unused.status_code == 422
+    assert "You chose “unknown”: leave the number out, or choose “known”." in unused.text
     planned = somebody.post("/new/study", question(until="budget", budget="40", do="plan", **known))
     assert "With 40 measurements the study names the right one in about" in planned.text
     assert "Worse by, mean" in planned.text
