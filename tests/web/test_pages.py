@@ -137,7 +137,7 @@ def test_hostile_names_are_there_to_be_read(pages):
         EVIL[7],
         "line\\nbreak\\ttab",
         "\\u202eoverride",
-        "x" * 48 + "…" + "x" * 31,
+        "x" * 60 + "…" + "x" * 39,
     ):
         assert name[:55] in text, name
 
@@ -256,6 +256,8 @@ def test_a_list_of_names_is_enough(somebody):
     answer = somebody.post("/new", {"pasted": "red\ngreen\nblue\n"})
     assert answer.status_code == 200
     assert "nothing describes the candidates" in answer.text
+    cells = re.findall(r"<td>(.*?)</td>", answer.text.partition("All 3 rows")[2])
+    assert cells[:3] == ["red", "green", "blue"]
 
 
 @pytest.mark.parametrize(
@@ -414,7 +416,7 @@ def test_typed_rewards_are_stored_all_or_none(at_work):
     assert again.headers["location"] == "/studies/1?said=same#main"
     other = at_work.post("/studies/1/tell", {f"reward-{first}": "0.75"})
     assert other.status_code == 409
-    assert "amend" in other.text
+    assert "correct a wrong one with “change” beside the result" in other.text
 
 
 def test_a_batch_goes_to_a_spreadsheet_and_back(at_work):

@@ -33,7 +33,7 @@ _GREY = "#B8C0C8"
 #: Batches of which a line says its value.
 _SAID = 24
 #: Pixels from one slanted name to the next.
-_APART = 17
+_APART = 19
 
 
 def evidence_chart(

@@ -52,7 +52,9 @@ class Pulls:
 
     def __init__(self) -> None:
         self._count = 0
-        self._rows: dict[str, np.ndarray] = {name: np.zeros(64, dtype=kind) for name, kind in _COLUMNS.items()}
+        self._rows: dict[str, np.ndarray] = {
+            name: np.zeros(64, dtype=kind) for name, kind in _COLUMNS.items()
+        }
 
     def __len__(self) -> int:
         return self._count

@@ -16,6 +16,7 @@ _SAID: tuple[tuple[re.Pattern[str], str], ...] = tuple(
             r"study\.fork\(new, until=\d+\)",
             r"start the study anew from before batch \1, under “Change the study”",
         ),
+        (r"begin it as a fork with that margin", "start anew with that margin"),
         (r"with `amend`", "with “change” beside the result"),
         (r"Use sigma=None if the noise is unknown", "Choose “unknown” if you do not know it"),
         (r"\bsigma=None\b", "sigma “unknown”"),

@@ -143,7 +143,7 @@ def undo(sent: Sent) -> Response:
 
     def act(study: Study) -> Response:
         taken = len(study.undo(digits(sent.text("event"))))
-        return back(sent.number, _counted("undone", taken), taken, "#next")
+        return back(sent.number, _counted("undone", taken), taken)
 
     return sent.change("next", act)
 

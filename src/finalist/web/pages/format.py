@@ -17,7 +17,7 @@ from finalist.text import first_few, shortened
 #: A minus sign as wide as a plus, and the placeholder for a missing number.
 MINUS, NONE = "\N{MINUS SIGN}", "\N{EN DASH}"
 #: Characters of a name in a sentence or table, and names in a sentence.
-NAME, _NAMED = 80, 5
+NAME, _NAMED = 100, 5
 #: Largest batch that can be asked for on the page.
 MAX_PULLS = 10_000
 _STATES = {
@@ -32,7 +32,7 @@ def name(text: str) -> str:
     Examples
     --------
     >>> len(name("x" * 500))
-    80
+    100
     """
     return shortened(printable(text), NAME)
 
