@@ -137,7 +137,7 @@ def test_an_undecided_study_says_how_close_to_the_best_its_leader_is(where):
     assert status.good_enough == (
         f"Known now: {status.leader} is within {good_enough.at_most(status.within)} of the best; "
         "this is wrong with probability at most 0.1, whenever you look. It comes from intervals, "
-        "which have a risk of their own beside the tests. If a difference of that size does not "
+        "whose risk comes on top of that of the tests. If a difference of that size does not "
         "matter to you, stop and take it."
     )
     assert status.good_enough in str(status)

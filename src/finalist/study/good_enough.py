@@ -55,7 +55,7 @@ def _within(snapshot: Snapshot) -> list[str]:
     else:
         words = [
             f"{known}; this is wrong with probability at most {problem.delta:.3g}, whenever you "
-            "look. It comes from intervals, which have a risk of their own beside the tests."
+            "look. It comes from intervals, whose risk comes on top of that of the tests."
         ]
     if problem.epsilon == 0.0 and snapshot.end is None:
         words.append("If a difference of that size does not matter to you, stop and take it.")
