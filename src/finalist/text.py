@@ -58,7 +58,7 @@ def shortened(text: str, width: int) -> str:
     Examples
     --------
     >>> shortened("tin", 10), shortened("steel, annealed at 900 degrees", 18)
-    ('tin', 'steel, ann…degrees')
+    ('tin', 'steel, anne…egrees')
     """
     if len(text) <= width:
         return text

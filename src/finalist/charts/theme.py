@@ -110,7 +110,7 @@ def labels(names: Sequence[str], width: int = LABEL_WIDTH) -> list[str]:
     Examples
     --------
     >>> labels(["a", "steel, annealed", "steel, rolled"], width=8)
-    ['a', 'stee…led', 'stee…led (2)']
+    ['a', 'steel…ed', 'steel…ed (2)']
     """
     taken: set[str] = set()
     unique = []

@@ -230,8 +230,7 @@ def arms_table(found: "Status", everything: bool = False) -> "Iterator[Table | s
     bends = any(arm.bent is not None for arm in arms)
     # How far one is behind is by the model: it would contradict what one that bends recommends.
     ended = any(arm.behind is not None for arm in arms) and not bends
-    room = max(len(arm.name) for arm in arms) <= _ROOM
-    drawn = room and not (ended or bends)  # as bars, which take room
+    drawn = not (ended or bends) and max(len(arm.name) for arm in arms) <= _ROOM  # as bars
     sure = ended or any(_interval(arm, found) != "-" for arm in arms)
     rows = [
         [
