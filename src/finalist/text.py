@@ -52,6 +52,38 @@ def first_few(names: Sequence[str], most: int = 5) -> str:
     return ", ".join(names[:most]) + f" and {more:,} more" if more > 0 else listed(names)
 
 
+def shortened(text: str, width: int) -> str:
+    """Cut text to a width, in its middle: names that begin alike often differ in how they end.
+
+    Examples
+    --------
+    >>> shortened("tin", 10), shortened("steel, annealed at 900 degrees", 18)
+    ('tin', 'steel, anne…egrees')
+    """
+    if len(text) <= width:
+        return text
+    end = (width - 1) * 2 // 5
+    return f"{text[: width - 1 - end].rstrip()}…{text[len(text) - end :].lstrip()}"
+
+
+def telling(names: Sequence[str], width: int) -> list[str]:
+    """Return what tells names apart if one is longer than a width: their words in common go.
+
+    Examples
+    --------
+    >>> telling(["steel at 700 degrees", "steel at 900 degrees"], width=10)
+    ['700', '900']
+    >>> telling(["tin", "lead"], width=10)
+    ['tin', 'lead']
+    """
+    if max(map(len, names), default=0) <= width or len(set(names)) < 2:
+        return list(names)
+    split = [name.split() for name in names]
+    common = set(split[0]).intersection(*split)
+    kept = [" ".join(word for word in words if word not in common) for words in split]
+    return kept if all(kept) and len(set(kept)) == len(set(names)) else list(names)
+
+
 def listed(words: Sequence[object], last: str = "and") -> str:
     """Join words with commas.
 

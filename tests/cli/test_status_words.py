@@ -124,7 +124,7 @@ def test_the_same_is_not_said_twice(tmp_path: Path) -> None:
             study.tell({pull.pull_id: many[pull.arm] for pull in study.ask(6)})
         late = study.status(forecast=False)
     assert early.sentence == (
-        "After 6 measurements: no candidate is ruled out, any of the 3 may be the best."
+        "After 6 measurements: no candidate is ruled out: any of the 3 may be the best."
     )
     assert list(certain(early)) == list(certain(late)) == []
 

@@ -23,7 +23,7 @@ from tests.study.test_models_study import history_of, measure
 ARMS = fl.Arms.unstructured(["plain", "honey", "nut"])
 #: The first two are nearly tied.
 LAB = Lab(ARMS, np.array([2.0, 1.95, 0.0]), 1.0, 2)
-SURE = "by 95 % intervals for all candidates and times together"
+SURE = "by 95 % intervals that hold for all candidates together and at all times"
 
 
 @pytest.fixture
@@ -137,7 +137,7 @@ def test_an_undecided_study_says_how_close_to_the_best_its_leader_is(where):
     assert status.good_enough == (
         f"Known now: {status.leader} is within {good_enough.at_most(status.within)} of the best; "
         "this is wrong with probability at most 0.1, whenever you look. It comes from intervals, "
-        "which have a risk of their own beside the tests. If a difference of that size does not "
+        "whose risk comes on top of that of the tests. If a difference of that size does not "
         "matter to you, stop and take it."
     )
     assert status.good_enough in str(status)
@@ -200,10 +200,10 @@ def test_a_winner_within_a_margin_names_what_else_is_within_reach(where):
     order = [estimates[name] for name in status.within_reach]
     assert order == sorted(order, reverse=True)
     assert "x4" not in status.within_reach
-    assert f"as not shown to be worse by more than 0.5: {status.within_reach[0]} (about" in (
-        status.good_enough
-    )
-    assert status.good_enough.endswith(f"shown to be, {SURE}.")
+    found = status.good_enough
+    assert found.startswith(f"Perhaps good enough too: {status.within_reach[0]} (about")
+    assert "not shown to be more than 0.5 worse. The other" in found
+    assert found.endswith(f", {SURE}.")
     assert (status.within, status.margins, status.saving) == (None, (), None)
     assert json.loads(json.dumps(status.to_dict()))["within_reach"] == list(status.within_reach)
 
@@ -214,12 +214,12 @@ def test_everything_and_nothing_within_reach(where):
     finish(clear, lab, size=60)
     status = clear.status()
     assert status.within_reach == ()
-    assert status.good_enough == f"All others are shown to be worse by more than 1, {SURE}."
+    assert status.good_enough == f"All others are shown to be more than 1 worse, {SURE}."
     tied = cakes(where, "tied", epsilon=3.0)
     finish(tied, Lab(ARMS, np.zeros(3), 1.0, 1))
     status = tied.status()
     assert len(status.within_reach) == 2
-    assert status.good_enough.startswith("Perhaps good enough too, as not shown")
+    assert status.good_enough.startswith("Perhaps good enough too: ")
     assert "intervals" not in status.good_enough
 
 
@@ -347,7 +347,7 @@ def test_reach_ends_where_an_arm_is_shown_to_be_behind_by_more_than_the_margin(w
     assert status.within_reach == (ARMS.names[(front + 2) % 3],)
     assert status.good_enough is None or "reach" not in status.good_enough  # it goes on
     stopped = study.stop("season")
-    assert f"The other candidate is shown to be, {SURE}" in (stopped.good_enough or "")
+    assert f"The other candidate is, {SURE}" in (stopped.good_enough or "")
 
 
 def test_the_arm_that_may_be_good_enough_is_named_by_all_results_so_far(where):

@@ -172,7 +172,8 @@ def test_draws_are_cut_at_the_cap():
         assert soon.pulls.tolist() == [np.inf] * 4
         assert (soon.cap, soon.median, soon.low) == (60, np.inf, np.inf)
     assert (
-        soon.words() == "More than 60 more measurements; 4 of 4 simulations were undecided by then."
+        soon.words()
+        == "More than 60 more measurements: none of 4 simulations had a winner by then."
     )
     run, _ = begun(fl.XYAllocation(), problem, [0.6, 0.0], size=60, batches=1)
     ended = forecast(run, problem, sure(TWO, [2.5, 0.0]), 60, draws=40, cap=20).pulls
@@ -282,7 +283,7 @@ def test_words_of_a_forecast():
     some = Forecast(np.array([90.0] + [240.0] * 17 + [np.inf] * 2), cap=5000)
     assert (
         some.words()
-        == "About 240 more measurements; 2 of 20 simulations were undecided after 5,000."
+        == "About 240 more measurements; 2 of 20 simulations had no winner after 5,000."
     )
     assert (some.low, some.median, some.high) == (90.0, 240.0, np.inf)
 

@@ -305,7 +305,7 @@ def test_words_between_spaces_are_not_a_list_of_names():
 def test_a_list_of_names_is_enough():
     found = read_candidates(b"oak\nash\nelm\n")
     assert found.arms.names == ("oak", "ash", "elm")
-    assert found.remarks == ("'oak' is a candidate, too; a heading would be called name",)
+    assert found.remarks == ("'oak' is a candidate too: a heading would be called name",)
     named = Arms.from_table(b"Name\noak\nash\n")
     assert named.names == ("oak", "ash")
     assert named.rank == 2

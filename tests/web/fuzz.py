@@ -235,6 +235,7 @@ def _life(client: httpx.Client, rng: random.Random, name: str) -> Iterator[httpx
                 (
                     lambda: client.post(f"{path}/stop", json={"reason": rng.choice(_WORDS)}),
                     lambda: client.post(f"{path}/resume"),
+                    lambda: client.post(f"{path}/undo", json={}),
                     lambda: client.post(f"{path}/note", json={"text": rng.choice(_WORDS)}),
                     lambda: client.post(f"{path}/fork", json={"name": f"{name} f", "until": 1}),
                     lambda: client.get(f"{path}/open.csv"),

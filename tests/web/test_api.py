@@ -396,3 +396,7 @@ def test_examples_of_the_description_are_good(client):
         for example in schemas[name]["examples"]:
             answer = client.post(path, json=example)
             assert answer.status_code in (200, 201), (name, answer.text)
+    again = {"results": [{"pull_id": 5, "reward": 0.5}]}
+    client.post(f"/studies/{number}/tell", json=again).raise_for_status()
+    (example,) = schemas["UndoBody"]["examples"]
+    assert client.post(f"/studies/{number}/undo", json=example).json()["results"][0]["pull_id"] == 5

@@ -109,7 +109,7 @@ def test_means_by_a_model_that_bends_stand_beside_those_of_a_model_that_does_not
     error = {name: abs(bent[name] - truth[name]) for name in bent}
     assert sum(error.values()) < 0.5 * sum(abs(straight[n] - truth[n]) for n in straight)
     page = re.sub(r"\s+", " ", Page(lab.get("/studies/1").text).text)
-    assert f"by one that bends {best} has the best mean, {number(bent[best])}" in page
+    assert f"By a model that bends, {best} has the best mean: {number(bent[best])}." in page
     report = re.sub(r"\s+", " ", Page(lab.get("/studies/1/report.html").text).text)
     for text in (page, report):
         assert "is the mean by a model that bends" in text
@@ -145,4 +145,4 @@ def test_differences_are_by_the_model_that_names_the_one_in_front(tmp_path):
     assert all(row.behind is not None and row.behind >= 0 for row in left)
     words = lead(snapshot, found)
     assert words is not None
-    assert words.endswith("This is an estimate by a model that bends, without an interval.")
+    assert words.endswith("This is an estimate, by a model that bends; it has no interval.")

@@ -120,6 +120,13 @@ def test_columns_candidates_and_more_are_chosen_by_clicking(page, tmp_path):
         page.get_by_label("Look for the best").fill("2")
         page.get_by_label("batches may be shifted").check()
         page.get_by_label("Name of the study").fill("trees")
+        assert page.get_by_label("unknown: it is estimated").is_checked()
+        page.get_by_label("Standard deviation of one").fill("0.5")
+        assert page.get_by_label("known, as a standard deviation").is_checked()
+        page.get_by_label("How many of them").fill("90")
+        assert page.get_by_label("after a number of measurements").is_checked()
+        page.get_by_label("when it is certain").check()
+        page.get_by_label("How many of them").fill("")
         page.get_by_label("You measure at a time").press("Enter")  # creates nothing
         assert page.get_by_label("batches may be shifted").is_checked()
         assert page.get_by_label("Look for the best").input_value() == "2"
@@ -392,3 +399,23 @@ def test_what_is_still_to_be_measured_comes_by_itself(page, tmp_path):
     with in_thread(lab(tmp_path / "lab.db")) as url:
         page.goto(url + "/studies/1")
         page.locator("#expect", has_text=re.compile(r"About [\d,]+ more")).wait_for()
+
+
+def test_names_have_room_on_a_phone_beside_the_numbers_of_two_models(chromium, tmp_path):
+    doses = np.arange(11.0) / 2
+    arms = fl.Arms(doses[:, None], [f"dose of {dose:g}" for dose in doses])
+    rng = np.random.default_rng(4)
+    study = Study.create(tmp_path / "lab.db", "s", arms.with_intercept(), sigma=0.8, seed=4)
+    while not (status := study.status(forecast=False)).doubts and status.batches < 12:
+        means = {name: 5 - 1.2 * (d - 2.5) ** 2 for name, d in zip(arms.names, doses, strict=True)}
+        study.tell({p.pull_id: means[p.arm] + 0.8 * rng.normal() for p in study.ask(size=24)})
+    assert any(arm.bent is not None for arm in status.arms)
+    study.close()
+    with in_thread(tmp_path / "lab.db") as url:
+        page = chromium.new_context(viewport={"width": 390, "height": 800}).new_page()
+        page.goto(url + "/studies/1")
+        names = page.locator("figure.means .line:not(.scale) .who").evaluate_all(
+            "all => all.map((one) => one.getBoundingClientRect().width)"
+        )
+    assert len(names) == 11
+    assert min(names) >= 100

@@ -146,7 +146,7 @@ def test_a_study_with_a_margin_says_so_while_it_runs_and_at_the_end(lab):
 
 def test_a_fork_with_a_margin_on_the_page(lab):
     page = lab.get("/studies/1")
-    assert "if you rely on both, one is wrong with at most 10\xa0%." in page.text
+    assert "if you rely on both, the chance that one is wrong is at most 10\xa0%." in page.text
     answer = lab.post("/studies/1/fork", {"name": "enough", "epsilon": "0,5"})
     assert answer.headers["location"] == "/studies/4?said=remodelled#main"
     new = text_of(lab.get("/studies/4?said=remodelled"))

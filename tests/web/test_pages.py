@@ -132,7 +132,13 @@ def test_no_page_lets_a_name_out_of_its_text(pages):
 
 def test_hostile_names_are_there_to_be_read(pages):
     text = next(Page(text).text for url, _, text in pages if re.search(r"/studies/1$", url))
-    for name in (EVIL[0], EVIL[7], "line\\nbreak\\ttab", "\\u202eoverride", "x" * 59 + "…"):
+    for name in (
+        EVIL[0],
+        EVIL[7],
+        "line\\nbreak\\ttab",
+        "\\u202eoverride",
+        "x" * 60 + "…" + "x" * 39,
+    ):
         assert name[:55] in text, name
 
 
@@ -250,6 +256,8 @@ def test_a_list_of_names_is_enough(somebody):
     answer = somebody.post("/new", {"pasted": "red\ngreen\nblue\n"})
     assert answer.status_code == 200
     assert "nothing describes the candidates" in answer.text
+    cells = re.findall(r"<td>(.*?)</td>", answer.text.partition("All 3 rows")[2])
+    assert cells[:3] == ["red", "green", "blue"]
 
 
 @pytest.mark.parametrize(
@@ -327,6 +335,9 @@ def test_the_first_question_is_when_it_is_over(somebody, tmp_path):
     both = somebody.post("/new/study", question(until="certain", budget="40", **known))
     assert both.status_code == 422
     assert "leave the number out" in both.text
+    unused = somebody.post("/new/study", question(known="unknown", sigma="2"))
+    assert unused.status_code == 422
+    assert "You chose “unknown”: leave the number out, or choose “known”." in unused.text
     planned = somebody.post("/new/study", question(until="budget", budget="40", do="plan", **known))
     assert "With 40 measurements the study names the right one in about" in planned.text
     assert "Worse by, mean" in planned.text
@@ -405,7 +416,7 @@ def test_typed_rewards_are_stored_all_or_none(at_work):
     assert again.headers["location"] == "/studies/1?said=same#main"
     other = at_work.post("/studies/1/tell", {f"reward-{first}": "0.75"})
     assert other.status_code == 409
-    assert "amend" in other.text
+    assert "correct a wrong one with “change” beside the result" in other.text
 
 
 def test_a_batch_goes_to_a_spreadsheet_and_back(at_work):

@@ -2,13 +2,15 @@
 
 import re
 
+import httpx
 import pytest
 
 import finalist as fl
 from finalist.errors import ConflictError
-from finalist.study import Study, handles
+from finalist.study import Study
 from finalist.study.databases import check
 from tests.web.labs import person, text_of
+from tests.web.servers import in_thread
 
 
 @pytest.fixture
@@ -62,7 +64,7 @@ def test_a_study_with_results_taken_back_goes_on_as_if_they_had_never_been(begun
     with Study.open(begun, "s") as study:
         study.tell({1: 9.0, 2: 9.0})
         event = study._log.now().last
-        assert handles.take_back(study, event) == (1, 2)
+        assert study.undo(event) == {1: 9.0, 2: 9.0}
         study.tell(values)
         found = study.status(forecast=False)
     assert check(begun) == []
@@ -94,5 +96,42 @@ def test_an_undo_of_what_somebody_else_saved_meanwhile_is_refused(begun):
         event = study._log.now().last
         study.tell({2: 0.5})
         with pytest.raises(ConflictError, match="others were saved or changed after them"):
-            handles.take_back(study, event)
+            study.undo(event)
         assert [one.reward for one in study.snapshot().settled] == [0.5, 0.5]
+
+
+def test_after_a_correction_the_page_offers_to_correct_and_not_to_undo(begun):
+    with person(begun) as somebody:
+        save(somebody, p1="5")
+        (event,) = re.findall(r'name="event" value="(\d+)"', somebody.get("/studies/1").text)
+        fields = {"reward": "0.5", "reason": "a slip"}
+        assert somebody.post("/studies/1/pulls/1/amend", fields).status_code == 303
+        assert "Undo" not in text_of(somebody.get("/studies/1"))
+        answer = somebody.post("/studies/1/undo", {"event": event})
+        assert answer.status_code == 409
+        assert "Correct them one by one with “change” beside the result." in text_of(answer)
+
+
+def test_programs_undo_over_http(begun):
+    with in_thread(begun) as url:
+        far, other = fl.connect(url).open("s"), Study.open(begun, "s")
+        names = {pull.pull_id: pull.arm for pull in far.ask()}
+        far.tell({1: 0.5})
+        other.tell({2: 0.25, 3: 5.0})
+        assert far.undo() == {2: 0.25, 3: 5.0}
+        assert len(other.ask()) == 11
+        with pytest.raises(ConflictError, match="others were saved or changed after them"):
+            far.undo(event=2)
+        last = other.history()[-3]
+        assert last["kind"] == "told"
+        with httpx.Client(base_url=f"{url}/api/v1/studies/1") as client:
+            answer = client.post("/undo", json={"event": last["number"]})
+            results = [{"pull_id": 1, "arm": names[1], "reward": 0.5}]
+            assert answer.json() == {"results": results}
+            assert client.post("/tell", json={"results": results}).json()["new"] == 1
+            assert client.post("/undo", json={"event": 0}).status_code == 422
+            assert client.post("/undo", json={"event": True}).status_code == 422
+        far.tell({pull.pull_id: 0.5 for pull in far.ask()})
+        with pytest.raises(ConflictError, match="a decision has used them"):
+            far.undo()
+        other.close()

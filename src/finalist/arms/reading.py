@@ -111,7 +111,7 @@ def by_model(
     most : int
         Numbers that the features may have in all.
     """
-    cells = _with_names_alone(cells)
+    cells = with_names_alone(cells)
     if cells.source and not any(np.isnan(cells.number(name)) for name in cells.names):
         raise FileFormatError(
             f"{cells.top()}there are numbers where the columns should be named. Add a first line "
@@ -139,7 +139,7 @@ def _as_in(like: Recipe | None, cells: Cells, roles: Mapping[str, str]) -> dict[
     return {**same, **own, **dict.fromkeys(like.columns, "number"), **kinds}
 
 
-def _with_names_alone(cells: Cells) -> Cells:
+def with_names_alone(cells: Cells) -> Cells:
     """Take a list of names for one, although its first line stands where headers do."""
     if len(cells.names) > 1 or cells.names[0].lower() in ("name", "candidate", "arm"):
         return cells
@@ -155,7 +155,7 @@ def _with_names_alone(cells: Cells) -> Cells:
             "words in every row. If these are cells, put tabs, commas or semicolons between them."
         )
     lines = [cells.header, *cells.lines]
-    remark = f"{show(cells.names[0])} is a candidate, too; a heading would be called name"
+    remark = f"{show(cells.names[0])} is a candidate too: a heading would be called name"
     return replace(
         cells,
         names=("name",),

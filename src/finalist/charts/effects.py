@@ -7,19 +7,18 @@ import numpy as np
 
 from finalist.charts.theme import (
     ACCENT,
-    LABEL_WIDTH,
     MUTED,
     PALETTE,
     AnyChart,
     data,
     finish,
     first_of,
+    named_in_full,
     not_shown,
     own_colours,
 )
 from finalist.charts.values import SAYING, spoken
 from finalist.errors import ChartError
-from finalist.files import printable
 from finalist.shapes import Float, Int
 from finalist.text import counted
 
@@ -91,7 +90,7 @@ def effects_chart(
     layers = alt.layer(zero, lines, dots, data=data(rows))
     remarks = [*subtitle, *not_shown(order, shown, "smaller effects")]
     width = _PHONE if narrow else _WIDTH
-    return finish(layers.properties(width=width, height={"step": 28}), title, remarks)
+    return finish(layers.properties(width=width, height={"step": 28}), title, remarks, width)
 
 
 def _between(low: float, high: float) -> str:
@@ -107,7 +106,7 @@ def residuals_chart(
     names: Sequence[str],
     colours: Sequence[str],
     label: Callable[[str], str] = str,
-    title: str = "What the model leaves over",
+    title: str = "What the model does not explain",
     subtitle: Sequence[str] = (),
     narrow: bool = False,
 ) -> AnyChart:
@@ -143,7 +142,7 @@ def residuals_chart(
             "fitted": float(fitted[i]),
             "residual": float(residual[i]),
             "colour": colours[i],
-            "says": f"measurement {number[i]}, {printable(names[i], LABEL_WIDTH)}: "
+            "says": f"measurement {number[i]}, {named_in_full(names[i])}: "
             f"{spoken(fitted[i] + residual[i])}, expected {spoken(fitted[i])}",
         }
         for i in some.tolist()
@@ -155,7 +154,7 @@ def residuals_chart(
             scale=alt.Scale(zero=False),
             axis=alt.Axis(title=words, tickCount=6, labelOverlap=True, grid=False),
         )
-        y = alt.Y("residual:Q", axis=alt.Axis(title=label("Result less estimate")))
+        y = alt.Y("residual:Q", axis=alt.Axis(title=label("Result minus estimate")))
         dots = alt.Chart().mark_circle(size=36, opacity=0.7, **SAYING)
         dots = dots.encode(x=x, y=y, color=own_colours(), description="says:N")
         zero = alt.Chart().mark_rule(color=MUTED, strokeDash=[4, 4]).encode(y=alt.datum(0.0))
@@ -164,7 +163,8 @@ def residuals_chart(
     remarks = [*subtitle]
     if len(some) < len(number):
         remarks.append(f"Drawn: {len(some):,} of {len(number):,} results")
-    return finish(alt.vconcat(*panels, spacing=24), title, remarks)
+    width = _PHONE if narrow else _WIDTH
+    return finish(alt.vconcat(*panels, spacing=24), title, remarks, width)
 
 
 def bends_chart(
@@ -235,4 +235,5 @@ def bends_chart(
             points.encode(x=x, y=y, color=colour, size=size, description="says:N"),
         ).properties(width=_PHONE if narrow else _WIDTH, height=_HEIGHT)
         drawn.append(panel.properties(title=words) if words else panel)
-    return finish(alt.vconcat(*drawn, spacing=24), title, subtitle)
+    width = _PHONE if narrow else _WIDTH
+    return finish(alt.vconcat(*drawn, spacing=24), title, subtitle, width)

@@ -15,11 +15,11 @@ from finalist.charts.theme import (
     data,
     finish,
     labels,
+    named_in_full,
     own_colours,
 )
 from finalist.charts.values import spoken, values_layer
 from finalist.errors import ChartError
-from finalist.files import printable
 from finalist.shapes import Float, Int
 
 #: Most arms with a name; the others are grey and counted in the subtitle.
@@ -30,12 +30,10 @@ _FLOOR = 270
 #: Space per letter of a slanted label, and around it, in pixels.
 _LETTER, _MARGIN = 4.8, 30
 _GREY = "#B8C0C8"
-#: Letters of a name where a line says its value.
-_NAME = 60
 #: Batches of which a line says its value.
 _SAID = 24
 #: Pixels from one slanted name to the next.
-_APART = 17
+_APART = 19
 
 
 def evidence_chart(
@@ -92,7 +90,7 @@ def evidence_chart(
     x_domain = [float(pulls[0]), float(pulls[-1]) if len(pulls) > 1 else 2.0 * float(pulls[0])]
     axes = _axes(x_domain, top)
     parts = [
-        _values(pulls, evidence, ends, {i: printable(names[i], _NAME) for i in named}, axes),
+        _values(pulls, evidence, ends, {i: named_in_full(names[i]) for i in named}, axes),
         _limit(axes),
         *_lines(pulls, evidence, ends, named, winners, axes, own),
         *_tops(
@@ -116,7 +114,7 @@ def evidence_chart(
     if len(named) < len(names):
         words.append(f"In grey, without a name: {len(names) - len(named)} more")
     chart = alt.layer(*[part for part in parts if part is not None])
-    return finish(chart.properties(width=width, height=height), title, words)
+    return finish(chart.properties(width=width, height=height), title, words, width)
 
 
 def _check(

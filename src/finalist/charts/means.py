@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from finalist.charts.theme import INK, MUTED, AnyChart, data, finish, labels, own_colours
+from finalist.charts.theme import INK, MUTED, AnyChart, data, finish, named_in_full, own_colours
 from finalist.charts.values import SAYING, spoken
 from finalist.errors import ChartError
 from finalist.shapes import Float
@@ -83,7 +83,7 @@ def means_chart(
             "says": _says(name, f"{column} {spoken(a)}", b, m, e),
         }
         for name, a, b, e, m, colour in zip(
-            labels(names), x, measured, error, model, colours, strict=True
+            map(named_in_full, names), x, measured, error, model, colours, strict=True
         )
         if np.isfinite(m)
     ]
@@ -109,8 +109,10 @@ def means_chart(
         layers.append(
             rings.encode(x=horizontal, y=vertical, color=own_colours(), description="says:N")
         )
-    chart = alt.layer(*layers).properties(width=_PHONE if narrow else _WIDTH, height=_HEIGHT)
-    return finish(chart, title, subtitle)
+    width = _PHONE if narrow else _WIDTH
+    return finish(
+        alt.layer(*layers).properties(width=width, height=_HEIGHT), title, subtitle, width
+    )
 
 
 def _says(name: str, place: str, measured: float, model: float, error: float) -> str:

@@ -12,15 +12,14 @@ from finalist.charts.layers import check_plane, cross_layer, outline_layer, over
 from finalist.charts.theme import (
     ACCENT,
     INK,
-    LABEL_WIDTH,
     MAX_ARMS,
     PALETTE,
     AnyChart,
     data,
     finish,
+    named_in_full,
 )
 from finalist.charts.values import spoken, values_layer
-from finalist.files import printable
 from finalist.shapes import Float, Int
 from finalist.text import counted
 
@@ -162,6 +161,6 @@ def position_chart(
     ):
         words = f"mean {spoken(mean)}, {counted(int(counts[i]), 'result')}"
         place = {"x": float(tip[0]), "y": float(tip[1])}
-        said.append({**place, "says": f"{printable(arms.names[i], LABEL_WIDTH)}: {words}"})
+        said.append({**place, "says": f"{named_in_full(arms.names[i])}: {words}"})
     panel += values_layer(said[: MAX_ARMS + 1], x="x:Q", y="y:Q")
-    return finish(panel.properties(width=side, height=side), title, subtitle)
+    return finish(panel.properties(width=side, height=side), title, subtitle, side)

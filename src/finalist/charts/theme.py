@@ -5,6 +5,7 @@ those of Okabe and Ito, which colour-blind readers can tell apart. Altair is imp
 a chart is made, not before.
 """
 
+import textwrap
 from collections.abc import Mapping, Sequence, Sized
 from os import PathLike
 from pathlib import Path
@@ -15,6 +16,7 @@ import numpy as np
 from finalist.errors import ChartError
 from finalist.files import check_folder, printable, write_file
 from finalist.shapes import Int
+from finalist.text import shortened, telling
 
 if TYPE_CHECKING:
     import altair as alt
@@ -97,18 +99,23 @@ def own_colours() -> Any:
     return alt.Color("colour:N", scale=alt.Scale(domain=found, range=found), legend=None)
 
 
+def named_in_full(name: str) -> str:
+    """Return a name where there is room for it, as in what a mark says."""
+    return shortened(printable(name), 80)
+
+
 def labels(names: Sequence[str], width: int = LABEL_WIDTH) -> list[str]:
     """Return a unique label for each name, even if the shortened names are equal.
 
     Examples
     --------
     >>> labels(["a", "steel, annealed", "steel, rolled"], width=8)
-    ['a', 'steel, …', 'steel, … (2)']
+    ['a', 'steel…ed', 'steel…ed (2)']
     """
     taken: set[str] = set()
     unique = []
-    for name in names:
-        short = printable(name, width)
+    for name in telling([printable(name) for name in names], width):
+        short = shortened(name, width)
         label, copy = short, 1
         while label in taken:
             copy += 1
@@ -163,8 +170,15 @@ _SMALL: Mapping[str, Any] = {
 }
 
 
-def finish(chart: Any, title: str, subtitle: Sequence[str]) -> AnyChart:
-    """Add the title and the common style, at once: Altair copies a chart for every change."""
+#: Pixels of a letter of a title.
+_LETTER = 10.0
+
+
+def finish(chart: Any, title: str, subtitle: Sequence[str], width: float | None = None) -> AnyChart:
+    """Add the title and the common style, at once: Altair copies a chart for every change.
+
+    A title that is longer than `width`, of the frame in pixels, goes on in a second line.
+    """
     import altair as alt
 
     style = alt.Config(
@@ -196,7 +210,8 @@ def finish(chart: Any, title: str, subtitle: Sequence[str]) -> AnyChart:
             symbolSize=140,
         ),
     )
-    heading = alt.TitleParams(text=title, subtitle=list(subtitle))
+    lines = [title] if width is None else textwrap.wrap(title, int(width / _LETTER)) or [title]
+    heading = alt.TitleParams(text=title if len(lines) == 1 else lines, subtitle=list(subtitle))
     themed: AnyChart = chart.properties(title=heading, background="white", padding=18, config=style)
     return themed
 

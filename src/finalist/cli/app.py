@@ -32,6 +32,7 @@ _COMMANDS: tuple[tuple[str, str, Callable[..., None]], ...] = (
     ("void", measure.VOID_HELP, measure.void),
     ("missing", measure.MISSING_HELP, measure.missing),
     ("amend", measure.AMEND_HELP, measure.amend),
+    ("undo", measure.UNDO_HELP, measure.undo),
     ("note", life.NOTE_HELP, life.note),
     ("stop", life.STOP_HELP, life.stop),
     ("resume", life.RESUME_HELP, life.resume),

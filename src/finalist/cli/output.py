@@ -14,6 +14,7 @@ import typer
 
 from finalist.extras import need
 from finalist.files import check_folder, finite, printable, write_file
+from finalist.text import shortened
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -23,7 +24,9 @@ if TYPE_CHECKING:
 #: Most rows of a printed table, unless --all is given.
 MAX_ROWS = 40
 #: Longest name in a printed table, in characters.
-NAME_WIDTH = 40
+NAME_WIDTH = 60
+#: Narrowest column of names, in which longer ones wrap.
+_NARROWEST = 16
 #: Width of a table that is not printed to a terminal.
 _PLAIN_WIDTH = 100
 
@@ -148,13 +151,15 @@ def arms_table(
     from rich.table import Table
     from rich.text import Text
 
+    shown = rows if everything else rows[:MAX_ROWS]
+    names = [header[0], *(name for name, *_ in shown)]
     table = Table(box=SIMPLE_HEAD, pad_edge=False, header_style="bold")
-    table.add_column(header[0], no_wrap=True, overflow="ellipsis")
+    # Names wrap where there is no room: cut, two of them may look the same.
+    table.add_column(header[0], min_width=min(_NARROWEST, max(map(len, names))), overflow="fold")
     for column in header[1:]:
         table.add_column(column, justify="right", no_wrap=True)
-    shown = rows if everything else rows[:MAX_ROWS]
     for name, *cells in shown:
-        table.add_row(Text(printable(name, NAME_WIDTH)), *map(Text, cells))
+        table.add_row(Text(shortened(printable(name), NAME_WIDTH)), *map(Text, cells))
     yield table
     left = (len(rows) if total is None else total) - len(shown)
     if left > 0:

@@ -10,6 +10,7 @@ _SAID: tuple[tuple[re.Pattern[str], str], ...] = tuple(
             r"'finalist fork NAME NEW --until (\d+)', or study\.fork\(new, until=\d+\)",
             r"'finalist fork NAME NEW --until \1'",
         ),
+        (r"`(amend|ask|fork|status|tell|undo|void)`", r"'finalist \1'"),
         (r"a larger one, or sigma=None", "a larger --sigma, or --sigma unknown"),
         (r"\bsigma=None\b", "--sigma unknown"),
         (r"\bsigma=, ", "--sigma, "),

@@ -207,6 +207,11 @@ class RemoteStudy:
         """Correct a wrong reward, as long as no decision has used it."""
         self._of_pull(pull_id, "amend", reward=float(reward), reason=reason)
 
+    def undo(self, event: int | None = None) -> dict[int, float]:
+        """Take back the rewards that were told last; as `Study.undo`."""
+        answer = self._http.post(f"{self._path}/undo", {"event": event})
+        return {row["pull_id"]: row["reward"] for row in answer["results"]}
+
     def _of_pull(self, pull_id: int, verb: str, **body: Any) -> dict[str, Any]:
         return self._http.post(f"{self._path}/pulls/{int(pull_id)}/{verb}", body)
 

@@ -70,7 +70,11 @@ class Forecast(Quantiles):
             spread = f", with 90 % between {about(self.low)} and {about(self.high)}"
         else:
             after = "by then" if math.isinf(self.median) else f"after {self.cap:,}"
-            spread = f"; {self.undecided} of {len(self.pulls)} simulations were undecided {after}"
+            some = f"; {self.undecided} of {len(self.pulls)} simulations"
+            if self.undecided == len(self.pulls):
+                some = f": none of {len(self.pulls)} simulations"
+            has = "had a winner" if self.undecided == len(self.pulls) else "had no winner"
+            spread = f"{some} {has} {after}"
         pulls = "measurement" if self.median == 1 else "measurements"
         words = f"{expected(self.median, self.cap).capitalize()} more {pulls}{spread}."
         if self.cost is None or not math.isfinite(self.high):

@@ -185,7 +185,7 @@ class Plan:
         if math.isfinite(first.high):
             text += f", 90 % within {about(first.high, up=True)}"
         else:
-            text += f"; {first.undecided} of {self.draws} simulations were undecided by then"
+            text += f"; {first.undecided} of {self.draws} simulations had no winner by then"
         for row in others:
             text += f"; {called(row.name)} would need {expected(row.median, self.max_pulls)}"
             text += self._if_cut(row.median)

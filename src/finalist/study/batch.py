@@ -12,7 +12,7 @@ from finalist.extras import need
 from finalist.problem import Problem
 from finalist.problem.shown import Shown
 from finalist.shapes import Float, Int
-from finalist.study.pulls import Fate
+from finalist.study.pulls import Fate, Saved
 from finalist.study.results import OwnColumns, write_pulls
 
 if TYPE_CHECKING:
@@ -157,8 +157,8 @@ class OpenPulls(NamedTuple):
     worker: Int[np.ndarray, " n"]
     fate: Int[np.ndarray, " n"]
     reward: Float[np.ndarray, " n"]
-    #: The event that last brought results, and their pulls; None if there are none.
-    saved: tuple[int, tuple[int, ...]] | None
+    #: What last brought or changed results; None if there are none.
+    saved: Saved | None
 
     def batch(self, problem: Problem) -> Batch:
         """Return those that are still to be measured."""

@@ -143,7 +143,7 @@ def _tell(state: "State", event: EventRow, rewards: Any) -> None:
         if late.any():  # it is decided without them; what is known of the arms gets better
             arms = state.pulls.arm[pulls[late] - 1].astype(np.int64)
             state.learn(BatchResults.of(len(state.arms), arms, values[late]))
-        state.pulls.tell(pulls, values, event.number)
+        state.pulls.tell(pulls, values, event.number, correction=event.kind == "amended")
         for batch in np.unique(state.pulls.batch[pulls - 1]).tolist():
             state.first_told.setdefault(batch, event.number)
 

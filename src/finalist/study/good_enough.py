@@ -55,7 +55,7 @@ def _within(snapshot: Snapshot) -> list[str]:
     else:
         words = [
             f"{known}; this is wrong with probability at most {problem.delta:.3g}, whenever you "
-            "look. It comes from intervals, which have a risk of their own beside the tests."
+            "look. It comes from intervals, whose risk comes on top of that of the tests."
         ]
     if problem.epsilon == 0.0 and snapshot.end is None:
         words.append("If a difference of that size does not matter to you, stop and take it.")
@@ -78,17 +78,18 @@ def _reach(snapshot: Snapshot, reach: Sequence[int]) -> str:
     """Say which others may be within the margin too."""
     names, margin = snapshot.arms.names, f"{snapshot.problem.epsilon:g}"
     others = len(snapshot.problem.candidates) - 1
-    on = "by 95 % intervals for all candidates and times together"
+    on = "by 95 % intervals that hold for all candidates together and at all times"
     if not reach:
         what = "The other candidate is" if others == 1 else "All others are"
-        return f"{what} shown to be worse by more than {margin}, {on}."
+        return f"{what} shown to be more than {margin} worse, {on}."
     some = first_few([f"{quoted(names[i])} ({_behind(snapshot, i)})" for i in reach])
-    words = f"Perhaps good enough too, as not shown to be worse by more than {margin}: {some}."
+    verb = "is" if len(reach) == 1 else "are"
+    words = f"Perhaps good enough too: {some} {verb} not shown to be more than {margin} worse."
     rest = others - len(reach)
     if rest == 0:
         return words
     what = "The other candidate is" if rest == 1 else f"The other {rest:,} are"
-    return f"{words} {what} shown to be, {on}."
+    return f"{words} {what}, {on}."
 
 
 def _behind(snapshot: Snapshot, arm: int) -> str:

@@ -1,5 +1,8 @@
 """What a server needs of a study that it has open, beyond the methods for people."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from finalist.study import measure
 from finalist.study.results import Results
 from finalist.study.status import Status
@@ -11,9 +14,13 @@ def tell(study: Study, results: Results, client_id: str | None) -> measure.Told:
     return measure.tell(study._log, results, client_id)
 
 
-def take_back(study: Study, event: int) -> tuple[int, ...]:
-    """Take back the results of the last save, an event, if no decision has used them."""
-    return measure.take_back(study._log, event)
+def named(study: Study, results: Mapping[int, float]) -> list[dict[str, Any]]:
+    """Return results of the open batch as plain values, with the names of their arms."""
+    arms, arm = study.arms, study._log.now().pulls.arm
+    return [
+        {"pull_id": pull, "arm": arms.names[arm[pull - 1]], "reward": reward}
+        for pull, reward in results.items()
+    ]
 
 
 def must_choose(study: Study) -> bool:

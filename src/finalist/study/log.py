@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,7 +15,10 @@ from finalist.study.storage.protocol import Storage
 from finalist.study.storage.reader import Reader
 from finalist.study.storage.rows import StudyRow
 from finalist.study.storage.writer import Writer
-from finalist.study.tables import named_events, read_arms
+from finalist.study.tables import named_events, pulls_table, read_arms
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 class Log:
@@ -93,6 +96,19 @@ class Log:
             return []
         with self.storage.read() as reader:
             return named_events(state, reader, self.row.id, after, most)
+
+    def table(self) -> "pd.DataFrame":
+        """Return every pull: see `Study.to_frame`."""
+        state = self.now()
+        with self.storage.read() as reader:
+            return pulls_table(state, reader, self.row.id)
+
+    def delete(self) -> None:
+        """Delete the study with all its events, and close the storage."""
+        with self.storage.write() as writer:
+            writer.lock(self.row.id)
+            writer.delete(self.row.id)
+        self.storage.close()
 
     def _arms(self, stage: int) -> Arms:
         """Return the arms of a stage, within the transaction that is open."""

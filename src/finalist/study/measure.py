@@ -246,32 +246,45 @@ def amend(log: Log, pull_id: int, reward: float, reason: str) -> None:
         decide(log, writer, now)
 
 
-def take_back(log: Log, event: int) -> tuple[int, ...]:
-    """Take back the results that an event brought, the last to do so; return their pulls.
+def undo(log: Log, event: int | None) -> dict[int, float]:
+    """Take back the results that were saved last, or by an event; return them by their pulls.
 
-    They are open again, and the log keeps them. This is for results that were entered wrongly:
-    measuring again what has been seen would break the guarantee.
+    The pulls are open again, and the log keeps the results. This is for results that were entered
+    wrongly: measuring again what has been seen would break the guarantee.
     """
     with log.writing() as (writer, now):
-        found = None if now.open is None else now.pulls.last_saved(now.open.number)
-        if found is None or found[0] != event:
-            raise ConflictError(_too_late(now, event))
-        pulls = found[1]
+        last = None if now.open is None else now.pulls.last_saved(now.open.number)
+        if last is None or last.correction or event not in (None, last.event):
+            raise ConflictError(_no_undo(log, writer, now, event))
+        taken = {pull: float(now.pulls.reward[pull - 1]) for pull in last.pulls}
         # Programs that know nothing of this refuse it for the measurement that it names.
-        body = {"pull": pulls[0], "taken_back": list(pulls), "reason": "undone"}
+        body = {"pull": last.pulls[0], "taken_back": list(last.pulls), "reason": "undone"}
         log.append(writer, now, "amended", body)
-        return pulls
+        return taken
 
 
-def _too_late(now: State, event: int) -> str:
-    used = np.unique(now.pulls.batch[now.pulls.told == event])
-    said = "these results cannot be taken back"
-    if len(used) and (now.open is None or now.open.number not in used):
+def _no_undo(log: Log, writer: Writer, now: State, event: int | None) -> str:
+    """Say why the results of the last save, or of an event, cannot be taken back."""
+    told = (now.pulls.fate == Fate.TOLD) & (event is None or now.pulls.told == event)
+    batch = int(now.pulls.batch[told].max(initial=0))
+    if batch == 0 and event is None:
+        return "there is nothing to undo: no results are in yet."
+    if batch and (now.open is None or now.open.number != batch):
         return (
-            f"{said}: a decision has used them. To correct one, start the study anew from before "
-            f"batch {used[0]}."
+            "these results cannot be taken back: a decision has used them. To correct one, "
+            f"{_start_anew(batch)}"
         )
-    return f"{said}: others were saved or changed after them. Correct them one by one."
+    last = now.pulls.last_saved(batch)
+    if last is not None and last.correction and event in (None, last.event):
+        (change,) = (e for e in writer.events(log.row.id, last.event - 1) if e.number == last.event)
+        return (
+            f"the last change was a correction: measurement {last.pulls[0]} had "
+            f"{change.body['old']!r} before. Correct it again with `amend`."
+        )
+    return (
+        "these results cannot be taken back: others were saved or changed after them. Correct them "
+        "one by one with `amend`."
+    )
 
 
 def _require_open(now: State, pull_id: int, verb: str) -> None:
@@ -279,6 +292,12 @@ def _require_open(now: State, pull_id: int, verb: str) -> None:
     if now.open is None or now.open.number != batch:
         raise ConflictError(
             f"measurement {pull_id} cannot be changed ({verb}): its batch {batch} is decided on. "
-            f"A fork at batch {batch} starts again from before it: 'finalist fork NAME NEW --until "
-            f"{batch}', or study.fork(new, until={batch})."
+            f"To correct it, {_start_anew(batch)}"
         )
+
+
+def _start_anew(batch: int) -> str:
+    return (
+        f"start anew from before batch {batch}: 'finalist fork NAME NEW --until {batch}', or "
+        f"study.fork(new, until={batch})."
+    )

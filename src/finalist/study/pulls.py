@@ -35,7 +35,16 @@ _COLUMNS = {
     "told": np.int64,  # event, 0 for none
     "price": np.float64,  # of the budget
     "arrived": np.int64,  # the first such event: amending a reward does not move it
+    "corrected": np.bool_,  # by that event `told`
 }
+
+
+class Saved(NamedTuple):
+    """The event that last brought results, or corrected one, and their pulls."""
+
+    event: int
+    pulls: tuple[int, ...]
+    correction: bool
 
 
 class Pulls:
@@ -43,7 +52,9 @@ class Pulls:
 
     def __init__(self) -> None:
         self._count = 0
-        self._rows = {name: np.zeros(64, dtype=kind) for name, kind in _COLUMNS.items()}
+        self._rows: dict[str, np.ndarray] = {
+            name: np.zeros(64, dtype=kind) for name, kind in _COLUMNS.items()
+        }
 
     def __len__(self) -> int:
         return self._count
@@ -68,13 +79,19 @@ class Pulls:
         self._rows["reward"][new] = np.nan
 
     def tell(
-        self, pulls: Int[np.ndarray, " n"], rewards: Float[np.ndarray, " n"], event: int
+        self,
+        pulls: Int[np.ndarray, " n"],
+        rewards: Float[np.ndarray, " n"],
+        event: int,
+        *,
+        correction: bool = False,
     ) -> None:
-        """Enter rewards."""
+        """Enter rewards, or correct some that are there."""
         rows = pulls - 1
         self._rows["reward"][rows] = rewards
         self._rows["fate"][rows] = Fate.TOLD
         self._rows["told"][rows] = event
+        self._rows["corrected"][rows] = correction
         self._rows["arrived"][rows[self._rows["arrived"][rows] == 0]] = event
 
     def reopen(self, pulls: Int[np.ndarray, " n"]) -> None:
@@ -129,13 +146,14 @@ class Pulls:
         arms = self.arm[rows].astype(np.int64)
         return BatchResults.of(K, arms, self.reward[rows], order=order)
 
-    def last_saved(self, batch: int) -> tuple[int, tuple[int, ...]] | None:
-        """Return the event that last brought results of a batch, and their pulls, if any."""
+    def last_saved(self, batch: int) -> Saved | None:
+        """Return what last brought or changed results of a batch, None without results."""
         mine = (self.batch == batch) & (self.fate == Fate.TOLD)
         if not mine.any():
             return None
         event = int(self.told[mine].max())
-        return event, tuple((np.flatnonzero(mine & (self.told == event)) + 1).tolist())
+        rows = np.flatnonzero(mine & (self.told == event))
+        return Saved(event, tuple((rows + 1).tolist()), bool(self.corrected[rows].any()))
 
     def known(self, pulls: Int[np.ndarray, " n"]) -> Bool[np.ndarray, " n"]:
         """Return which numbers belong to pulls."""

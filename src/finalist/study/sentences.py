@@ -64,7 +64,7 @@ def _sentence(snapshot: Snapshot) -> str:
     if len(verdict.survivors) == all_:
         what = "the best" if top == 1 else f"among the {top} best"
         who = "either" if all_ == 2 else f"any of the {all_:,}"
-        return _begun(snapshot, f"no candidate is ruled out, {who} may be {what}.")
+        return _begun(snapshot, f"no candidate is ruled out: {who} may be {what}.")
     sought = "the best candidate is" if top == 1 else f"the {top} best candidates are"
     found = f"{sought} among {_some(snapshot)} ({len(verdict.survivors)} of {all_})"
     return _begun(snapshot, f"{found}; this is wrong with probability at most {risk}.")

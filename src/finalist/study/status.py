@@ -261,7 +261,7 @@ def status(
     >>> from finalist.testing.studies import small_study
     >>> with small_study() as study:
     ...     print(status(study.snapshot()))
-    Nothing has been tested yet: 0 results are in.
+    Nothing has been tested yet.
     """
     names, verdict, chosen = snapshot.arms.names, snapshot.verdict, snapshot.recommendation
     known = ~np.isnan(snapshot.means) & snapshot.arms.candidate

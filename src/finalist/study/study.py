@@ -30,7 +30,6 @@ from finalist.study.status import Status
 from finalist.study.status import status as status_of
 from finalist.study.storage.protocol import Storage
 from finalist.study.storage.rows import StudyRow
-from finalist.study.tables import pulls_table
 from finalist.tables import Dialect
 
 if TYPE_CHECKING:
@@ -111,10 +110,8 @@ class Study:
 
         Parameters
         ----------
-        where, name
-            As in `create`.
-        arms, **settings
-            Arguments of `create`, to be checked: if the study was created with others, this fails.
+        where, name, arms, **settings
+            Arguments of `create`. If the study was created with others, this fails.
         """
         return cls(*creation.reopen(where, name, arms, settings))
 
@@ -130,10 +127,7 @@ class Study:
 
     def delete(self) -> None:
         """Delete the study with all its events, permanently."""
-        with self._log.storage.write() as writer:
-            writer.lock(self._log.row.id)
-            writer.delete(self._log.row.id)
-        self.close()
+        self._log.delete()
 
     def __repr__(self) -> str:
         return f"Study({self._log.storage.where!r}, {self.name!r})"
@@ -230,6 +224,15 @@ class Study:
     def amend(self, pull_id: int, reward: float, reason: str) -> None:
         """Correct a wrong reward that no decision has used yet; the log keeps the old one."""
         measuring.amend(self._log, pull_id, reward, reason)
+
+    def undo(self, event: int | None = None) -> dict[int, float]:
+        """Take back the rewards that were told last, as long as no decision has used them.
+
+        Returns them by pull id; telling them again undoes the undo. Their pulls are open again,
+        and the log keeps the rewards. With `event`, a number of `history`, they are taken back
+        only if they are of that event, and not if somebody has told others since.
+        """
+        return measuring.undo(self._log, event)
 
     def import_history(self, table: Any) -> int:
         """Import measurements made before the study; return how many.
@@ -344,6 +347,4 @@ class Study:
 
     def to_frame(self) -> "pd.DataFrame":
         """Return every pull: pull_id, batch, arm, state, reward, worker, issued, told, note."""
-        state = self._log.now()
-        with self._log.storage.read() as reader:
-            return pulls_table(state, reader, self._log.row.id)
+        return self._log.table()

@@ -3,12 +3,14 @@
 import base64
 import binascii
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from finalist import tables
 from finalist.arms import Arms
+from finalist.arms.reading import with_names_alone
 from finalist.arms.recipes import Recipe
 from finalist.arms.table import ArmsTable, read_candidates
 from finalist.errors import ArmsError, FinalistError, TooLargeError, UnclearTableError
@@ -171,6 +173,8 @@ def preview(content: bytes, name: str = "the table", reading: Reading | None = N
     packed = pack(content)
     try:
         cells = tables.read(content, reading.dialect, name=name, limits=LIMITS)
+        with suppress(FinalistError):  # said below, with the table
+            cells = with_names_alone(cells)
         columns = columns_of(cells, reading.roles)
     except TooLargeError:
         raise
@@ -216,11 +220,6 @@ def _read(cells: Cells, name: str, reading: Reading) -> ArmsTable:
 
 
 def _rows(cells: Cells, columns: tuple[Column, ...], wrong: bool) -> tuple[PreviewRow, ...]:
-    if len(columns) != len(cells.names):  # a list of names, whose first stands as a header
-        texts = [cells.names[0], *map(cells.text, cells.columns[0])]
-        lines = [cells.header, *cells.lines]
-        pairs = zip(lines[:MAX_ROWS], texts, strict=False)
-        return tuple(PreviewRow(line, (PreviewCell(printable(t, 60)),)) for line, t in pairs)
     bad = {c.name: _bad(cells, c) for c in columns} if wrong else {}
     worst = np.flatnonzero(np.logical_or.reduce([*bad.values()])) if bad else np.array([], int)
     shown = sorted({*range(min(MAX_ROWS, len(cells))), *worst[:MAX_BAD].tolist()})

@@ -11,6 +11,13 @@ _SAID: tuple[tuple[re.Pattern[str], str], ...] = tuple(
             rf"study\.fork\(NAME, model='{_MODELS}'\), or finalist fork --model \w+",
             r"“Start anew with the model”, \1, further down",
         ),
+        (
+            r"start anew from before batch (\d+): 'finalist fork NAME NEW --until \d+', or "
+            r"study\.fork\(new, until=\d+\)",
+            r"start the study anew from before batch \1, under “Change the study”",
+        ),
+        (r"begin it as a fork with that margin", "start anew with that margin"),
+        (r"with `amend`", "with “change” beside the result"),
         (r"Use sigma=None if the noise is unknown", "Choose “unknown” if you do not know it"),
         (r"\bsigma=None\b", "sigma “unknown”"),
         (r"Use void\(\d+\) if", "Write failed if"),

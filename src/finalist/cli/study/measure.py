@@ -93,6 +93,18 @@ Example:
 The old value stays in the log. After the decision, use 'finalist fork' to restart from before it.
 --format json has the keys name, amended, reward.
 """
+UNDO_HELP = """Take back the results that were saved last.
+
+\b
+Example:
+  finalist undo seeds
+
+For slips of the pen, as long as no decision has used the results: their measurements are open
+again, the old values are printed, and the log keeps them. A single result is corrected with
+'finalist amend'; a correction is corrected again, not taken back. After a decision, use 'finalist
+fork' to restart from before it. Never undo results because you do not like them: that breaks the
+guarantee. --format json has the keys name, taken_back (list of pull_id, arm, reward).
+"""
 
 
 def ask(
@@ -319,3 +331,16 @@ def amend(
         study.amend(about.pull, reward, about.reason)
     words = f"The result of measurement {about.pull} is {reward!r} now."
     say(about.form, words, name=name, amended=about.pull, reward=reward)
+
+
+def undo(name: StudyName, db: DbOption = None, form: PrintedOption = Printed.table) -> None:
+    """Take back the last results."""
+    from finalist.study import handles
+
+    with opened(db, name) as study:
+        taken = handles.named(study, study.undo())
+    verb = "measurement is" if len(taken) == 1 else "measurements are"
+    head = f"{counted(len(taken), 'result')} taken back; the {verb} open again."
+    rows = [[row["arm"], str(row["pull_id"]), output.number(row["reward"])] for row in taken]
+    table = output.arms_table(["Candidate", "Number", "Was"], rows, everything=True)
+    say(form, output.to_text(head, *table), name=name, taken_back=taken)

@@ -13,7 +13,7 @@ from finalist.cli.options import AllOption, ChartOption, Format, FormatOption, O
 from finalist.cli.study.common import DbOption, StudyName, opened, warnings
 from finalist.errors import ChartError
 from finalist.files import printable
-from finalist.text import counted, named
+from finalist.text import counted, named, shortened
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -68,6 +68,8 @@ it, and the chance to be within a difference of the best, --within or a round nu
 estimates from the results so far, not the promise of delta.
 """
 _BAR = 16
+#: Longest name beside which bars have room.
+_ROOM = 24
 RULED_OUT = "ruled out"
 #: Columns in the table of effects.
 MAX_EFFECTS = 12
@@ -182,14 +184,15 @@ def certain(found: "Status") -> Iterator[str]:
     left, all_ = len(found.survivors), sum(arm.candidate for arm in found.arms)
     if left <= found.top:  # the model is still checked, as the sentence says
         return
-    if f"({left:,} of {all_:,})" in found.sentence or "candidate is ruled out," in found.sentence:
+    said = (f"({left:,} of {all_:,})", "candidate is ruled out: ")
+    if any(words in found.sentence for words in said):
         return
     best = "the best" if found.top == 1 else f"among the {found.top} best"
     if left == all_:
         who = "either" if all_ == 2 else f"any of the {all_:,}"
         yield f"No candidate is ruled out yet: {who} may be {best}."
         return
-    names = named([printable(name, output.NAME_WIDTH) for name in found.survivors])
+    names = named([shortened(printable(name), 80) for name in found.survivors])
     yield (
         f"Certain now: the {'best candidate is' if found.top == 1 else f'{found.top} best are'} "
         f"among {names} ({left:,} of {all_:,}); this is wrong with probability at most "
@@ -221,26 +224,30 @@ def arms_table(found: "Status", everything: bool = False) -> "Iterator[Table | s
     """Yield the table of arms, the remaining ones first, then by estimate."""
     least = found.leader is not None and _is_minimum(found)
     arms = sorted(found.arms, key=lambda arm: (not arm.survives, _key(arm, least)))
-    with_evidence = any(arm.evidence is not None for arm in arms)
+    # Evidence is against the very best: within a margin, one that it rules out may be good enough.
+    margin = found.verdict == "winner" and found.within_reach is not None
+    with_evidence = not margin and any(arm.evidence is not None for arm in arms)
     bends = any(arm.bent is not None for arm in arms)
     # How far one is behind is by the model: it would contradict what one that bends recommends.
     ended = any(arm.behind is not None for arm in arms) and not bends
+    drawn = not (ended or bends) and max(len(arm.name) for arm in arms) <= _ROOM  # as bars
+    sure = ended or any(_interval(arm, found) != "-" for arm in arms)
     rows = [
         [
             arm.name,
-            *([_evidence(arm, drawn=not ended)] if with_evidence else []),
+            *([_evidence(arm, drawn)] if with_evidence else []),
             "-" if arm.estimate is None else f"{arm.estimate:.4g}",
             *(["-" if arm.bent is None else f"{arm.bent:.4g}"] if bends else []),
-            *(_behind(arm, found) if ended else [_interval(arm, found)]),
+            *(_behind(arm, found) if ended else [_interval(arm, found)] if sure else []),
             f"{arm.pulls:,}",
             _state(arm, found),
         ]
         for arm in (arms if everything else arms[: output.MAX_ROWS])
     ]
-    evidence = ["Evidence" if ended else "Evidence against it"] if with_evidence else []
+    evidence = ["Evidence" if not drawn else "Evidence against it"] if with_evidence else []
     further = [*(["With bends"] if bends else []), *(["Behind"] if ended else [])]
-    header = ["Candidate", *evidence, found.in_unit("Estimate"), *further, "95 %"]
-    header += ["Measurements", "State"]
+    further += ["95 %"] if sure else []
+    header = ["Candidate", *evidence, found.in_unit("Estimate"), *further, "Measurements", "State"]
     yield from output.arms_table(header, rows, everything, len(arms))
     if bends:
         yield (

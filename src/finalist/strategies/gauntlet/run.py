@@ -192,8 +192,7 @@ class GauntletRun(
     def words(self) -> str:
         """Say in one sentence what is certain now."""
         if not self.verdict.decided and self._past.piloting:
-            pulls = counted(self._past.pulls, "result is", "results are")
-            return f"Nothing has been tested yet: {pulls} in."
+            return "Nothing has been tested yet."  # of an open batch some results may be in
         words, course = self._claims.words(self._past, self.interval), self._course
         return words if not isinstance(course, CheckedEpochs) else course.words(words)
 

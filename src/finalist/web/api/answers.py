@@ -110,6 +110,20 @@ class ToldAnswer(BaseModel):
     risk: float | None
 
 
+class TakenBackResult(BaseModel):
+    """A result that was taken back; its pull is open again."""
+
+    pull_id: int
+    arm: str
+    reward: float
+
+
+class TakenBackAnswer(BaseModel):
+    """What was taken back. Telling `results` again undoes it."""
+
+    results: list[TakenBackResult]
+
+
 class ForecastAnswer(BaseModel):
     """Pulls still needed, of each draw in `pulls`; null means more than `cap`."""
 

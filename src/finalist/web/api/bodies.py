@@ -278,6 +278,13 @@ class AmendBody(ReasonBody):
     reward: Number
 
 
+class UndoBody(Body):
+    """The event that brought the results: then those of another are never taken back."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"event": None}]})
+    event: Annotated[StrictInt, Field(ge=1, le=LARGEST)] | None = None
+
+
 class NoteBody(Body):
     """A remark for the log."""
 

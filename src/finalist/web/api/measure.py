@@ -12,8 +12,14 @@ from finalist.study.checks import promised, risk_of
 from finalist.study.measure import Told
 from finalist.study.results import OwnColumns, Results, pulls_workbook, results_of, write_pulls
 from finalist.tables import Cells
-from finalist.web.api.answers import BatchAnswer, PullAnswer, ToldAnswer, WordsAnswer
-from finalist.web.api.bodies import AmendBody, AskBody, ReasonBody, Result, TellBody
+from finalist.web.api.answers import (
+    BatchAnswer,
+    PullAnswer,
+    TakenBackAnswer,
+    ToldAnswer,
+    WordsAnswer,
+)
+from finalist.web.api.bodies import AmendBody, AskBody, ReasonBody, Result, TellBody, UndoBody
 from finalist.web.depends import (
     CSV_BODY,
     SHEET_BODY,
@@ -174,3 +180,11 @@ def amend(number: Number, pull: PullNumber, body: AmendBody, studies: StudiesDep
     with studies.writing(number) as study:
         study.amend(pull, body.reward, body.reason)
     return Json({"words": f"The reward of pull {pull} is amended."})
+
+
+@router.post("/studies/{number}/undo", response_model=TakenBackAnswer)
+def undo(number: Number, body: UndoBody, studies: StudiesDep) -> Json:
+    """Take back the rewards that were told last, as long as no decision has used them."""
+    with studies.writing(number) as study:
+        taken = study.undo(body.event)
+        return Json({"results": handles.named(study, taken)})

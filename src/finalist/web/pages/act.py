@@ -142,8 +142,8 @@ def undo(sent: Sent) -> Response:
     """Take the results of the last save back, unless a decision has used them."""
 
     def act(study: Study) -> Response:
-        taken = len(handles.take_back(study, digits(sent.text("event"))))
-        return back(sent.number, _counted("undone", taken), taken, "#next")
+        taken = len(study.undo(digits(sent.text("event"))))
+        return back(sent.number, _counted("undone", taken), taken)
 
     return sent.change("next", act)
 

@@ -177,6 +177,8 @@ def read_draft(values: Mapping[str, str], found: ArmsTable) -> StudyDraft:
         sigma = take("sigma", positive) if values.get("known") == "known" else None
         if sigma is None:
             problems.setdefault("sigma", "Write the size of the noise, or choose “unknown”.")
+    elif values.get("sigma", "").strip():
+        problems["sigma"] = "You chose “unknown”: leave the number out, or choose “known”."
     elif words["noise"] == "sub-gaussian":
         problems["sigma"] = "With noise of this kind its size must be known; write it here."
     name = values.get("name", "").strip()

@@ -12,12 +12,12 @@ from finalist.problem.budget import of_budget as of_budget  # for templates
 from finalist.study import ArmStatus, Snapshot, Status
 from finalist.study.sentences import counted_arms as counted_arms  # for templates
 from finalist.text import counted as count
-from finalist.text import first_few
+from finalist.text import first_few, shortened
 
 #: A minus sign as wide as a plus, and the placeholder for a missing number.
 MINUS, NONE = "\N{MINUS SIGN}", "\N{EN DASH}"
 #: Characters of a name in a sentence or table, and names in a sentence.
-NAME, _NAMED = 60, 5
+NAME, _NAMED = 100, 5
 #: Largest batch that can be asked for on the page.
 MAX_PULLS = 10_000
 _STATES = {
@@ -27,14 +27,14 @@ _STATES = {
 
 
 def name(text: str) -> str:
-    """Return a name on one line, cut to a length.
+    """Return a name on one line, cut in its middle to a length.
 
     Examples
     --------
     >>> len(name("x" * 500))
-    60
+    100
     """
-    return printable(text, NAME)
+    return shortened(printable(text), NAME)
 
 
 def number(value: float | None, digits: int = 4) -> str:
@@ -147,6 +147,31 @@ def verdict(status: Status) -> str:
     return f"Not decided yet: {left:,} of {noun} may be {best(status.top)}.{ahead}"
 
 
+def curly(text: str) -> str:
+    """Set the quotation marks around names as a page does.
+
+    Examples
+    --------
+    >>> curly('"long and hot" leads "6 in" and 6" nail')
+    '“long and hot” leads “6 in” and 6" nail'
+    """
+    return re.sub(r'(?<!\w)"([^"]+)"(?!\w)', r"“\1”", text)
+
+
+def parted(sentence: str) -> tuple[str, str]:
+    """Part the sentence of a winner into its headline, and what that is worth.
+
+    Examples
+    --------
+    >>> parted("tin is the best, after 9 measurements; this is wrong with probability at most 0.1.")
+    ('tin is the best, after 9 measurements.', 'This is wrong with probability at most 0.1.')
+    >>> parted("Not decided yet.")
+    ('Not decided yet.', '')
+    """
+    head, found, rest = sentence.partition("; this is wrong")
+    return (f"{head}.", f"This is wrong{rest}") if found else (sentence, "")
+
+
 def _short(status: Status) -> str:
     """Return the sentence of a status without doubts that the warnings below it repeat."""
     said, doubts = " ".join(status.warnings), "; and ".join(status.doubts)
@@ -247,7 +272,8 @@ def both(risk: float | None, delta: float) -> str:
     own = "It has fresh evidence and a delta of its own"
     if risk is None:
         return f"{own}."
-    return f"{own}: if you rely on both, one is wrong with at most {percent(risk + delta)}."
+    most = percent(risk + delta)
+    return f"{own}: if you rely on both, the chance that one is wrong is at most {most}."
 
 
 def batch_size(snapshot: Snapshot) -> int | None:

@@ -205,27 +205,25 @@ def lead(snapshot: Snapshot, found: VerdictCard) -> str | None:
     else:
         far = f"{one} leads {other}, the runner-up, by {distance}"
     if found.bent:
-        return f"{far}. This is an estimate by a model that bends, without an interval."
+        return f"{far}. This is an estimate, by a model that bends; it has no interval."
     if second.low is None or second.high is None:
-        return f"{far}. This is an estimate without an interval.{_by_bends(snapshot, front)}"
+        return _by_bends(snapshot, front, far)
     low, high = words.number(second.low, 3), words.number(second.high, 3)
     return f"{far} (95 % interval: {low} to {high})."
 
 
-def _by_bends(snapshot: Snapshot, front: Row) -> str:
-    """Say who is in front by a model that bends, where the check says that means do."""
+def _by_bends(snapshot: Snapshot, front: Row, far: str) -> str:
+    """Say a lead that has no interval; where the check says that means bend, say who leads then."""
     bent, can_win = snapshot.bent.means, snapshot.arms.candidate
     if bent is None:
-        return ""
+        return f"{far}. This is an estimate; it has no interval."
+    far = f"By the model of the study, which does not fit, {far}; this has no interval."
     best = int(np.argmax(np.where(can_win, snapshot.problem.sign * bent, -np.inf)))
     name = snapshot.arms.names[best]
     if name == front.name:
-        return " By a model that bends it has the best mean, too."
+        return f"{far} By a model that bends it has the best mean, too."
     mean = words.number(float(bent[best]))
-    return (
-        f" It is by the model that does not fit: by one that bends {words.quoted(name)} has the "
-        f"best mean, {mean}."
-    )
+    return f"{far} By a model that bends, {words.quoted(name)} has the best mean: {mean}."
 
 
 def rests_on(snapshot: Snapshot) -> str:

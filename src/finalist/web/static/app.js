@@ -149,6 +149,10 @@ function wait(event) {
   window.addEventListener("pagehide", end, { once: true });
 }
 document.addEventListener("submit", wait);
+document.addEventListener("input", (event) => {  // who writes a number has chosen it
+  const choice = event.target.value && document.getElementById(event.target.dataset.chooses ?? "");
+  if (choice) choice.checked = true;
+});
 
 // A drawing that is not here yet says so; one that does not come says that too.
 function drawing(image) {
