@@ -107,6 +107,7 @@ def cpu(command: Sequence[str], *, compiled: Path, codes: tuple[int, ...] = (0,)
     """Return the CPU seconds of a process, whose compiled code is in a folder."""
     environment = {**os.environ, **dict.fromkeys(THREAD_VARIABLES, "1")}
     environment |= {"NUMBA_CACHE_DIR": str(compiled), "PYTHONDONTWRITEBYTECODE": ""}
+    environment.pop("PYTHONPATH", None)  # what is installed is measured, nothing else
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run(
         command, cwd=compiled.parent, env=environment, capture_output=True, text=True, check=False

@@ -41,6 +41,7 @@ def attempt(python: str, what: str, extra: str, editable: bool, compiled: Path) 
     # No compiler: whoever calls one fails. Python keeps its bytecode, whatever this shell says.
     environment = {**os.environ, "CC": "false", "CXX": "false", "FC": "false"}
     environment |= {"NUMBA_CACHE_DIR": str(compiled), "PYTHONDONTWRITEBYTECODE": ""}
+    environment.pop("PYTHONPATH", None)  # what is installed is tried, nothing else
     inside = str(folder / "bin" / "python")
     target = f"{what}[{extra}]" if extra else what
     pip = [inside, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]

@@ -52,6 +52,22 @@ def test_opening_a_study_loads_nothing_that_it_does_not_use():
     assert {"scipy.linalg", "sqlalchemy"} <= loaded
     unused = {"jaxtyping", "numpy.f2py.crackfortran", "scipy.optimize", "scipy.stats", "unittest"}
     assert not (unused | HEAVY - {"numpy", "scipy", "sqlalchemy"}) & loaded
+    rooms = {".".join(name.split(".")[:2]) for name in loaded if name.startswith("finalist.")}
+    assert not {"finalist.complexity", "finalist.simulation", "finalist.charts"} & rooms
+    assert not {"finalist.planning.engine", "scipy.special"} & loaded
+
+
+def test_a_command_ends_without_a_search_for_cycles():
+    code = """
+import gc, sys
+from finalist.cli import main
+sys.argv = ["finalist", "--version"]
+try:
+    main()
+except SystemExit:
+    print(gc.get_freeze_count() > 10_000)
+"""
+    assert python(code).split()[-1] == "True"
 
 
 def test_what_is_loaded_when_it_is_used_works_then():

@@ -6,12 +6,14 @@ to find.
 
 import gc
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
 from importlib.util import LazyLoader
 from types import ModuleType
+from typing import Any
 
 #: New objects after which a command looks for cycles; Python's own number is for servers.
 OBJECTS = 50_000
@@ -30,6 +32,29 @@ class _WhenUsed(MetaPathFinder):
         if spec is not None and spec.loader is not None:
             spec.loader = LazyLoader(spec.loader)
         return spec
+
+
+def when_used(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
+    """Return the `__getattr__` of a package whose names are loaded when they are used.
+
+    Parameters
+    ----------
+    homes : mapping
+        The module in the package that has a name.
+
+    Examples
+    --------
+    >>> find = when_used("finalist.planning", {"expected": "figures"})
+    >>> find("expected").__module__
+    'finalist.planning.figures'
+    """
+
+    def find(name: str) -> Any:
+        if name not in homes:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        return getattr(import_module(f"{package}.{homes[name]}"), name)
+
+    return find
 
 
 @contextmanager

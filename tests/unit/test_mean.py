@@ -101,15 +101,15 @@ def test_a_study_with_an_unknown_link_is_not_opened(tmp_path):
 def test_a_forecast_draws_expected_means(monkeypatch):
     from finalist.inference.least_squares import estimate
     from finalist.inference.statistics import Statistics
-    from finalist.planning import forecasts
+    from finalist.simulation import rewards as simulated
 
-    seen = []
+    seen, drawn = [], simulated.DrawnRewards
 
     def draw(means, *rest):
         seen.append(means)
-        return fl.simulation.rewards.DrawnRewards(means, *rest)
+        return drawn(means, *rest)
 
-    monkeypatch.setattr(forecasts, "DrawnRewards", draw)
+    monkeypatch.setattr(simulated, "DrawnRewards", draw)
     asked = problem(Carefree())
     run, rewards = fl.Gauntlet().start(asked, seed=1), Statistics.empty(3)
     rewards.add_many(np.repeat([0, 1, 2], 10), np.repeat([-1.0, 0.0, 1.0], 10))

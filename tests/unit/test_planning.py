@@ -13,12 +13,13 @@ import finalist as fl
 from finalist.errors import EstimateError, FinalistError, ProblemError
 from finalist.inference.least_squares import estimate
 from finalist.inference.statistics import Statistics
-from finalist.planning import Forecast, Plan, PlanRow, forecast, forecasts
+from finalist.planning import Forecast, Plan, PlanRow, forecast
 from finalist.planning.draws import Draws
 from finalist.planning.equal import EqualShares
 from finalist.planning.figures import about, quantile
 from finalist.planning.parameters import leading
 from finalist.problem import as_problem
+from finalist.simulation import task
 from finalist.simulation.rewards import DrawnRewards
 from finalist.strategies import STRATEGIES, Strategy, named, promise_of
 from tests import fakes, instances
@@ -145,7 +146,7 @@ def test_copies_share_the_arms_and_the_problem(monkeypatch):
         seen.append(run)
         return np.zeros(K, dtype=np.int64), 0
 
-    monkeypatch.setattr(forecasts, "finish", watch)
+    monkeypatch.setattr(task, "finish", watch)
     run = fl.Gauntlet().start(problem)
     forecast(run, problem, sure(arms, np.zeros(8)), 0, draws=2)
     assert len({id(one) for one in [run, *seen]}) == 3
@@ -203,7 +204,7 @@ def drawn_with(monkeypatch):
         seen.append(rewards)
         return np.zeros(K, dtype=np.int64), 0
 
-    monkeypatch.setattr(forecasts, "finish", watch)
+    monkeypatch.setattr(task, "finish", watch)
     return seen
 
 

@@ -118,4 +118,7 @@ def main() -> None:
         if isinstance(stream, TextIOWrapper):
             # Terminals without Unicode get an escape sequence for a letter they cannot show.
             stream.reconfigure(errors="backslashreplace")
-    app()
+    try:
+        app()
+    finally:
+        gc.freeze()  # whatever is left ends with the process: Python need not look for cycles

@@ -17,6 +17,7 @@ import math
 import os
 import sys
 from collections.abc import Callable
+from importlib import import_module
 from time import thread_time
 from types import FunctionType, ModuleType
 from typing import Any
@@ -53,11 +54,14 @@ def compile_at_once() -> None:
     CLOCK.interprets = False
 
 
-def tiered(**flags: Any) -> Callable[[Callable[..., Any]], Any]:
+def tiered(instead: str | None = None, **flags: Any) -> Callable[[Callable[..., Any]], Any]:
     """Interpret a function until it is worth compiling.
 
     Parameters
     ----------
+    instead : str, optional
+        Module and name of a function that does the same faster with NumPy while this is
+        interpreted, to the same bits.
     **flags
         Those of `numba.njit`, without `cache`. With `inline` it is for other such functions only.
 
@@ -72,7 +76,7 @@ def tiered(**flags: Any) -> Callable[[Callable[..., Any]], Any]:
     >>> total(np.array([0.5, 1.0]))
     1.5
     """
-    return lambda function: Tiered(function, flags)
+    return lambda function: Tiered(function, flags, instead)
 
 
 class Tiered:
@@ -84,10 +88,12 @@ class Tiered:
         As it is written.
     """
 
-    def __init__(self, function: Callable[..., Any], flags: dict[str, Any]) -> None:
+    def __init__(
+        self, function: Callable[..., Any], flags: dict[str, Any], instead: str | None = None
+    ) -> None:
         assert isinstance(function, FunctionType)
-        self.py_func, self._flags = function, flags
-        self._interpreted: Any = None
+        self.py_func, self._flags, self._instead = function, flags, instead
+        self._looped: Any = None
         self._compiled: Any = None
         self._ready: Any = None
         self._spent, self._is_looked_for = 0.0, True
@@ -116,10 +122,18 @@ class Tiered:
 
     @property
     def interpreted(self) -> Any:
+        """What is interpreted: the loops, or what does the same with NumPy."""
+        if self._instead is None:
+            return self.looped
+        module, _, name = self._instead.rpartition(".")
+        return getattr(import_module(module), name)
+
+    @property
+    def looped(self) -> Any:
         """The function for memory views in the place of arrays: they give Python's numbers."""
-        if self._interpreted is None:
-            self._interpreted = self._with("interpreted", np=_ARRAYS, math=_MATH)
-        return self._interpreted
+        if self._looped is None:
+            self._looped = self._with("interpreted", np=_ARRAYS, math=_MATH)
+        return self._looped
 
     @property
     def compiled(self) -> Any:

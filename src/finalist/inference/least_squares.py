@@ -31,8 +31,6 @@ class LackOfFit:
     ----------
     f : float
         Ratio of the two mean squares; infinite when repeated rewards do not scatter at all.
-    p_value : float
-        Probability of a larger ratio when the model is linear and the noise Gaussian.
     df_fit, df_pure : int
         Distinct pulled arms minus their rank; pulls minus distinct pulled arms.
     ss_fit, ss_pure : float
@@ -40,11 +38,17 @@ class LackOfFit:
     """
 
     f: float
-    p_value: float
     df_fit: int
     df_pure: int
     ss_fit: float
     ss_pure: float
+
+    @property
+    def p_value(self) -> float:
+        """Probability of a larger ratio when the model is linear and the noise Gaussian."""
+        from scipy.special import fdtrc
+
+        return float(fdtrc(self.df_fit, self.df_pure, self.f))
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,8 +135,8 @@ class Estimate:
     def _test_of_fit(self, ss_fit: float, df_fit: int, ss_pure: float, df_pure: int) -> LackOfFit:
         n, mean = self._weights(), self.statistics.mean
         rounding = float(n.sum() * (ROUNDING * np.max(np.abs(mean))) ** 2)
-        f, p = _f_test(ss_fit, df_fit, ss_pure, df_pure, rounding)
-        return LackOfFit(f, p, df_fit, df_pure, ss_fit, ss_pure)
+        f = _ratio(ss_fit, df_fit, ss_pure, df_pure, rounding)
+        return LackOfFit(f, df_fit, df_pure, ss_fit, ss_pure)
 
     def log_det_ratio(self) -> float:
         """Return log(det(A + ridge I) / det(ridge I)), the input of `determinant_radius`."""
@@ -262,15 +266,10 @@ def _penalty(arms: Arms) -> Float[np.ndarray, "r r"]:
     return P
 
 
-def _f_test(
-    ss_fit: float, df_fit: int, ss_pure: float, df_pure: int, rounding: float
-) -> tuple[float, float]:
-    """Return F and its p-value; sums below the rounding error count as zero."""
-    from scipy.special import fdtrc
-
+def _ratio(ss_fit: float, df_fit: int, ss_pure: float, df_pure: int, rounding: float) -> float:
+    """Return F; sums below the rounding error count as zero."""
     if ss_fit <= rounding:
-        return 0.0, 1.0
+        return 0.0
     if ss_pure <= rounding:
-        return float("inf"), 0.0
-    f = (ss_fit / df_fit) / (ss_pure / df_pure)
-    return f, float(fdtrc(df_fit, df_pure, f))
+        return float("inf")
+    return (ss_fit / df_fit) / (ss_pure / df_pure)

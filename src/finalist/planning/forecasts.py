@@ -16,8 +16,6 @@ from finalist.inference.pooling import batch_arms
 from finalist.planning.figures import Quantiles, about, expected, quantile
 from finalist.problem import Problem
 from finalist.shapes import Float
-from finalist.simulation.rewards import DrawnRewards
-from finalist.simulation.task import finish, whole
 from finalist.strategies import Run
 from finalist.text import counted
 
@@ -138,6 +136,9 @@ def forecast(
     >>> soon.pulls.shape, soon.low <= soon.median <= soon.high
     ((20,), True)
     """
+    from finalist.simulation.rewards import DrawnRewards
+    from finalist.simulation.task import finish, whole
+
     number, start = whole("draws", draws, 1), whole("seed", seed, 0)
     least = max(whole("done", done, 0), EARLY * problem.arms.rank)
     most = FURTHER * least if cap is None else whole("cap", cap, 1)

@@ -17,6 +17,7 @@ from finalist.errors import EstimateError
 from finalist.inference.intervals import leader
 from finalist.inference.least_squares import Estimate, LackOfFit
 from finalist.inference.pooling import BatchSums
+from finalist.inference.tails import is_usual, is_usual_ratio
 from finalist.problem import Problem
 from finalist.shapes import Float
 from finalist.strategies import guaranteed
@@ -107,8 +108,6 @@ def found(
 
 def _noise(problem: Problem, fit: Estimate, level: float) -> Check | None:
     """Compare the scatter of the rewards with sigma."""
-    from scipy.special import chdtr, chdtrc, chndtr
-
     sigma, freedom = problem.scale, fit.degrees_of_freedom
     if sigma is None or freedom < 1:
         return None
@@ -125,6 +124,10 @@ def _noise(problem: Problem, fit: Estimate, level: float) -> Check | None:
         seen, given = f"The results scatter {scatter:.3g} times as much", "their sigmas say"
     # A model that may be wrong by c adds up to c^2 for every pull to the squares.
     beyond = float(fit._weights().sum()) * (problem.misspecification / sigma) ** 2
+    if beyond == 0.0 and is_usual(freedom, score):
+        return None
+    from scipy.special import chdtr, chdtrc, chndtr
+
     above = chdtrc(freedom, score) if beyond == 0.0 else 1.0 - chndtr(score, freedom, beyond)
     if above < level:
         return Check(
@@ -152,9 +155,11 @@ def _fit(problem: Problem, fit: Estimate, level: float) -> Check | None:
         return None
     if test is None:
         return None
-    c, p_value = problem.misspecification, test.p_value
-    if c > 0.0:
-        p_value = _p_value_within(test, c * c * float(fit._weights().sum()))
+    c = problem.misspecification
+    if c == 0.0 and is_usual_ratio(test.df_fit, test.df_pure, test.f):
+        return None
+    most = c * c * float(fit._weights().sum())
+    p_value = test.p_value if c == 0.0 else _p_value_within(test, most)
     if not p_value < level:
         return None
     more = "" if c == 0.0 else f", also if they are off by {c:g}"
@@ -189,7 +194,7 @@ def _p_value_within(test: LackOfFit, most: float) -> float:
 
 def _shift(problem: Problem, measured: Sequence[BatchSums], level: float) -> Check | None:
     """Compare batches: their rewards may be shifted against each other, each by a constant."""
-    p = shift_p_value(problem.arms, measured, problem.precisions)
+    p = shift_p_value(problem.arms, measured, problem.precisions, False)
     if p is None or not p < level:
         return None
     return Check(
@@ -202,15 +207,18 @@ def _shift(problem: Problem, measured: Sequence[BatchSums], level: float) -> Che
 
 
 def shift_p_value(
-    arms: Arms, measured: Sequence[BatchSums], precisions: Float[np.ndarray, " K"] | None = None
+    arms: Arms,
+    measured: Sequence[BatchSums],
+    precisions: Float[np.ndarray, " K"] | None = None,
+    usual: bool = True,
 ) -> float | None:
     """Return the p-value of the F test of a constant for each batch; None if it has no meaning.
+
+    If `usual` is False, None too where no test rejects.
 
     Residual means of (batch, arm) cells under the linear model, with and without the constants,
     by weighted least squares; the scatter between cells that is left is the measure.
     """
-    from scipy.special import fdtrc
-
     batches = [m for m in measured if len(m.arms)]
     if len(batches) < 2:
         return None
@@ -238,7 +246,12 @@ def shift_p_value(
     scale = float(np.sum((target * weight) ** 2))
     if more < 1 or left < LEAST_FREEDOM or large <= ROUNDING**2 * scale:
         return None
-    return float(fdtrc(more, left, max(small - large, 0.0) / more / (large / left)))
+    ratio = max(small - large, 0.0) / more / (large / left)
+    if not usual and is_usual_ratio(more, left, ratio):
+        return None
+    from scipy.special import fdtrc
+
+    return float(fdtrc(more, left, ratio))
 
 
 def _squares(X: np.ndarray, y: np.ndarray) -> tuple[float, int]:

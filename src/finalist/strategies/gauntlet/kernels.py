@@ -175,7 +175,7 @@ def bet(
         wealth[k, 2] += log_likelihood_ratio(score, drifts[:g], prior)
 
 
-@tiered(error_model="numpy", nogil=True)
+@tiered("finalist.strategies.gauntlet.rows.bet_along", error_model="numpy", nogil=True)
 def bet_along(
     S, V, at, drift, time, capped, limit, grid, prior, temper, log_m, scale, wealth, path, smallest
 ):

@@ -19,6 +19,7 @@ from finalist.inference.information import Information
 from finalist.inference.least_squares import Estimate, weights_of
 from finalist.inference.pooling import BatchSums, Pooled, ShiftedEstimate, batch_arms
 from finalist.inference.statistics import Statistics
+from finalist.inference.tails import is_rare, is_rare_ratio
 from finalist.problem import Problem
 from finalist.shapes import Float, Int
 from finalist.strategies.gauntlet.reserve import Reserve, weighted_estimate
@@ -306,8 +307,6 @@ def contradict(now: Estimate, before: Estimate, sigma: float | None) -> bool:
     sigma : float or None
         If None, from the residuals of `now`.
     """
-    from scipy.special import chdtrc, fdtrc
-
     rank = before.information.rank
     if rank == 0 or now.information.rank < now.dimension:
         return False
@@ -323,11 +322,11 @@ def contradict(now: Estimate, before: Estimate, sigma: float | None) -> bool:
             return False
         square = found
     if sigma is not None:
-        return bool(chdtrc(rank, square / sigma**2) < CONTRADICTION)
+        return is_rare(rank, square / sigma**2, CONTRADICTION)
     freedom = now.degrees_of_freedom
     if freedom < 1 or now.residual_variance == 0.0:
         return False
-    return bool(fdtrc(rank, freedom, square / now.residual_variance / rank) < CONTRADICTION)
+    return is_rare_ratio(rank, freedom, square / now.residual_variance / rank, CONTRADICTION)
 
 
 def _difference_of(now: Estimate, before: Estimate) -> float | None:
