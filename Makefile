@@ -114,7 +114,7 @@ reproduce: $(READY)
 	@$(BIN)/finalist reproduce all --out benchmarks/results/paper
 
 bench: $(READY)
-	@status=0; for part in designs strategies studies large field pages equal_shares recovery intervals; do \
+	@status=0; for part in designs strategies studies large field pages equal_shares recovery intervals top_m; do \
 	  OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.$$part || status=1; \
 	done; exit $$status
 
