@@ -70,6 +70,16 @@ except SystemExit:
     assert python(code).split()[-1] == "True"
 
 
+def test_what_was_loaded_is_not_looked_through_when_the_next_thing_is_made():
+    loaded = "import gc, finalist; gc.collect(); finalist.Study"
+    young = int(python(f"{loaded}; print(len(gc.get_objects(0)) + len(gc.get_objects(1)))"))
+    assert young < 5_000  # of some 200,000
+    # What somebody has frozen, as before a fork, stays frozen.
+    assert python(
+        f"import gc; gc.freeze(); {loaded}; print(gc.get_freeze_count() > 0)"
+    ).split() == ["True"]
+
+
 def test_what_is_loaded_when_it_is_used_works_then():
     code = """
 import finalist as fl

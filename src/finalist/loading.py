@@ -61,6 +61,8 @@ def when_used(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
 def loading() -> Iterator[None]:
     """Pause the garbage collector, unless it is off already, and load nothing of `SELDOM`.
 
+    What was loaded joins the oldest objects, or the next look at the young ones would take long.
+
     Examples
     --------
     >>> with loading():
@@ -77,4 +79,7 @@ def loading() -> Iterator[None]:
     finally:
         sys.meta_path.remove(finder)
         if paused:
+            if gc.get_freeze_count() == 0:  # somebody else's objects stay frozen
+                gc.freeze()
+                gc.unfreeze()
             gc.enable()
