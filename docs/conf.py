@@ -18,6 +18,7 @@ myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 3
 html_theme = "furo"
 html_title = "finalist"
+html_show_copyright = False
 html_static_path = ["_static"]
 html_css_files = ["code.css"]
 exclude_patterns = ["_build"]
