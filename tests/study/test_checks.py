@@ -110,3 +110,19 @@ def test_without_a_guarantee_too_a_failed_check_is_said_first(tmp_path, rng, wor
             assert status.sentence.startswith("Nothing is certain, because the results scatter")
     assert study.status().verdict == "uncertain"
     assert "recommend" in study.status().sentence or "named" in study.status().sentence
+
+
+def test_one_bend_is_said_once(tmp_path, rng):
+    x = np.linspace(-1.0, 1.0, 5)
+    grid = np.array([(a, b) for a in x for b in x])
+    arms = fl.Arms(grid).with_intercept()
+    truth = dict(zip(arms.names, -4.0 * ((grid - [0.3, -0.2]) ** 2).sum(axis=1), strict=True))
+    study = fl.Study.create(tmp_path / "lab.db", "dome", arms, sigma=0.5, seed=1)
+    for _ in range(4):
+        study.tell({p.pull_id: truth[p.arm] + 0.5 * rng.standard_normal() for p in study.ask(12)})
+    status = study.status()
+    assert not status.certain
+    said = [words for words in status.warnings if "bend" in words or "linear" in words]
+    assert len(said) == 1
+    assert "study.fork" in said[0]
+    assert "lack of fit" not in status.sentence

@@ -67,6 +67,8 @@ def checks_of(state: "State") -> list[Check]:
         now = found(state.problem, state.pooled.estimate(), state.measured, state.since)
         bent = bend_checks(findings_of(state), state.problem, state.verdict.pulls, state.end)
         checks = {check.kind: check for check in [*bent, *now]} | state.failed
+        if "bend" in checks and checks["bend"].fails:
+            checks.pop("fit", None)  # it would say the same again, without saying how they bend
         state.checked = (moment, [*checks.values()])
     return list(state.checked[1])
 
