@@ -36,7 +36,7 @@ def shifted(pull, batch, rng):
 #: The laboratory, the arms, sigma, and what has to be said of it.
 BROKEN = {
     "noise": (noisy, FREE, 1.0, "the results scatter by"),
-    "model": (bent, CROSS, 0.1, "not linear in their features"),
+    "model": (bent, CROSS, 0.1, "the means "),
     "shifts": (shifted, FREE, None, "batches are shifted against each other"),
 }
 
