@@ -171,7 +171,8 @@ def report(
     words = parser.parse_args()
     lines, good = list[str](), True
     for line, fine in rows(Store(words.store), words.runs, words.jobs, words.only):
-        lines.append(f"{line} {NEWEST.number} |")
+        own = line.count("|") > header.count("|")  # the rules of this case
+        lines.append(line if own else f"{line} {NEWEST.number} |")
         print(lines[-1], flush=True)
         good = good and fine
     made = f"`make validate`, finalist {fl.__version__}."

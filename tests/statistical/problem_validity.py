@@ -250,7 +250,7 @@ def rows(store: Store, runs: int, jobs: int, only: str | None) -> Iterator[tuple
         said = ("yes" if kept else "**no**") if case.honest else "**yes**" if kept else "no: caught"
         yield (
             f"| {case.name} | {case.bound} | {case.batches} | {total:,} | {count:,} "
-            f"| {count / total:.4f} | {lower:.4f} | {said} |",
+            f"| {count / total:.4f} | {lower:.4f} | {said} | {case.rules} |",
             kept == case.honest,
         )
 
